@@ -1,0 +1,7 @@
+find_package(benchmark REQUIRED)
+file(GLOB_RECURSE files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/*_bench.cc ${CMAKE_SOURCE_DIR}/src/bench.cc)
+if(files)
+  add_executable(bench_kernels ${files})
+  target_include_directories(bench_kernels PRIVATE src)
+  target_link_libraries(bench_kernels PRIVATE tenon tenon_headers benchmark::benchmark_main)
+endif()

@@ -1,0 +1,27 @@
+# Compiler settings that hold for every target.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_CXX_FLAGS_RELEASE "-O3 -DNDEBUG")
+
+find_package(Threads REQUIRED)
+
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+endif()
+
+# Loops over floats vectorise only when the compiler need not keep errno and trap state; both leave results unchanged.
+# Contraction is off so that a fused multiply-add appears only where the source asks for one.
+add_compile_options(-fno-math-errno -fno-trapping-math -ffp-contract=off)
+add_compile_options(-Wall -Wextra -Wshadow -Wnon-virtual-dtor)
+if(TENON_WERROR)
+  add_compile_options(-Werror)
+endif()
+if(TENON_SANITIZE)
+  add_compile_options(-fsanitize=${TENON_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g1)
+  add_link_options(-fsanitize=${TENON_SANITIZE})
+endif()

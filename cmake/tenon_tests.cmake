@@ -1,0 +1,18 @@
+# One test program per folder of src/ (and one for tests/), so that editing one relinks only its own.
+find_package(GTest REQUIRED)
+
+function(tenon_test_program name folder)
+  file(GLOB_RECURSE files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${folder}/test.cc ${CMAKE_SOURCE_DIR}/${folder}/*_test.cc)
+  if(files)
+    add_executable(test_${name} ${files})
+    target_include_directories(test_${name} PRIVATE src tests)
+    target_link_libraries(test_${name} PRIVATE tenon tenon_headers GTest::gtest_main)
+    target_compile_definitions(test_${name} PRIVATE TENON_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+    add_test(NAME ${name} COMMAND test_${name})
+  endif()
+endfunction()
+
+foreach(layer base tensor kernels ir onnx provider ops passes session tools)
+  tenon_test_program(${layer} src/${layer})
+endforeach()
+tenon_test_program(cpu_provider src/providers/cpu)
