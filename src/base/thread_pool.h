@@ -1,0 +1,60 @@
+// The threads that kernels run on.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "base/function_ref.h"
+
+namespace tenon {
+
+// CPUs this process may use: the smaller of the scheduler affinity and the cgroup's CPU quota (rounded up), at least 1.
+int default_thread_count();
+
+// Splits loops over threads. Any number of threads may call parallel_for at once: they share the workers, and each
+// caller works on its own loop, so it finishes even when every worker is busy elsewhere.
+// Workers wait for work by spinning for some microseconds, then by sleeping.
+class ThreadPool {
+ public:
+  // `threads` counts the caller: a pool of 1 has no workers. 0 or less means default_thread_count().
+  // Where the system refuses to start more threads, the pool is smaller than asked for.
+  explicit ThreadPool(int threads);
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  int size() const { return static_cast<int>(workers_.size()) + 1; }
+
+  // Calls body(begin, end) on disjoint ranges that cover [0, n), each at least `grain` long except the last.
+  // Returns when all are done. When a range throws, ranges not yet started are dropped and the first exception is
+  // rethrown here. Runs as one range in the caller when n <= grain or when called from inside another body.
+  void parallel_for(int64_t n, int64_t grain, FunctionRef<void(int64_t, int64_t)> body);
+
+  // The pool of this process, made on first use with default_thread_count() threads.
+  static std::shared_ptr<ThreadPool> shared();
+
+ private:
+  struct Job;
+
+  void work();
+  Job* find_job() const;
+  void run_ranges(Job& job);
+  void add(Job& job, int64_t helpers_wanted);
+  void finish(Job& job);
+
+  std::vector<std::thread> workers_;
+  std::mutex mutex_;                     // guards jobs_, sleeping_, stop_ and every Job's users and error
+  std::condition_variable wake_;         // workers sleep here
+  std::condition_variable job_done_;     // callers sleep here
+  std::vector<Job*> jobs_;               // those that still accept workers
+  std::atomic<uint64_t> generation_{0};  // changes with every added job
+  int sleeping_ = 0;
+  bool stop_ = false;
+};
+
+}  // namespace tenon
