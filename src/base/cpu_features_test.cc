@@ -1,0 +1,57 @@
+#include "base/cpu_features.h"
+
+#include <gtest/gtest.h>
+
+namespace tenon {
+namespace {
+
+TEST(CpuFeatures, IsaChoice) {
+  CpuFeatures server;
+  server.avx2 = server.avx512 = true;
+  CpuFeatures arm;
+  arm.neon = true;
+  const struct {
+    const char* wish;
+    const CpuFeatures& features;
+    Isa isa;
+    const char* error;
+  } table[] = {
+      {"", server, Isa::avx512, ""},
+      {"avx2", server, Isa::avx2, ""},
+      {"portable", server, Isa::portable, ""},
+      {"", arm, Isa::neon, ""},
+      {"portable", arm, Isa::portable, ""},
+      {"avx2", arm, Isa::neon,
+       "TENON_ISA is 'avx2', which this processor does not have; this processor has: portable, neon"},
+      {"mmx", arm, Isa::neon,
+       "TENON_ISA is 'mmx', which is not an instruction set Tenon knows; this processor has: portable, neon"},
+      {"", CpuFeatures{}, Isa::portable, ""},
+  };
+  for (const auto& row : table) {
+    const IsaChoice choice = choose_isa(row.wish, row.features);
+    EXPECT_EQ(choice.isa, row.isa) << row.wish;
+    EXPECT_EQ(choice.error, row.error);
+  }
+}
+
+TEST(CpuFeatures, ScopedIsaOverrides) {
+  const Isa before = best_isa();
+  {
+    ScopedIsa forced(Isa::portable);
+    EXPECT_EQ(best_isa(), Isa::portable);
+  }
+  EXPECT_EQ(best_isa(), before);
+}
+
+TEST(CpuFeatures, DetectsThisMachine) {
+  const CpuFeatures& features = cpu_features();
+  EXPECT_GE(features.l1d_bytes, 4 << 10);
+  EXPECT_GE(features.l2_bytes, features.l1d_bytes);
+  EXPECT_FALSE(features.model.empty());
+#if defined(__aarch64__)
+  EXPECT_TRUE(features.neon);
+#endif
+}
+
+}  // namespace
+}  // namespace tenon
