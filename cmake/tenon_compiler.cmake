@@ -17,7 +17,7 @@ endif()
 # Loops over floats vectorise only when the compiler need not keep errno and trap state; both leave results unchanged.
 # Contraction is off so that a fused multiply-add appears only where the source asks for one.
 add_compile_options(-fno-math-errno -fno-trapping-math -ffp-contract=off)
-add_compile_options(-Wall -Wextra -Wshadow -Wnon-virtual-dtor)
+add_compile_options(-Wall -Wextra -Wshadow=local -Wnon-virtual-dtor)
 if(TENON_WERROR)
   add_compile_options(-Werror)
 endif()

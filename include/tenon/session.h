@@ -1,0 +1,98 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "tenon/error.h"
+#include "tenon/value.h"
+
+namespace tenon {
+
+struct SessionOptions {
+  // Threads to compute with. 0: the pool that all sessions of the process share, one thread per CPU that the process may
+  // use (affinity and container quota). More: a pool of this session's own.
+  int threads = 0;
+  // Providers in order of preference. One that cannot start is an error.
+  std::vector<std::string> providers = {"cpu"};
+  // Most bytes that the session's runs may hold at once. 0: the smaller of the container's limit and what is available.
+  int64_t memory_limit = 0;
+  // Hears what a user should know but need not act on, such as a declared shape that the model contradicts.
+  std::function<void(const std::string&)> log;
+};
+
+// An input or output of a model.
+struct ValueInfo {
+  std::string name;
+  std::string type;                // as ONNX writes it: "tensor(float)", "seq(tensor(int64))"
+  ElementType element = ElementType::undefined;  // of a tensor
+  bool has_shape = false;
+  std::vector<std::string> shape;  // sizes as text: "3", "batch", "2*seq"; "?" where nothing is known
+};
+
+struct ModelInfo {
+  int64_t ir_version = 0;
+  std::vector<std::pair<std::string, int64_t>> opsets;
+  std::string producer_name, producer_version, domain, graph_name, doc_string;
+  int64_t model_version = 0;
+  std::vector<std::pair<std::string, std::string>> metadata;
+};
+
+// Where a node runs, and why there.
+struct NodePlacement {
+  std::string node;      // "Conv 'stem' (node 0)"
+  std::string op_type;   // after lifting to the newest operator set
+  std::string provider;
+  std::string kernel;
+  std::vector<std::pair<std::string, std::string>> declined;  // providers asked before, with their reasons
+};
+
+using NamedValues = std::map<std::string, Value, std::less<>>;
+
+struct RunOptions {
+  // Outputs to compute; only the nodes they need run. Empty: all.
+  std::vector<std::string> outputs;
+  // Memory of the caller that outputs are written to, by output name. Type and shape must be those the run produces.
+  std::map<std::string, Tensor, std::less<>> destinations;
+  // Ends the run between two nodes with ErrorCode::cancelled.
+  std::stop_token cancel;
+};
+
+// A model that is ready to run. Cheap to move; `run` may be called from many threads at once.
+class Session {
+ public:
+  // Throws Error if the file is not there or not ONNX, or if any part of it cannot run.
+  static Session load(const std::filesystem::path& path, const SessionOptions& options = {});
+  // From a model in memory, which is copied. External data is looked for in `folder`.
+  static Session from_bytes(std::span<const std::byte> bytes, const SessionOptions& options = {},
+                            const std::filesystem::path& folder = {});
+
+  Session(Session&&) noexcept;
+  Session& operator=(Session&&) noexcept;
+  ~Session();
+
+  const ModelInfo& model() const;
+  const std::vector<ValueInfo>& inputs() const;
+  const std::vector<ValueInfo>& outputs() const;
+  // Initializers that are inputs too: a run may give them another value.
+  const std::vector<ValueInfo>& overridable_initializers() const;
+  // Every node with its provider, kernel and reasons, in the order they run; subgraphs included.
+  const std::vector<NodePlacement>& placement() const;
+  // What the session did that a user may want to know.
+  const std::vector<std::string>& notes() const;
+
+  // Runs the model. Throws Error on bad inputs or a failing node; the session stays usable.
+  NamedValues run(const NamedValues& inputs, const RunOptions& options = {}) const;
+
+ private:
+  class Implementation;
+  explicit Session(std::unique_ptr<Implementation> implementation);
+  std::unique_ptr<Implementation> implementation_;
+};
+
+}  // namespace tenon

@@ -1,0 +1,11 @@
+// Tenon's public interface.
+#pragma once
+
+#include "tenon/element_type.h"
+#include "tenon/error.h"
+#include "tenon/scalar.h"
+#include "tenon/session.h"
+#include "tenon/shape.h"
+#include "tenon/tensor.h"
+#include "tenon/value.h"
+#include "tenon/version.h"

@@ -1,0 +1,52 @@
+#include "base/mapped_file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/fail.h"
+
+namespace tenon {
+
+std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& path) {
+  int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  struct Closer {
+    int fd;
+    ~Closer() {
+      if (fd >= 0) ::close(fd);
+    }
+  } closer{descriptor};
+  if (descriptor < 0) fail(ErrorCode::missing_file, "cannot open '{}': {}", path.string(), std::strerror(errno));
+  struct stat status {};
+  if (::fstat(descriptor, &status) != 0) {
+    fail(ErrorCode::missing_file, "cannot read '{}': {}", path.string(), std::strerror(errno));
+  }
+  if (S_ISDIR(status.st_mode)) {
+    throw Error(ErrorCode::missing_file, fmt::format("'{}' is a folder", path.string()), "name the .onnx file in it");
+  }
+  if (!S_ISREG(status.st_mode)) fail(ErrorCode::missing_file, "'{}' is not a regular file", path.string());
+  auto size = static_cast<size_t>(status.st_size);
+  void* data = nullptr;
+  if (size > 0) {
+    data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+    if (data == MAP_FAILED) fail(ErrorCode::missing_file, "cannot map '{}': {}", path.string(), std::strerror(errno));
+  }
+  return std::shared_ptr<const MappedFile>(new MappedFile(static_cast<const std::byte*>(data), size));
+}
+
+MappedFile::~MappedFile() {
+  if (data_) ::munmap(const_cast<std::byte*>(data_), size_);
+}
+
+void MappedFile::release(std::span<const std::byte> part) const {
+  auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  uintptr_t from = (reinterpret_cast<uintptr_t>(part.data()) + page - 1) / page * page;
+  uintptr_t to = (reinterpret_cast<uintptr_t>(part.data()) + part.size()) / page * page;
+  if (from < to) ::madvise(reinterpret_cast<void*>(from), to - from, MADV_DONTNEED);
+}
+
+}  // namespace tenon

@@ -1,0 +1,87 @@
+#include "ir/verify.h"
+
+#include <unordered_map>
+
+#include "base/fail.h"
+#include "base/names.h"
+
+namespace tenon::ir {
+namespace {
+
+struct Problems {
+  std::vector<std::string> undefined;
+};
+
+std::vector<std::string_view> names_in_scope(const Graph& graph) {
+  std::vector<std::string_view> names;
+  for (const Graph* g = &graph; g; g = g->owner() ? &g->owner()->graph() : nullptr) {
+    for (const Value& value : g->values()) {
+      if (!value.is_undefined()) names.push_back(value.name);
+    }
+  }
+  return names;
+}
+
+void find_undefined(const Graph& graph, Problems& problems) {
+  auto note = [&](const Value& value, const std::string& reader) {
+    std::string_view nearest = nearest_name(value.name, names_in_scope(graph));
+    std::string suggestion = nearest.empty() ? "" : fmt::format("; the nearest name is '{}'", nearest);
+    problems.undefined.push_back(fmt::format("'{}', read by {}{}", value.name, reader, suggestion));
+  };
+  for (const Node& node : graph.nodes()) {
+    for (const Value* value : node.inputs()) {
+      if (value && value->is_undefined()) note(*value, node.describe());
+    }
+    for (const Attribute& attribute : node.attributes) {
+      attribute.for_each_graph([&](const Graph& subgraph) { find_undefined(subgraph, problems); });
+    }
+  }
+  for (const Value* value : graph.outputs()) {
+    if (value->is_undefined()) note(*value, "the graph's outputs");
+  }
+}
+
+std::string definition(const Value& value) {
+  if (value.producer()) return "output of " + value.producer()->describe();
+  return value.is_graph_input() ? "an input of the graph" : "an initializer";
+}
+
+void find_duplicates(const Graph& graph) {
+  std::unordered_map<std::string_view, const Value*> defined;
+  for (const Value& value : graph.values()) {
+    if (value.is_undefined() || value.name.empty()) continue;
+    auto [at, added] = defined.emplace(value.name, &value);
+    if (added) continue;
+    throw Error(ErrorCode::duplicate_name,
+                fmt::format("the name is defined twice: as {} and as {}", definition(*at->second), definition(value)),
+                "every value needs a name of its own")
+        .on_tensor(value.name);
+  }
+  for (const Node& node : graph.nodes()) {
+    for (const Attribute& attribute : node.attributes) attribute.for_each_graph([](const Graph& g) { find_duplicates(g); });
+  }
+}
+
+void sort_all(Graph& graph) {
+  graph.sort_topologically();
+  for (Node& node : graph.nodes()) {
+    for (const Attribute& attribute : node.attributes) attribute.for_each_graph([](Graph& g) { sort_all(g); });
+  }
+}
+
+}  // namespace
+
+void verify_and_sort(Graph& graph) {
+  Problems problems;
+  find_undefined(graph, problems);
+  if (!problems.undefined.empty()) {
+    std::string text = problems.undefined.size() == 1 ? "a name is read that nothing defines:"
+                                                      : fmt::format("{} names are read that nothing defines:", problems.undefined.size());
+    for (size_t i = 0; i < problems.undefined.size() && i < 20; ++i) text += "\n  " + problems.undefined[i];
+    throw Error(ErrorCode::undefined_name, text);
+  }
+  find_duplicates(graph);
+  sort_all(graph);
+}
+
+}  // namespace tenon::ir

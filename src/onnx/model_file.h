@@ -1,0 +1,31 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "ir/graph.h"
+
+namespace tenon::onnx {
+
+// Reads an ONNX model. The file stays mapped while tensors view into it; aligned data is not copied. External data is
+// opened and checked too. Throws missing_file, not_onnx, truncated, invalid_model or missing_external_data.
+std::unique_ptr<ir::Model> load_model(const std::filesystem::path& path);
+
+// The same from memory, which `owner` keeps alive (null: the tensors are copied). External data is looked for below
+// `folder`; an empty one means that the model may have none.
+std::unique_ptr<ir::Model> parse_model(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
+                                       const std::filesystem::path& folder = {});
+
+// The inverse: nothing is lifted or reordered, unknown fields are kept.
+std::string serialize_model(const ir::Model& model);
+
+// Writes to a temporary file beside `path` and renames it. Tensors that were stored externally go into
+// `path` + ".data".
+void save_model(const ir::Model& model, const std::filesystem::path& path);
+
+// What the first bytes of a file that is not ONNX look like: "a Git LFS pointer", "a zip archive", …; "" if no idea.
+std::string looks_like(std::span<const std::byte> bytes);
+
+}  // namespace tenon::onnx

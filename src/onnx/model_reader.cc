@@ -1,0 +1,91 @@
+#include "base/fail.h"
+#include "base/mapped_file.h"
+#include "onnx/graph_reader.h"
+#include "onnx/model_file.h"
+#include "onnx/string_pairs.h"
+
+namespace tenon::onnx {
+namespace {
+
+void read_opset(WireReader message, ir::OpsetImports& imports) {
+  std::string domain;
+  int64_t version = 0;
+  while (message.next()) {
+    if (message.field() == 1) domain = message.string();
+    else if (message.field() == 2) version = message.int64();
+    else message.skip();
+  }
+  imports.add(std::move(domain), version);
+}
+
+std::unique_ptr<ir::Model> read_model(std::string_view bytes, TensorReader& tensors) {
+  auto model = std::make_unique<ir::Model>();
+  GraphReader graphs(tensors);
+  WireReader message(bytes);
+  while (message.next()) {
+    switch (message.field()) {
+      case 1: model->ir_version = message.int64(); break;
+      case 2: model->producer_name = message.string(); break;
+      case 3: model->producer_version = message.string(); break;
+      case 4: model->domain = message.string(); break;
+      case 5: model->model_version = message.int64(); break;
+      case 6: model->doc_string = message.string(); break;
+      case 7: model->graph = graphs.read_graph(message.message()); break;
+      case 8: read_opset(message.message(), model->opset_imports); break;
+      case 14: model->metadata.push_back(read_string_pair(message.message())); break;
+      case 25: model->functions.push_back(graphs.read_function(message.message())); break;
+      default: model->other_fields += message.skip();
+    }
+  }
+  return model;
+}
+
+// Reads, and when that fails says what the bytes look like instead, if they look like something.
+std::unique_ptr<ir::Model> read_or_identify(std::span<const std::byte> bytes, TensorReader& tensors) {
+  std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  std::unique_ptr<ir::Model> model;
+  std::exception_ptr problem;
+  try {
+    model = read_model(text, tensors);
+    if (model->graph && (model->ir_version > 0 || !model->graph->nodes().empty())) {
+      tensors.finish();
+      record_origins(*model);
+      return model;
+    }
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::truncated && error.code() != ErrorCode::invalid_model) throw;
+    problem = std::current_exception();
+  }
+  if (std::string other = looks_like(bytes); !other.empty()) {
+    throw Error(ErrorCode::not_onnx, "this is not an ONNX model: it looks like " + other);
+  }
+  if (problem) std::rethrow_exception(problem);
+  throw Error(ErrorCode::not_onnx, "this is not an ONNX model: it has no graph");
+}
+
+}  // namespace
+
+std::unique_ptr<ir::Model> load_model(const std::filesystem::path& path) {
+  auto file = MappedFile::open(path);
+  TensorReader tensors(file, nullptr, ExternalData(path));
+  try {
+    return read_or_identify(file->bytes(), tensors);
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::not_onnx || error.code() == ErrorCode::truncated) {
+      Error named(error.code(), fmt::format("'{}': {}", path.string(), error.message()), error.hint());
+      if (error.code() == ErrorCode::truncated) named.with_hint("the file is incomplete: copy or download it again");
+      if (!error.node().empty()) named.at_node(error.node());
+      if (!error.tensor().empty()) named.on_tensor(error.tensor());
+      throw named;
+    }
+    throw;
+  }
+}
+
+std::unique_ptr<ir::Model> parse_model(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
+                                       const std::filesystem::path& folder) {
+  TensorReader tensors(nullptr, std::move(owner), ExternalData::in_folder(folder));
+  return read_or_identify(bytes, tensors);
+}
+
+}  // namespace tenon::onnx

@@ -1,0 +1,205 @@
+#include "onnx/tensor_reader.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/checked.h"
+#include "base/thread_pool.h"
+#include "onnx/string_pairs.h"
+
+namespace tenon::onnx {
+namespace {
+
+// The fields of a TensorProto, before they are put together.
+struct Fields {
+  std::vector<int64_t> dims;
+  int data_type = 0;
+  std::vector<std::string_view> strings;
+  std::vector<int64_t> varints;              // int32_data, int64_data or uint64_data
+  std::vector<std::string_view> fixed;       // float_data or double_data, in pieces
+  std::optional<std::string_view> raw;
+  bool external = false, has_varints = false, segmented = false;
+};
+
+Fields read_fields(WireReader& message, ir::Constant& constant) {
+  Fields fields;
+  while (message.next()) {
+    switch (message.field()) {
+      case 1: message.append_varints(fields.dims); break;
+      case 2: fields.data_type = message.int32(); break;
+      case 3: message.skip(); fields.segmented = true; break;
+      case 4: case 10: {
+        // Packed, or one number per field: the bytes behind the tag are the number itself.
+        std::string_view whole = message.skip();
+        WireReader again(whole);
+        again.next();
+        bool packed = (static_cast<unsigned char>(whole[0]) & 7) == 2;
+        fields.fixed.push_back(packed ? again.bytes() : whole.substr(1));
+        break;
+      }
+      case 5: case 7: case 11: message.append_varints(fields.varints); fields.has_varints = true; break;
+      case 6: fields.strings.push_back(message.bytes()); break;
+      case 8: constant.name = message.string(); break;
+      case 9: fields.raw = message.bytes(); break;
+      case 12: constant.doc_string = message.string(); break;
+      case 13: constant.external_data.push_back(read_string_pair(message.message())); break;
+      case 14: fields.external = message.int64() == 1; break;
+      case 16: constant.metadata.push_back(read_string_pair(message.message())); break;
+      default: constant.other_fields += message.skip(); break;
+    }
+  }
+  return fields;
+}
+
+void require_count(const ir::Constant& constant, const Shape& shape, int64_t wanted, size_t got) {
+  if (wanted != static_cast<int64_t>(got)) {
+    throw Error(ErrorCode::invalid_model,
+                fmt::format("shape {} needs {} stored values, {} are there", shape.to_string(), wanted, got))
+        .on_tensor(constant.name);
+  }
+}
+
+// Numbers stored one varint per element (or per packed byte, below 8 bits) put into elements of their size.
+Tensor from_varints(const ir::Constant& constant, ElementType type, const Shape& shape, std::span<const int64_t> numbers) {
+  int64_t elements = shape.elements();
+  int bits = bits_of(type);
+  bool six_bits = bits == 6;
+  int64_t wanted = bits >= 8 || six_bits ? elements : byte_size(type, elements);
+  require_count(constant, shape, wanted, numbers.size());
+  Tensor tensor(type, shape);
+  auto* out = static_cast<std::byte*>(tensor.mutable_raw());
+  if (six_bits) {
+    std::memset(out, 0, static_cast<size_t>(tensor.bytes()));
+    for (int64_t i = 0; i < elements; ++i) store_packed(out, 6, i, static_cast<uint8_t>(numbers[static_cast<size_t>(i)]));
+    return tensor;
+  }
+  size_t size = static_cast<size_t>(std::max(bits, 8) / 8);
+  for (int64_t number : numbers) {
+    std::memcpy(out, &number, size);  // little-endian: the low bytes come first
+    out += size;
+  }
+  return tensor;
+}
+
+bool uses_varints(ElementType type) {
+  switch (type) {
+    case ElementType::float32: case ElementType::float64: case ElementType::complex64: case ElementType::complex128:
+    case ElementType::string:
+      return false;
+    default: return true;
+  }
+}
+
+}  // namespace
+
+TensorReader::TensorReader(std::shared_ptr<const MappedFile> file, std::shared_ptr<const void> owner, ExternalData external)
+    : file_(std::move(file)), owner_(std::move(owner)), external_(std::move(external)) {}
+
+void TensorReader::take_bytes(ir::Constant& constant, ElementType type, Shape shape, std::span<const std::byte> bytes,
+                              const std::shared_ptr<const MappedFile>& file) {
+  std::shared_ptr<const void> owner = file ? std::shared_ptr<const void>(file) : owner_;
+  size_t alignment = std::clamp<size_t>(static_cast<size_t>(bits_of(type)) / 8, 1, 8);
+  if (owner && reinterpret_cast<uintptr_t>(bytes.data()) % alignment == 0) {
+    constant.tensor = Tensor::over(type, std::move(shape), const_cast<std::byte*>(bytes.data()),
+                                   std::const_pointer_cast<void>(owner));
+    return;
+  }
+  constant.tensor = Tensor(type, std::move(shape));
+  auto* to = static_cast<std::byte*>(constant.tensor.mutable_raw());
+  if (bytes.size() < 4096) std::ranges::copy(bytes, to);
+  else copies_.push_back({to, bytes, file});
+}
+
+std::shared_ptr<ir::Constant> TensorReader::read(WireReader message) {
+  auto constant = std::make_shared<ir::Constant>();
+  Fields fields = read_fields(message, *constant);
+  try {
+    if (!is_known(fields.data_type)) fail(ErrorCode::invalid_model, "element type {} is unknown", fields.data_type);
+    if (fields.segmented) fail(ErrorCode::unsupported, "the tensor is stored in segments, which ONNX no longer uses");
+    auto type = static_cast<ElementType>(fields.data_type);
+    Shape shape(fields.dims);
+    int64_t elements = shape.elements();
+    int64_t size = byte_size(type, elements);
+    if (fields.external) {
+      constant->storage = ir::Constant::Storage::external;
+      if (type == ElementType::string) fail(ErrorCode::invalid_model, "strings cannot be stored externally");
+      ExternalData::Location found = external_.find(*constant, size);
+      if (found.file) take_bytes(*constant, type, shape, found.bytes, found.file);
+    } else if (type == ElementType::string) {
+      constant->storage = ir::Constant::Storage::typed_fields;
+      require_count(*constant, shape, elements, fields.strings.size());
+      constant->tensor = Tensor(type, shape);
+      std::ranges::copy(fields.strings, constant->tensor.mutable_data<std::string>().begin());
+    } else if (fields.raw || (elements == 0 && fields.fixed.empty() && !fields.has_varints)) {
+      std::span<const char> raw = fields.raw.value_or("");
+      if (static_cast<int64_t>(raw.size()) != size) {
+        fail(ErrorCode::invalid_model, "shape {} of {} needs {} bytes, {} are there", shape.to_string(), name_of(type), size,
+             raw.size());
+      }
+      take_bytes(*constant, type, shape, std::as_bytes(raw), file_);
+      if (!fields.raw) constant->storage = ir::Constant::Storage::typed_fields;
+    } else if (uses_varints(type)) {
+      constant->storage = ir::Constant::Storage::typed_fields;
+      constant->tensor = from_varints(*constant, type, shape, fields.varints);
+    } else {
+      constant->storage = ir::Constant::Storage::typed_fields;
+      size_t stored = 0;
+      for (std::string_view piece : fields.fixed) stored += piece.size();
+      if (static_cast<int64_t>(stored) != size) {
+        fail(ErrorCode::invalid_model, "shape {} of {} needs {} bytes, {} are there", shape.to_string(), name_of(type), size,
+             stored);
+      }
+      if (fields.fixed.size() == 1) {
+        take_bytes(*constant, type, shape, std::as_bytes(std::span(fields.fixed[0])), file_);
+      } else {
+        constant->tensor = Tensor(type, shape);
+        auto* to = static_cast<char*>(constant->tensor.mutable_raw());
+        for (std::string_view piece : fields.fixed) to = std::ranges::copy(piece, to).out;
+      }
+    }
+  } catch (Error& error) {
+    throw error.on_tensor(constant->name);
+  }
+  return constant;
+}
+
+ir::SparseConstantPtr TensorReader::read_sparse(WireReader message) {
+  auto sparse = std::make_shared<ir::SparseConstant>();
+  std::vector<int64_t> dims;
+  while (message.next()) {
+    switch (message.field()) {
+      case 1: sparse->values = read(message.message()); break;
+      case 2: sparse->indices = read(message.message()); break;
+      case 3: message.append_varints(dims); break;
+      default: sparse->other_fields += message.skip(); break;
+    }
+  }
+  if (!sparse->values || !sparse->indices) fail(ErrorCode::invalid_model, "a sparse tensor lacks its values or indices");
+  sparse->shape = Shape(dims);
+  return sparse;
+}
+
+void TensorReader::finish() {
+  external_.throw_problems();
+  // Copied in slices, whose source pages are released at once, so that both copies never sit in memory.
+  constexpr int64_t slice = 8 << 20;
+  struct Slice {
+    const Copy* copy;
+    size_t from;
+  };
+  std::vector<Slice> slices;
+  for (const Copy& copy : copies_) {
+    for (size_t from = 0; from < copy.from.size(); from += slice) slices.push_back({&copy, from});
+  }
+  ThreadPool::shared()->parallel_for(static_cast<int64_t>(slices.size()), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const Slice& s = slices[static_cast<size_t>(i)];
+      auto part = s.copy->from.subspan(s.from, std::min<size_t>(slice, s.copy->from.size() - s.from));
+      std::memcpy(s.copy->to + s.from, part.data(), part.size());
+      if (s.copy->file) s.copy->file->release(part);
+    }
+  });
+  copies_.clear();
+}
+
+}  // namespace tenon::onnx

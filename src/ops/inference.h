@@ -1,0 +1,98 @@
+#pragma once
+
+#include <fmt/core.h>
+
+#include <functional>
+#include <optional>
+#include <span>
+
+#include "ir/graph.h"
+#include "tenon/error.h"
+#include "tensor/dim.h"
+
+namespace tenon::ops {
+
+// The integers in a tensor of rank 0 or 1, as sizes.
+using SymbolicValues = SmallVector<Dim, 4>;
+
+// What is known about a value: before the model runs, or from the value itself while it runs.
+struct Fact {
+  ir::Type type;
+  std::optional<SymbolicValues> values;  // content of a small integer tensor
+  const Tensor* constant = nullptr;      // content, when it is known as a whole
+
+  static Fact of(const Tensor& tensor);
+};
+
+// What an operator's inference rule sees and fills in. The same rule runs on symbolic shapes when a model is loaded and on
+// real ones when it runs: an output whose shape it gives as numbers is allocated for the kernel, one it leaves unknown
+// is allocated by the kernel itself.
+class Inference {
+ public:
+  // Infers a subgraph: attribute name and facts of its inputs in, facts of its outputs out. Not available (null) while
+  // the model runs.
+  using InferSubgraph = std::function<std::vector<Fact>(std::string_view, std::span<const Fact>)>;
+
+  Inference(const ir::Node& node, std::span<const Fact* const> inputs, std::span<Fact> outputs,
+            const InferSubgraph* subgraphs = nullptr)
+      : node_(node), inputs_(inputs), outputs_(outputs), subgraphs_(subgraphs) {}
+
+  const ir::Node& node() const { return node_; }
+  size_t input_count() const { return inputs_.size(); }
+  size_t output_count() const { return outputs_.size(); }
+  bool has_input(size_t i) const { return i < inputs_.size() && inputs_[i]; }
+
+  const ir::Type& type(size_t i) const { return inputs_[i]->type; }
+  ElementType element(size_t i) const { return inputs_[i]->type.element; }
+  // Whether the rank of a tensor input is known; shape() and rank() may be called only then.
+  bool has_shape(size_t i) const { return has_input(i) && inputs_[i]->type.shape.has_value(); }
+  const SymbolicShape& shape(size_t i) const { return *inputs_[i]->type.shape; }
+  int rank(size_t i) const { return static_cast<int>(shape(i).size()); }
+  // The content of an input of int32, int64 or bool, as far as known: each element may be a number or an expression.
+  std::optional<SymbolicValues> values(size_t i) const;
+  // The content as numbers, if all are known.
+  std::optional<std::vector<int64_t>> ints(size_t i) const;
+  // The whole content, if known; else null.
+  const Tensor* constant(size_t i) const { return has_input(i) ? inputs_[i]->constant : nullptr; }
+  const Fact& fact(size_t i) const { return *inputs_[i]; }
+
+  // Outputs. Those the node leaves out are ignored.
+  void output(size_t i, ElementType element, std::optional<SymbolicShape> shape);
+  void output(size_t i, ir::Type type);
+  void output(size_t i, Fact fact);
+  void output_values(size_t i, SymbolicValues values);
+  void same_as_input(size_t input, size_t output_index = 0) { output(output_index, type(input)); }
+  bool wants_output(size_t i) const { return i < node_.output_count() && node_.output(i); }
+
+  // `axis`, counted from the end when negative, as 0 … rank-1 (or rank, when `one_past` allows it); throws otherwise.
+  int axis(int64_t axis, int rank, bool one_past = false) const;
+  // The same for a list, which must have no axis twice.
+  std::vector<int> axes(std::span<const int64_t> list, int rank) const;
+
+  // The common size of two dims that must be equal; `what` says which, for the error.
+  Dim equal(const Dim& a, const Dim& b, std::string_view what) const;
+  // numpy's broadcasting of two shapes.
+  SymbolicShape broadcast(const SymbolicShape& a, const SymbolicShape& b) const;
+  void require_rank(size_t i, int wanted) const;
+  void require_rank_at_least(size_t i, int wanted) const;
+
+  std::optional<std::vector<Fact>> infer_subgraph(std::string_view attribute, std::span<const Fact> inputs) const;
+
+  // Throws a shape_mismatch that lists the inputs, what they are and who made them.
+  template <typename... Args>
+  [[noreturn]] void fail(fmt::format_string<Args...> text, Args&&... args) const {
+    fail_with(ErrorCode::shape_mismatch, fmt::format(text, std::forward<Args>(args)...));
+  }
+  [[noreturn]] void fail_with(ErrorCode code, const std::string& message) const;
+
+ private:
+  const ir::Node& node_;
+  std::span<const Fact* const> inputs_;
+  std::span<Fact> outputs_;
+  const InferSubgraph* subgraphs_;
+};
+
+// "input 'x' is tensor(float) [2, 3], made by Relu 'r' (node 4)", for error messages.
+std::string describe_input(const ir::Node& node, size_t i, const ir::Type& type);
+
+}  // namespace tenon::ops

@@ -1,0 +1,149 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace tenon::ops {
+
+class Inference;
+
+// A set of element types.
+class TypeSet {
+ public:
+  constexpr TypeSet() = default;
+  constexpr TypeSet(std::initializer_list<ElementType> types) {
+    for (ElementType type : types) bits_ |= 1u << static_cast<int>(type);
+  }
+  constexpr bool contains(ElementType type) const { return bits_ >> static_cast<int>(type) & 1; }
+  constexpr bool empty() const { return bits_ == 0; }
+  friend constexpr TypeSet operator|(TypeSet a, TypeSet b) { return TypeSet(a.bits_ | b.bits_); }
+  friend constexpr TypeSet operator-(TypeSet a, TypeSet b) { return TypeSet(a.bits_ & ~b.bits_); }
+  friend constexpr bool operator==(TypeSet, TypeSet) = default;
+  // "float, double or int32"
+  std::string to_string() const;
+
+ private:
+  explicit constexpr TypeSet(uint32_t bits) : bits_(bits) {}
+  uint32_t bits_ = 0;
+};
+
+// The sets that operators share.
+namespace types {
+using enum ElementType;
+inline constexpr TypeSet floats{float16, float32, float64, bfloat16};
+inline constexpr TypeSet signed_ints{ElementType::int8, int16, int32, int64};
+inline constexpr TypeSet unsigned_ints{ElementType::uint8, uint16, uint32, uint64};
+inline constexpr TypeSet ints = signed_ints | unsigned_ints;
+inline constexpr TypeSet numbers = floats | ints;
+inline constexpr TypeSet index{int32, int64};
+inline constexpr TypeSet bools{boolean};
+inline constexpr TypeSet strings{ElementType::string};
+inline constexpr TypeSet complexes{complex64, complex128};
+inline constexpr TypeSet float8s{float8e4m3fn, float8e4m3fnuz, float8e5m2, float8e5m2fnuz, float8e8m0};
+inline constexpr TypeSet sub_bytes{uint4, int4, float4e2m1, uint2, int2, float6e2m3, float6e3m2};
+// What every operator that only moves elements takes.
+inline constexpr TypeSet movable = numbers | bools | strings | complexes;
+inline constexpr TypeSet all = movable | float8s | sub_bytes;
+}  // namespace types
+
+// Which kinds of value a parameter takes.
+enum class Kinds : uint8_t { tensor, sequence, optional, map, any };
+
+struct Parameter {
+  enum class Count : uint8_t { one, optional, any_number };
+
+  std::string name;
+  std::string variable;  // parameters with the same type variable have the same type; "" is bound to nothing
+  TypeSet types;         // allowed element types; empty: the type variable's
+  Kinds kinds = Kinds::tensor;
+  Count count = Count::one;
+  int at_least = 1;         // of any_number
+  bool same_types = true;   // of any_number: all have one type
+};
+
+struct AttributeRule {
+  std::string name;
+  ir::AttributeKind kind;
+  bool required = false;
+};
+
+// Brings a node from the meaning it had since version `from` to the one it has since `to`. It may change attributes and
+// inputs, add nodes before it or after it, or become another operator.
+struct Adapter {
+  int from, to;
+  std::function<void(ir::Node&)> lift;
+};
+
+// One operator in its newest version, and the way there from each older one. A folder in src/ops defines it like this:
+//
+//   list.add("Softmax", {1, 11, 13})
+//       .input("input", "T").output("output", "T").types("T", types::floats)
+//       .attribute("axis", AttributeKind::int_)
+//       .infer([](Inference& i) { i.same_as_input(0); })
+//       .lift(1, 13, flatten_to_two_dimensions);
+class Operator {
+ public:
+  std::string name, domain;
+  std::vector<int> versions;  // every version in which ONNX changed it, ascending
+  std::vector<Parameter> inputs, outputs;
+  std::vector<AttributeRule> attributes;
+  std::function<void(Inference&)> infer_types;
+  std::vector<Adapter> adapters;
+
+  Operator& input(std::string parameter, std::string variable) { return add(inputs, std::move(parameter), std::move(variable), Parameter::Count::one); }
+  Operator& input(std::string parameter, TypeSet types) { return add(inputs, std::move(parameter), types, Parameter::Count::one); }
+  Operator& optional_input(std::string parameter, std::string variable) { return add(inputs, std::move(parameter), std::move(variable), Parameter::Count::optional); }
+  Operator& optional_input(std::string parameter, TypeSet types) { return add(inputs, std::move(parameter), types, Parameter::Count::optional); }
+  Operator& variadic_input(std::string parameter, std::string variable, int at_least = 1, bool same_types = true);
+  Operator& output(std::string parameter, std::string variable) { return add(outputs, std::move(parameter), std::move(variable), Parameter::Count::one); }
+  Operator& output(std::string parameter, TypeSet types) { return add(outputs, std::move(parameter), types, Parameter::Count::one); }
+  Operator& optional_output(std::string parameter, std::string variable) { return add(outputs, std::move(parameter), std::move(variable), Parameter::Count::optional); }
+  Operator& optional_output(std::string parameter, TypeSet types) { return add(outputs, std::move(parameter), types, Parameter::Count::optional); }
+  Operator& variadic_output(std::string parameter, std::string variable, int at_least = 1, bool same_types = true);
+  // What the type variable of the parameters so far allows.
+  Operator& types(std::string_view variable, TypeSet allowed, Kinds kinds = Kinds::tensor);
+
+  Operator& attribute(std::string attribute_name, ir::AttributeKind kind);
+  Operator& required_attribute(std::string attribute_name, ir::AttributeKind kind);
+  Operator& infer(std::function<void(Inference&)> rule);
+  Operator& lift(int from, int to, std::function<void(ir::Node&)> adapter);
+
+  int newest_version() const { return versions.back(); }
+  // The version a node has in a model that imports `opset`; the oldest for one from before the operator existed.
+  int version_at(int64_t opset) const;
+
+ private:
+  Operator& add(std::vector<Parameter>& list, std::string parameter, std::string variable, Parameter::Count count);
+  Operator& add(std::vector<Parameter>& list, std::string parameter, TypeSet types, Parameter::Count count);
+};
+
+inline constexpr std::string_view ai_onnx = "";
+inline constexpr std::string_view ai_onnx_ml = "ai.onnx.ml";
+
+// The newest operator set versions Tenon knows.
+inline constexpr int64_t newest_opset = 28;
+inline constexpr int64_t newest_ml_opset = 5;
+
+class OperatorList {
+ public:
+  Operator& add(std::string name, std::vector<int> versions, std::string_view domain = ai_onnx);
+  const Operator* find(std::string_view domain, std::string_view name) const;
+  std::vector<const Operator*> all() const;
+  bool knows_domain(std::string_view domain) const;
+
+ private:
+  std::unordered_map<std::string, std::unique_ptr<Operator>> operators_;  // by "domain:name"
+};
+
+// Every operator of Tenon, made on first use.
+const OperatorList& operators();
+
+// A short sentence if the node breaks the operator's rules: count of inputs and outputs, attributes. "" if it does not.
+std::string check_node(const Operator& op, const ir::Node& node);
+
+}  // namespace tenon::ops

@@ -1,0 +1,189 @@
+#include "passes/infer.h"
+
+#include "base/fail.h"
+#include "ops/operator.h"
+
+namespace tenon::passes {
+namespace {
+
+using ops::Fact;
+using ops::Parameter;
+
+// The parameter that input or output i belongs to; the last one when it is variadic.
+const Parameter* parameter_at(const std::vector<Parameter>& parameters, size_t i) {
+  if (i < parameters.size()) return &parameters[i];
+  if (!parameters.empty() && parameters.back().count == Parameter::Count::any_number) return &parameters.back();
+  return nullptr;
+}
+
+// The tensor type inside sequences and optionals.
+const ir::Type& innermost(const ir::Type& type) {
+  const ir::Type* t = &type;
+  while (t->inner && t->kind != ir::Type::Kind::map) t = t->inner.get();
+  return *t;
+}
+
+bool kind_allowed(ops::Kinds kinds, ir::Type::Kind kind) {
+  using Kind = ir::Type::Kind;
+  switch (kinds) {
+    case ops::Kinds::tensor: return kind == Kind::tensor || kind == Kind::sparse_tensor;
+    case ops::Kinds::sequence: return kind == Kind::sequence;
+    case ops::Kinds::optional: return kind == Kind::optional;
+    case ops::Kinds::map: return kind == Kind::map;
+    case ops::Kinds::any: return true;
+  }
+  return true;
+}
+
+class GraphInference {
+ public:
+  explicit GraphInference(InferenceResult& result) : result_(result) {}
+
+  void run(ir::Graph& graph) {
+    for (ir::Value* value : graph.initializers()) {
+      Fact fact;
+      if (value->constant()) {
+        fact = Fact::of(value->constant()->tensor);
+        if (value->is_graph_input()) fact.constant = nullptr;  // callers may replace it
+      } else {
+        fact.type = value->type;
+      }
+      if (value->is_graph_input() && value->type.known()) fact.type = value->type;
+      set(*value, std::move(fact));
+    }
+    for (ir::Value* value : graph.inputs()) {
+      if (!result_.facts.count(value)) result_.facts[value].type = value->type;
+    }
+    for (ir::Node& node : graph.nodes()) {
+      try {
+        infer_node(node);
+      } catch (Error& error) {
+        throw error.at_node(node.describe_here());
+      }
+    }
+  }
+
+ private:
+  void set(ir::Value& value, Fact fact) {
+    value.type = fact.type;
+    result_.facts[&value] = std::move(fact);
+  }
+
+  const Fact& fact_of(const ir::Value& value) { return result_.facts[&value]; }
+
+  void infer_node(ir::Node& node) {
+    const ops::Operator* op = ops::operators().find(node.domain, node.op_type);
+    if (!op) fail(ErrorCode::unknown_operator, "Tenon does not know operator {}", node.op_type);
+    if (std::string problem = check_node(*op, node); !problem.empty()) {
+      throw Error(problem.find("attribute") == std::string::npos ? ErrorCode::invalid_model : ErrorCode::invalid_attribute, problem);
+    }
+    check_input_types(*op, node);
+    std::vector<const Fact*> inputs;
+    for (const ir::Value* value : node.inputs()) inputs.push_back(value ? &fact_of(*value) : nullptr);
+    std::vector<Fact> outputs(node.output_count());
+    ops::Inference::InferSubgraph subgraphs = [&](std::string_view name, std::span<const Fact> facts) {
+      return infer_subgraph(node, name, facts);
+    };
+    ops::Inference inference(node, inputs, outputs, &subgraphs);
+    if (op->infer_types) op->infer_types(inference);
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      if (ir::Value* value = node.output(i)) finish_output(node, *value, std::move(outputs[i]));
+    }
+  }
+
+  void check_input_types(const ops::Operator& op, const ir::Node& node) {
+    std::unordered_map<std::string, size_t> bound;
+    for (size_t i = 0; i < node.input_count(); ++i) {
+      const ir::Value* value = node.input(i);
+      const Parameter* parameter = parameter_at(op.inputs, i);
+      if (!value || !parameter) continue;
+      const ir::Type& type = fact_of(*value).type;
+      if (!type.known()) continue;
+      ElementType element = innermost(type).element;
+      bool element_fits = parameter->types.empty() || element == ElementType::undefined || parameter->types.contains(element);
+      if (!kind_allowed(parameter->kinds, type.kind) || !element_fits) {
+        throw Error(ErrorCode::type_mismatch, fmt::format("input {} '{}' takes {}{}\n  {}", i, parameter->name,
+                                                          parameter->kinds == ops::Kinds::tensor ? "tensors of " : "",
+                                                          parameter->types.to_string(), ops::describe_input(node, i, type)))
+            .on_tensor(value->name);
+      }
+      if (parameter->variable.empty() || !parameter->same_types) continue;
+      auto [first, added] = bound.emplace(parameter->variable, i);
+      if (added) continue;
+      const ir::Type& other = fact_of(*node.input(first->second)).type;
+      if (!ir::same_kind(other, type)) {
+        throw Error(ErrorCode::type_mismatch,
+                    fmt::format("inputs {} and {} must have one type\n  {}\n  {}", first->second, i,
+                                ops::describe_input(node, first->second, other), ops::describe_input(node, i, type)),
+                    "insert a Cast before one of them")
+            .on_tensor(value->name);
+      }
+    }
+  }
+
+  std::vector<Fact> infer_subgraph(ir::Node& node, std::string_view name, std::span<const Fact> inputs) {
+    const ir::Attribute* attribute = node.attribute(name);
+    if (!attribute || !std::holds_alternative<std::unique_ptr<ir::Graph>>(attribute->value)) return {};
+    ir::Graph& graph = *std::get<std::unique_ptr<ir::Graph>>(attribute->value);
+    for (size_t i = 0; i < graph.inputs().size() && i < inputs.size(); ++i) {
+      Fact fact = inputs[i];
+      ir::Value& value = *graph.inputs()[i];
+      if (!fact.type.known()) fact.type = value.type;
+      set(value, std::move(fact));
+    }
+    run(graph);
+    std::vector<Fact> outputs;
+    for (const ir::Value* value : graph.outputs()) outputs.push_back(fact_of(*value));
+    return outputs;
+  }
+
+  // Joins what was inferred with what the model declares. Element types must agree; a shape the nodes contradict is
+  // noted and dropped, as it often is a leftover of an exporter.
+  void finish_output(const ir::Node& node, ir::Value& value, Fact inferred) {
+    const ir::Type& declared = value.type;
+    if (!inferred.type.known()) {
+      inferred.type = declared;
+    } else if (!ir::same_kind(declared, inferred.type)) {
+      throw Error(ErrorCode::type_mismatch,
+                  fmt::format("the model declares it as {}, {} makes it {}", declared.to_string(), node.op_type, inferred.type.to_string()),
+                  "correct or remove the declared type (value_info)")
+          .on_tensor(value.name);
+    } else if (declared.is_tensor() && declared.shape) {
+      merge_shape(node, value, inferred);
+    }
+    set(value, std::move(inferred));
+  }
+
+  void merge_shape(const ir::Node& node, const ir::Value& value, Fact& inferred) {
+    const SymbolicShape& declared = *value.type.shape;
+    if (!inferred.type.shape) {
+      inferred.type.shape = declared;
+      return;
+    }
+    SymbolicShape& shape = *inferred.type.shape;
+    bool conflict = shape.size() != declared.size();
+    for (size_t i = 0; !conflict && i < shape.size(); ++i) {
+      conflict = shape[i].is_known() && declared[i].is_known() && !(shape[i] == declared[i]);
+    }
+    if (conflict) {
+      result_.notes.push_back(fmt::format("tensor '{}' is declared as {}, {} makes it {}; the latter is used", value.name,
+                                          to_string(declared), node.describe(), to_string(shape)));
+      return;
+    }
+    for (size_t i = 0; i < shape.size(); ++i) {
+      if (shape[i].has_unknown()) shape[i] = declared[i];
+    }
+  }
+
+  InferenceResult& result_;
+};
+
+}  // namespace
+
+InferenceResult infer_types(ir::Graph& graph) {
+  InferenceResult result;
+  GraphInference(result).run(graph);
+  return result;
+}
+
+}  // namespace tenon::passes

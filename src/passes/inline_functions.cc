@@ -1,0 +1,149 @@
+#include <map>
+#include <set>
+
+#include "base/fail.h"
+#include "passes/lift.h"
+
+namespace tenon::passes {
+namespace {
+
+using Key = std::tuple<std::string, std::string, std::string>;
+
+// Attributes of the body that refer to the caller's take its value, the function's default, or go.
+void bind_attributes(ir::Graph& graph, const ir::Node& call, const ir::Function& function) {
+  std::map<const ir::Value*, ir::Value*> outer;
+  for (ir::Node& node : graph.nodes()) {
+    std::vector<ir::Attribute> bound;
+    for (ir::Attribute& attribute : node.attributes) {
+      attribute.for_each_graph([&](ir::Graph& subgraph) { bind_attributes(subgraph, call, function); });
+      if (attribute.reference.empty()) {
+        bound.push_back(std::move(attribute));
+        continue;
+      }
+      const ir::Attribute* source = call.attribute(attribute.reference);
+      for (const ir::Attribute& otherwise : function.attribute_defaults) {
+        if (!source && otherwise.name == attribute.reference) source = &otherwise;
+      }
+      if (!source) continue;
+      ir::Attribute copy = ir::clone(*source, outer);
+      copy.name = attribute.name;
+      bound.push_back(std::move(copy));
+    }
+    node.attributes = std::move(bound);
+    adopt_subgraphs(node);
+  }
+}
+
+void extend_paths(ir::Graph& graph, const std::string& path) {
+  for (ir::Node& node : graph.nodes()) {
+    if (node.origin) {
+      auto origin = std::make_shared<ir::Origin>(*node.origin);
+      origin->path = path + (origin->path.empty() ? "" : " > " + origin->path);
+      node.origin = std::move(origin);
+    }
+    for (const ir::Attribute& attribute : node.attributes) {
+      attribute.for_each_graph([&](ir::Graph& subgraph) { extend_paths(subgraph, path); });
+    }
+  }
+}
+
+class Inliner {
+ public:
+  explicit Inliner(ir::Model& model) {
+    for (const auto& function : model.functions) {
+      functions_.emplace(Key(function->domain, function->name, function->overload), function.get());
+    }
+  }
+
+  void run(ir::Graph& graph) {
+    std::vector<ir::Node*> nodes;
+    for (ir::Node& node : graph.nodes()) nodes.push_back(&node);
+    for (ir::Node* node : nodes) {
+      for (const ir::Attribute& attribute : node->attributes) attribute.for_each_graph([&](ir::Graph& g) { run(g); });
+      if (auto found = functions_.find(Key(node->domain, node->op_type, node->overload)); found != functions_.end()) {
+        replace(*node, *found->second);
+      }
+    }
+  }
+
+ private:
+  void replace(ir::Node& call, const ir::Function& function) {
+    Key key(function.domain, function.name, function.overload);
+    if (!active_.insert(key).second) {
+      throw Error(ErrorCode::cyclic_graph, fmt::format("function '{}' calls itself", function.name)).at_node(call.describe());
+    }
+    ir::Graph& graph = call.graph();
+    std::unique_ptr<ir::Graph> body = function.body->clone();
+    if (call.input_count() > body->inputs().size() || call.output_count() > body->outputs().size()) {
+      throw Error(ErrorCode::invalid_model,
+                  fmt::format("function '{}' has {} inputs and {} outputs, the node gives {} and takes {}", function.name,
+                              body->inputs().size(), body->outputs().size(), call.input_count(), call.output_count()))
+          .at_node(call.describe());
+    }
+    bind_attributes(*body, call, function);
+    extend_paths(*body, call.describe());
+
+    // Values of the body get twins in the calling graph; its inputs are the call's.
+    std::map<const ir::Value*, ir::Value*> twins;
+    for (size_t i = 0; i < body->inputs().size(); ++i) twins[body->inputs()[i]] = call.input(i);
+    for (const ir::Value& value : body->values()) {
+      if (!value.is_graph_input()) {
+        ir::Value& twin = graph.add_value(call.name + "/" + value.name, /*fresh=*/true);
+        twin.type = value.type;
+        twins[&value] = &twin;
+      }
+    }
+    auto twin_of = [&](ir::Value* value) { return value && twins.count(value) ? twins[value] : value; };
+    std::vector<ir::Node*> inlined;
+    for (const ir::Node& node : body->nodes()) {
+      ir::Node& copy = graph.add_node(node.op_type, node.domain, &call);
+      copy.overload = node.overload;
+      copy.name = node.name;
+      copy.origin = node.origin;
+      for (size_t i = 0; i < node.input_count(); ++i) copy.set_input(i, twin_of(node.input(i)));
+      for (ir::Value* value : node.outputs()) copy.add_output(twin_of(value));
+      for (const ir::Attribute& attribute : node.attributes) copy.attributes.push_back(ir::clone(attribute, twins));
+      adopt_subgraphs(copy);
+      inlined.push_back(&copy);
+    }
+    for (size_t i = 0; i < call.output_count(); ++i) {
+      ir::Value* result = call.output(i);
+      ir::Value* twin = twin_of(body->outputs()[i]);
+      if (!result) continue;
+      if (!twin) fail(ErrorCode::invalid_model, "output {} of function '{}' is an input that the node leaves out", i, function.name);
+      // An Identity keeps the name of the call's output, which the graph's outputs may use.
+      ir::Node& alias = graph.add_node("Identity", "", &call);
+      alias.set_input(0, twin);
+      outputs_.emplace_back(&alias, result);
+    }
+    detach(call);
+    for (auto& [alias, result] : outputs_) alias->add_output(result);
+    outputs_.clear();
+    for (ir::Node* node : inlined) {
+      for (const ir::Attribute& attribute : node->attributes) attribute.for_each_graph([&](ir::Graph& g) { run(g); });
+      if (auto found = functions_.find(Key(node->domain, node->op_type, node->overload)); found != functions_.end()) {
+        replace(*node, *found->second);
+      }
+    }
+    active_.erase(key);
+  }
+
+  static void detach(ir::Node& call) {
+    call.remove_trailing_outputs(0);
+    call.graph().remove_node(call);
+  }
+
+  std::map<Key, const ir::Function*> functions_;
+  std::set<Key> active_;
+  std::vector<std::pair<ir::Node*, ir::Value*>> outputs_;
+};
+
+}  // namespace
+
+void inline_functions(ir::Model& model) {
+  if (model.functions.empty()) return;
+  Inliner(model).run(*model.graph);
+  model.functions.clear();
+}
+
+}  // namespace tenon::passes

@@ -1,0 +1,118 @@
+#include "passes/lift.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/fail.h"
+#include "base/names.h"
+#include "ops/operator.h"
+
+namespace tenon::passes {
+namespace {
+
+constexpr int64_t newest_ir_version = 14;
+
+class Lifter {
+ public:
+  explicit Lifter(ir::Model& model) : model_(model) {
+    for (const auto& function : model.functions) functions_.insert({function->domain, function->name});
+  }
+
+  std::vector<std::string> run() {
+    if (model_.ir_version > newest_ir_version) {
+      notes_.push_back(fmt::format("the model has IR version {}, newer than {}; it runs if all it contains is understood",
+                                   model_.ir_version, newest_ir_version));
+    }
+    note_new_opsets(model_.opset_imports);
+    lift_graph(*model_.graph, model_.opset_imports);
+    for (const auto& function : model_.functions) lift_graph(*function->body, function->opset_imports);
+    throw_unknown();
+    return std::move(notes_);
+  }
+
+ private:
+  void note_new_opsets(const ir::OpsetImports& imports) {
+    for (const auto& [domain, version] : imports.entries()) {
+      std::string_view name = ir::canonical_domain(domain);
+      int64_t newest = name == ops::ai_onnx ? ops::newest_opset : name == ops::ai_onnx_ml ? ops::newest_ml_opset : version;
+      if (version > newest) {
+        notes_.push_back(fmt::format("the model imports opset {} of '{}', newer than {}; its operators are taken to mean what they mean there",
+                                     version, domain.empty() ? "ai.onnx" : domain, newest));
+      }
+    }
+  }
+
+  void lift_graph(ir::Graph& graph, const ir::OpsetImports& imports) {
+    std::vector<ir::Node*> nodes;
+    for (ir::Node& node : graph.nodes()) nodes.push_back(&node);
+    for (ir::Node* node : nodes) {
+      for (const ir::Attribute& attribute : node->attributes) {
+        attribute.for_each_graph([&](ir::Graph& subgraph) { lift_graph(subgraph, imports); });
+      }
+      if (functions_.count({node->domain, node->op_type})) continue;
+      node->domain = ir::canonical_domain(node->domain);
+      lift_node(*node, imports.version(node->domain));
+    }
+  }
+
+  void lift_node(ir::Node& node, int64_t opset) {
+    const ops::Operator* op = ops::operators().find(node.domain, node.op_type);
+    if (!op) {
+      unknown_[{node.domain, node.op_type}].push_back(node.describe());
+      return;
+    }
+    if (opset == 0) opset = op->newest_version();
+    if (opset < op->versions.front()) {
+      notes_.push_back(fmt::format("{} came with opset {}, the model imports {}; it runs all the same", node.describe(),
+                                   op->versions.front(), opset));
+    }
+    try {
+      while (true) {
+        int version = op->version_at(opset);
+        auto adapter = std::ranges::find_if(op->adapters, [&](const ops::Adapter& a) { return a.from <= version && version < a.to; });
+        if (adapter == op->adapters.end()) break;
+        adapter->lift(node);
+        opset = adapter->to;
+        op = ops::operators().find(node.domain, node.op_type);
+        TENON_CHECK(op);
+      }
+    } catch (Error& error) {
+      throw error.at_node(node.describe());
+    }
+  }
+
+  void throw_unknown() const {
+    if (unknown_.empty()) return;
+    std::string text = unknown_.size() == 1 ? "Tenon does not know an operator of this model:"
+                                            : fmt::format("Tenon does not know {} operators of this model:", unknown_.size());
+    for (const auto& [key, nodes] : unknown_) {
+      const auto& [domain, name] = key;
+      std::string suggestion;
+      if (!ops::operators().knows_domain(domain)) {
+        suggestion = fmt::format("; the domain '{}' is unknown and the model defines no function of it", domain);
+      } else {
+        std::vector<std::string_view> names;
+        for (const ops::Operator* op : ops::operators().all()) {
+          if (op->domain == domain) names.push_back(op->name);
+        }
+        std::string_view nearest = nearest_name(name, names);
+        if (!nearest.empty()) suggestion = fmt::format("; the nearest known one is {}", nearest);
+      }
+      std::string times = nodes.size() == 1 ? "" : fmt::format(" and {} more", nodes.size() - 1);
+      text += fmt::format("\n  {}{}{}: {}{}{}", domain, domain.empty() ? "" : ".", name, nodes[0], times, suggestion);
+    }
+    throw Error(ErrorCode::unknown_operator, text);
+  }
+
+  ir::Model& model_;
+  std::set<std::pair<std::string, std::string>> functions_;
+  std::map<std::pair<std::string, std::string>, std::vector<std::string>> unknown_;
+  std::vector<std::string> notes_;
+};
+
+}  // namespace
+
+std::vector<std::string> lift_to_newest_opset(ir::Model& model) { return Lifter(model).run(); }
+
+}  // namespace tenon::passes

@@ -1,0 +1,117 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/thread_pool.h"
+#include "ir/graph.h"
+#include "tenon/value.h"
+
+namespace tenon {
+
+// The body of an If, Loop or Scan, ready to run. Values of outer graphs are bound already.
+class Subgraph {
+ public:
+  virtual ~Subgraph() = default;
+  virtual size_t input_count() const = 0;
+  virtual size_t output_count() const = 0;
+  // Outputs in the graph's order. Throws ErrorCode::cancelled when the run was cancelled.
+  virtual std::vector<Value> run(std::vector<Value> inputs) = 0;
+};
+
+// What a kernel sees of one execution of its node.
+class KernelRun {
+ public:
+  struct Output {
+    bool wanted = false;
+    ElementType element = ElementType::undefined;  // of a tensor output
+    std::optional<Shape> shape;                    // when inference knew it before the kernel ran
+    Tensor destination;                            // memory of the caller for this output, if any
+    Value value;
+  };
+
+  KernelRun(const ir::Node& node, std::span<const Value* const> inputs, std::span<Output> outputs,
+            std::span<Subgraph* const> subgraphs, ThreadPool& threads, Allocator& allocator)
+      : node_(node), inputs_(inputs), outputs_(outputs), subgraphs_(subgraphs), threads_(threads), allocator_(allocator) {}
+
+  const ir::Node& node() const { return node_; }
+  size_t input_count() const { return inputs_.size(); }
+  bool has_input(size_t i) const { return i < inputs_.size() && inputs_[i]; }
+  const Value& value(size_t i) const { return *inputs_[i]; }
+  // A tensor input.
+  const Tensor& input(size_t i) const { return inputs_[i]->tensor(); }
+  template <typename T>
+  std::span<const T> data(size_t i) const {
+    return input(i).data<T>();
+  }
+  // The content of an int32 or int64 input as int64.
+  std::vector<int64_t> ints(size_t i) const;
+
+  size_t output_count() const { return outputs_.size(); }
+  bool wants_output(size_t i) const { return i < outputs_.size() && outputs_[i].wanted; }
+  // The output's tensor, allocated in the inferred type and shape on first use.
+  Tensor& output(size_t i);
+  // The same with a shape that only the kernel knows.
+  Tensor& output(size_t i, const Shape& shape);
+  Tensor& output(size_t i, ElementType element, const Shape& shape);
+  // Gives a value out as it is: a view of an input, a sequence, ….
+  void set_output(size_t i, Value value);
+  // The shape inference found for output i; nullopt when only the kernel can tell.
+  const std::optional<Shape>& inferred_shape(size_t i) const { return outputs_[i].shape; }
+
+  // The graphs in the node's attributes, in the order of the attributes.
+  Subgraph& subgraph(std::string_view attribute) const;
+
+  ThreadPool& threads() const { return threads_; }
+  Allocator& allocator() const { return allocator_; }
+  // Scratch memory that lives until the returned owner goes.
+  std::shared_ptr<void> scratch(int64_t bytes) const { return allocator_.allocate(bytes); }
+
+ private:
+  const ir::Node& node_;
+  std::span<const Value* const> inputs_;
+  std::span<Output> outputs_;
+  std::span<Subgraph* const> subgraphs_;
+  ThreadPool& threads_;
+  Allocator& allocator_;
+};
+
+// One node ready to run: attributes read, constant weights packed. `run` may be called from several threads at once.
+class Kernel {
+ public:
+  virtual ~Kernel() = default;
+  virtual void run(KernelRun& run) const = 0;
+};
+
+// What is known about a node when its kernel is made.
+class NodeInfo {
+ public:
+  NodeInfo(const ir::Node& node, std::span<const Tensor* const> constants, ThreadPool& threads)
+      : node_(node), constants_(constants), threads_(threads) {}
+
+  const ir::Node& node() const { return node_; }
+  // The content of input i when no run can change it, else null.
+  const Tensor* constant(size_t i) const { return i < constants_.size() ? constants_[i] : nullptr; }
+  ThreadPool& threads() const { return threads_; }
+  ElementType element(size_t i) const { return node_.input(i) ? node_.input(i)->type.element : ElementType::undefined; }
+
+ private:
+  const ir::Node& node_;
+  std::span<const Tensor* const> constants_;
+  ThreadPool& threads_;
+};
+
+// A provider's answer to a node: yes with the name of the kernel, or no with a reason a user can act on.
+struct Claim {
+  bool accepted = false;
+  std::string text;
+
+  static Claim yes(std::string kernel) { return {true, std::move(kernel)}; }
+  static Claim no(std::string reason) { return {false, std::move(reason)}; }
+};
+
+}  // namespace tenon

@@ -1,0 +1,115 @@
+#include "session/memory_pool.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "base/fail.h"
+
+namespace tenon {
+namespace {
+
+constexpr int64_t huge_page = 2 << 20;
+
+// Four sizes per power of two, so that a block serves requests of similar size with little waste.
+int64_t block_size(int64_t bytes) {
+  bytes = std::max<int64_t>(bytes, 64);
+  if (bytes > int64_t{1} << 60) return bytes;
+  int64_t step = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(bytes))) / 4;
+  step = std::max<int64_t>(step, 64);
+  return (bytes + step - 1) / step * step;
+}
+
+}  // namespace
+
+struct MemoryPool::State {
+  explicit State(int64_t most) : limit(most) {}
+  ~State() { trim(); }
+
+  void* take(int64_t size) {
+    std::lock_guard lock(mutex);
+    if (size > limit - in_use) {
+      fail(ErrorCode::out_of_memory, "{} bytes are needed, {} of the limit of {} are in use", size, in_use, limit);
+    }
+    in_use += size;
+    peak = std::max(peak, in_use);
+    auto found = free_blocks.find(size);
+    if (found == free_blocks.end() || found->second.empty()) return nullptr;
+    void* block = found->second.back();
+    found->second.pop_back();
+    cached -= size;
+    return block;
+  }
+
+  void give_back(void* block, int64_t size) {
+    {
+      std::lock_guard lock(mutex);
+      in_use -= size;
+      // Never keep more than was once needed at the same time.
+      if (in_use + cached + size <= peak) {
+        free_blocks[size].push_back(block);
+        cached += size;
+        return;
+      }
+    }
+    std::free(block);
+  }
+
+  void cancel(int64_t size) {
+    std::lock_guard lock(mutex);
+    in_use -= size;
+  }
+
+  void trim() {
+    std::lock_guard lock(mutex);
+    for (auto& [size, blocks] : free_blocks) {
+      for (void* block : blocks) std::free(block);
+    }
+    free_blocks.clear();
+    cached = 0;
+    peak = in_use;
+  }
+
+  std::mutex mutex;
+  std::map<int64_t, std::vector<void*>> free_blocks;
+  int64_t limit, in_use = 0, cached = 0, peak = 0;
+};
+
+MemoryPool::MemoryPool(int64_t limit) : state_(std::make_shared<State>(limit)) {}
+MemoryPool::~MemoryPool() { state_->trim(); }
+
+std::shared_ptr<void> MemoryPool::allocate(int64_t bytes) {
+  if (bytes < 0) fail(ErrorCode::overflow, "{} bytes were asked for", bytes);
+  int64_t size = block_size(bytes);
+  void* block = state_->take(size);
+  if (!block) {
+    bool large = size >= huge_page;
+    size_t alignment = large ? huge_page : 64;
+    block = std::aligned_alloc(alignment, (static_cast<size_t>(size) + alignment - 1) / alignment * alignment);
+    if (!block) {
+      state_->cancel(size);
+      fail(ErrorCode::out_of_memory, "the system has no memory for {} bytes", bytes);
+    }
+    if (large) ::madvise(block, static_cast<size_t>(size), MADV_HUGEPAGE);
+  }
+  return {block, [state = state_, size](void* b) { state->give_back(b, size); }};
+}
+
+int64_t MemoryPool::in_use() const {
+  std::lock_guard lock(state_->mutex);
+  return state_->in_use;
+}
+
+int64_t MemoryPool::cached() const {
+  std::lock_guard lock(state_->mutex);
+  return state_->cached;
+}
+
+void MemoryPool::trim() { state_->trim(); }
+
+}  // namespace tenon

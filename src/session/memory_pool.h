@@ -1,0 +1,29 @@
+#pragma once
+
+#include <memory>
+
+#include "tenon/tensor.h"
+
+namespace tenon {
+
+// Memory of a session's runs: reuses freed blocks of similar size and refuses to grow past a limit. Blocks may outlive
+// the pool object.
+class MemoryPool final : public Allocator {
+ public:
+  explicit MemoryPool(int64_t limit);
+  ~MemoryPool() override;
+  std::shared_ptr<void> allocate(int64_t bytes) override;
+
+  // Bytes handed out and not given back.
+  int64_t in_use() const;
+  // Bytes kept for reuse.
+  int64_t cached() const;
+  // Gives the kept ones back to the system.
+  void trim();
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace tenon

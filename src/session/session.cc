@@ -1,0 +1,193 @@
+#include "tenon/session.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/available_memory.h"
+#include "base/fail.h"
+#include "base/names.h"
+#include "ir/verify.h"
+#include "onnx/model_file.h"
+#include "passes/constants.h"
+#include "passes/infer.h"
+#include "passes/lift.h"
+#include "providers/cpu/cpu_provider.h"
+#include "session/check_inputs.h"
+#include "session/memory_pool.h"
+#include "session/program.h"
+
+namespace tenon {
+namespace {
+
+ValueInfo describe(const ir::Value& value) {
+  ValueInfo info;
+  info.name = value.name;
+  info.type = value.type.name();
+  if (value.type.is_tensor()) info.element = value.type.element;
+  if (value.type.shape) {
+    info.has_shape = true;
+    for (const Dim& dim : *value.type.shape) info.shape.push_back(dim.to_string());
+  }
+  return info;
+}
+
+ModelInfo describe(const ir::Model& model) {
+  ModelInfo info;
+  info.ir_version = model.ir_version;
+  info.opsets = model.opset_imports.entries();
+  info.producer_name = model.producer_name;
+  info.producer_version = model.producer_version;
+  info.domain = model.domain;
+  info.graph_name = model.graph->name;
+  info.doc_string = model.doc_string;
+  info.model_version = model.model_version;
+  info.metadata = model.metadata;
+  return info;
+}
+
+}  // namespace
+
+class Session::Implementation {
+ public:
+  Implementation(std::unique_ptr<ir::Model> loaded, const SessionOptions& options)
+      : options_(options),
+        threads_(options.threads > 0 ? std::make_shared<ThreadPool>(options.threads) : ThreadPool::shared()),
+        memory_(options.memory_limit > 0 ? options.memory_limit : available_memory()),
+        model_info(describe(*loaded)),
+        model_(std::move(loaded)) {
+    start_providers();
+    note(passes::lift_to_newest_opset(*model_));
+    passes::inline_functions(*model_);
+    passes::constants_to_initializers(*model_->graph);
+    ir::verify_and_sort(*model_->graph);
+    note(passes::infer_types(*model_->graph).notes);
+    describe_interface();
+    std::vector<const Provider*> order;
+    for (const auto& provider : providers_) order.push_back(provider.get());
+    program_ = Program::compile(*model_->graph, order, *threads_, placement);
+  }
+
+  NamedValues run(const NamedValues& feeds, const RunOptions& options) const {
+    const ir::Graph& graph = *model_->graph;
+    std::vector<Value> arguments = check_inputs(graph, feeds);
+    std::vector<bool> wanted = wanted_outputs(options);
+    std::vector<Tensor> destinations = match_destinations(options);
+    RunState state{*threads_, memory_, options.cancel};
+    std::vector<Value> results = program_->run(state, arguments, wanted, destinations);
+    NamedValues named;
+    for (size_t i = 0; i < results.size(); ++i) {
+      if (!wanted[i]) continue;
+      Value value = std::move(results[i]);
+      deliver(value, destinations.empty() ? Tensor() : destinations[i], graph.outputs()[i]->name);
+      named.insert_or_assign(graph.outputs()[i]->name, std::move(value));
+    }
+    return named;
+  }
+
+ private:
+  void start_providers() {
+    if (options_.providers.empty()) fail(ErrorCode::invalid_argument, "no provider is given");
+    for (const std::string& name : options_.providers) {
+      if (name != "cpu") {
+        throw Error(ErrorCode::provider_unavailable, fmt::format("there is no provider '{}' in this build", name),
+                    "the providers of this build are: cpu");
+      }
+      providers_.push_back(std::make_unique<CpuProvider>());
+    }
+  }
+
+  void note(const std::vector<std::string>& lines) {
+    for (const std::string& line : lines) {
+      notes.push_back(line);
+      if (options_.log) options_.log(line);
+    }
+  }
+
+  void describe_interface() {
+    for (const ir::Value* value : model_->graph->inputs()) {
+      (value->is_initializer() ? overridable : inputs).push_back(describe(*value));
+    }
+    for (const ir::Value* value : model_->graph->outputs()) outputs.push_back(describe(*value));
+  }
+
+  size_t output_index(std::string_view name) const {
+    auto found = std::ranges::find(outputs, name, &ValueInfo::name);
+    if (found != outputs.end()) return static_cast<size_t>(found - outputs.begin());
+    std::vector<std::string_view> names;
+    for (const ValueInfo& output : outputs) names.push_back(output.name);
+    std::string_view nearest = nearest_name(name, names);
+    throw Error(ErrorCode::unknown_name, fmt::format("the model has no output '{}'; it has {}", name, quoted_list(names)),
+                nearest.empty() ? "" : fmt::format("did you mean '{}'?", nearest));
+  }
+
+  std::vector<bool> wanted_outputs(const RunOptions& options) const {
+    std::vector<bool> wanted(outputs.size(), options.outputs.empty());
+    for (const std::string& name : options.outputs) wanted[output_index(name)] = true;
+    return wanted;
+  }
+
+  std::vector<Tensor> match_destinations(const RunOptions& options) const {
+    if (options.destinations.empty()) return {};
+    std::vector<Tensor> destinations(outputs.size());
+    for (const auto& [name, tensor] : options.destinations) destinations[output_index(name)] = tensor;
+    return destinations;
+  }
+
+  // Outputs never share memory with weights, inputs or each other; and they lie where the caller wants them.
+  static void deliver(Value& value, Tensor destination, const std::string& name) {
+    if (!value.is_tensor()) return;
+    Tensor& tensor = value.tensor();
+    if (destination.defined()) {
+      if (destination.raw() == tensor.raw() && destination.type() == tensor.type() && destination.shape() == tensor.shape()) return;
+      if (destination.type() != tensor.type() || !(destination.shape() == tensor.shape())) {
+        throw Error(ErrorCode::shape_mismatch, fmt::format("the memory given for it is {} {}, the run made {}", name_of(destination.type()),
+                                                           destination.shape().to_string(), value.describe()))
+            .on_tensor(name);
+      }
+      if (tensor.type() == ElementType::string) std::ranges::copy(tensor.data<std::string>(), destination.mutable_data<std::string>().begin());
+      else if (tensor.bytes() > 0) std::memcpy(destination.mutable_raw(), tensor.raw(), static_cast<size_t>(tensor.bytes()));
+      value = std::move(destination);
+    } else if (!tensor.sole_owner()) {
+      value = tensor.clone();
+    }
+  }
+
+  SessionOptions options_;
+  std::shared_ptr<ThreadPool> threads_;
+  mutable MemoryPool memory_;
+  std::vector<std::unique_ptr<Provider>> providers_;
+
+ public:
+  ModelInfo model_info;
+  std::vector<ValueInfo> inputs, outputs, overridable;
+  std::vector<NodePlacement> placement;
+  std::vector<std::string> notes;
+
+ private:
+  std::unique_ptr<ir::Model> model_;
+  std::unique_ptr<Program> program_;
+};
+
+Session::Session(std::unique_ptr<Implementation> implementation) : implementation_(std::move(implementation)) {}
+Session::Session(Session&&) noexcept = default;
+Session& Session::operator=(Session&&) noexcept = default;
+Session::~Session() = default;
+
+Session Session::load(const std::filesystem::path& path, const SessionOptions& options) {
+  return Session(std::make_unique<Implementation>(onnx::load_model(path), options));
+}
+
+Session Session::from_bytes(std::span<const std::byte> bytes, const SessionOptions& options, const std::filesystem::path& folder) {
+  auto copy = std::make_shared<std::vector<std::byte>>(bytes.begin(), bytes.end());
+  return Session(std::make_unique<Implementation>(onnx::parse_model(*copy, copy, folder), options));
+}
+
+const ModelInfo& Session::model() const { return implementation_->model_info; }
+const std::vector<ValueInfo>& Session::inputs() const { return implementation_->inputs; }
+const std::vector<ValueInfo>& Session::outputs() const { return implementation_->outputs; }
+const std::vector<ValueInfo>& Session::overridable_initializers() const { return implementation_->overridable; }
+const std::vector<NodePlacement>& Session::placement() const { return implementation_->placement; }
+const std::vector<std::string>& Session::notes() const { return implementation_->notes; }
+NamedValues Session::run(const NamedValues& inputs, const RunOptions& options) const { return implementation_->run(inputs, options); }
+
+}  // namespace tenon
