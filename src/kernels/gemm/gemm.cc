@@ -12,16 +12,6 @@ namespace {
 // Up to this many rows of a packed left side, packing the right side costs more than reading it where it is.
 constexpr int64_t most_rows_unpacked = 16;
 
-const GemmKernels& kernels_of(Isa isa) {
-#if defined(__aarch64__)
-  if (isa == Isa::neon) return gemm_kernels_neon;
-#elif defined(__x86_64__)
-  if (isa == Isa::avx512) return gemm_kernels_avx512;
-  if (isa == Isa::avx2) return gemm_kernels_avx2;
-#endif
-  return isa == Isa::portable ? gemm_kernels_portable : gemm_kernels();
-}
-
 void run(ThreadPool* pool, const GemmKernels& kernels, int64_t m, int64_t n, int64_t k, GemmMatrix a, GemmMatrix b,
          float* c, int64_t ldc, const GemmEpilogue& epilogue) {
   if (m <= 0 || n <= 0) return;
@@ -51,6 +41,16 @@ ThreadPool* pool_for(ThreadPool& pool, int64_t m, int64_t n, int64_t k) {
 
 }  // namespace
 
+const GemmKernels& gemm_kernels_of(Isa isa) {
+#if defined(__aarch64__)
+  if (isa == Isa::neon) return gemm_kernels_neon;
+#elif defined(__x86_64__)
+  if (isa == Isa::avx512) return gemm_kernels_avx512;
+  if (isa == Isa::avx2) return gemm_kernels_avx2;
+#endif
+  return isa == Isa::portable ? gemm_kernels_portable : gemm_kernels();
+}
+
 Isa gemm_isa() { return gemm_kernels().isa; }
 
 PackedMatrix::PackedMatrix(ThreadPool& pool, GemmSide side, int64_t rows, int64_t columns, GemmMatrix matrix)
@@ -58,7 +58,7 @@ PackedMatrix::PackedMatrix(ThreadPool& pool, GemmSide side, int64_t rows, int64_
       isa_(gemm_kernels().isa),
       lanes_(side == GemmSide::left ? rows : columns),
       k_(side == GemmSide::left ? columns : rows) {
-  const GemmKernels& kernels = kernels_of(isa_);
+  const GemmKernels& kernels = gemm_kernels_of(isa_);
   const bool left = side == GemmSide::left;
   width_ = left ? kernels.tile_rows : kernels.tile_columns;
   const int64_t panels = (lanes_ + width_ - 1) / width_;
@@ -80,7 +80,7 @@ void gemm(ThreadPool& pool, int64_t m, int64_t n, int64_t k, GemmMatrix a, GemmM
 
 void gemm(ThreadPool& pool, int64_t m, GemmMatrix a, const PackedMatrix& b, float* c, int64_t ldc,
           const GemmEpilogue& epilogue) {
-  const GemmKernels& kernels = kernels_of(b.isa());
+  const GemmKernels& kernels = gemm_kernels_of(b.isa());
   const MatrixPanels left(a.data, a.ld, a.transposed, m, kernels.tile_rows, false);
   gemm_blocked(pool_for(pool, m, b.columns(), b.rows()), kernels, m, b.columns(), b.rows(), left, PackedPanels(b), c,
                ldc, epilogue);
@@ -88,7 +88,7 @@ void gemm(ThreadPool& pool, int64_t m, GemmMatrix a, const PackedMatrix& b, floa
 
 void gemm(ThreadPool& pool, int64_t n, const PackedMatrix& a, GemmMatrix b, float* c, int64_t ldc,
           const GemmEpilogue& epilogue) {
-  const GemmKernels& kernels = kernels_of(a.isa());
+  const GemmKernels& kernels = gemm_kernels_of(a.isa());
   const MatrixPanels right(b.data, b.ld, !b.transposed, n, kernels.tile_columns,
                            !b.transposed && a.rows() <= most_rows_unpacked);
   gemm_blocked(pool_for(pool, a.rows(), n, a.columns()), kernels, a.rows(), n, a.columns(), PackedPanels(a), right, c,

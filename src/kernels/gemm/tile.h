@@ -44,4 +44,7 @@ struct GemmKernels {
 
 TENON_ISA_TABLES(GemmKernels, gemm_kernels)
 
+// The table of one instruction set, which this processor must have.
+const GemmKernels& gemm_kernels_of(Isa isa);
+
 }  // namespace tenon::kernels
