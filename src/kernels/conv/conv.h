@@ -1,0 +1,69 @@
+// Convolution of float images with one to three spatial dimensions, channels first.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include "base/thread_pool.h"
+#include "kernels/gemm/gemm.h"
+#include "kernels/scratch.h"
+
+namespace tenon::kernels {
+
+// Spatial arrays are depth, height, width; dimensions that an image lacks stay at their defaults.
+// Output index o reads input indices o * stride - pad + i * dilation for i < kernel; what lies outside reads as zero,
+// so padding at the end follows from `output`. For a transposed convolution, exchange "output" and "input".
+struct ConvShape {
+  int64_t batch = 1;
+  int64_t in_channels = 1;   // of all groups
+  int64_t out_channels = 1;  // of all groups
+  int64_t groups = 1;
+  int64_t input[3] = {1, 1, 1};
+  int64_t output[3] = {1, 1, 1};
+  int64_t kernel[3] = {1, 1, 1};
+  int64_t stride[3] = {1, 1, 1};
+  int64_t dilation[3] = {1, 1, 1};
+  int64_t pad[3] = {0, 0, 0};
+
+  int64_t input_size() const { return input[0] * input[1] * input[2]; }
+  int64_t output_size() const { return output[0] * output[1] * output[2]; }
+  int64_t kernel_size() const { return kernel[0] * kernel[1] * kernel[2]; }
+};
+
+// Applied to each output value: clamp(value + bias of its channel, lo, hi).
+struct ConvEpilogue {
+  const float* bias = nullptr;
+  float lo = -std::numeric_limits<float>::infinity();  // Relu is lo = 0
+  float hi = std::numeric_limits<float>::infinity();
+};
+
+// Constant weights [out_channels, in_channels / groups, kernel...] arranged for the kernels that will use them.
+class PackedConvWeights {
+ public:
+  // Only channels, groups and the kernel's size are used of `shape`.
+  PackedConvWeights(ThreadPool& pool, const ConvShape& shape, const float* weights);
+  // "depthwise" or "implicit gemm".
+  const char* algorithm() const { return matrices_.empty() ? "depthwise" : "implicit gemm"; }
+  size_t bytes() const;
+
+ private:
+  friend void conv(ThreadPool&, const ConvShape&, const float*, const PackedConvWeights&, float*, const ConvEpilogue&);
+  std::vector<PackedMatrix> matrices_;  // one per group
+  std::vector<float> depthwise_;
+};
+
+// The instruction set conv uses now for depthwise convolutions; others use gemm's.
+Isa conv_isa();
+
+// x is [batch, in_channels, input...], y is [batch, out_channels, output...].
+void conv(ThreadPool& pool, const ConvShape& shape, const float* x, const PackedConvWeights& weights, float* y,
+          const ConvEpilogue& epilogue = {});
+
+// The gradient-like operator: x is [batch, in_channels, input...], weights [in_channels, out_channels / groups,
+// kernel...], y [batch, out_channels, output...]; input index i adds to output indices i * stride - pad + k * dilation.
+void conv_transpose(ThreadPool& pool, const ConvShape& shape, const float* x, const float* weights, float* y,
+                    const ConvEpilogue& epilogue = {});
+
+}  // namespace tenon::kernels

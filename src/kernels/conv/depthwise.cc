@@ -1,0 +1,92 @@
+#include "kernels/conv/depthwise.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "kernels/conv/image.h"
+
+namespace tenon::kernels {
+namespace {
+
+constexpr int64_t slack = 16;  // the widest vector: kernels read that far beyond a row
+constexpr int64_t flops_per_task = 100000;
+
+// A padded channel whose rows are split by column modulo the stride, so that neighbouring outputs read neighbouring
+// floats whatever the stride.
+struct PhaseLayout {
+  explicit PhaseLayout(const ConvShape& shape)
+      : extent(shape),
+        stride(shape.stride[2]),
+        phase((extent.size[2] + stride - 1) / stride),
+        row(phase * stride),
+        plane(row * extent.size[1]),
+        total(plane * extent.size[0] + slack) {
+    for (int64_t d = 0; d < shape.kernel[0]; ++d) {
+      for (int64_t h = 0; h < shape.kernel[1]; ++h) {
+        for (int64_t w = 0; w < shape.kernel[2]; ++w) {
+          const int64_t column = w * shape.dilation[2];
+          offsets.push_back(d * shape.dilation[0] * plane + h * shape.dilation[1] * row + column % stride * phase +
+                            column / stride);
+        }
+      }
+    }
+  }
+
+  PaddedExtent extent;
+  int64_t stride, phase, row, plane, total;
+  std::vector<int64_t> offsets;
+};
+
+template <int Stride>
+void split_row(const float* from, int64_t n, int64_t phase, int64_t stride, float* to) {
+  const int64_t step = Stride ? Stride : stride;
+  for (int64_t r = 0; r < step; ++r) {
+    const int64_t count = (n - r + step - 1) / step;
+    for (int64_t i = 0; i < count; ++i) to[r * phase + i] = from[r + i * step];
+    std::fill(to + r * phase + count, to + (r + 1) * phase, 0.0f);
+  }
+}
+
+// `padded` is scratch of extent.total() floats; `to` gets layout.total.
+void fill(const ConvShape& shape, const PhaseLayout& layout, const float* channel, float* padded, float* to) {
+  std::fill(to + layout.total - slack, to + layout.total, 0.0f);
+  if (layout.stride == 1) return pad_channel(shape, layout.extent, channel, to);
+  pad_channel(shape, layout.extent, channel, padded);
+  const int64_t n = layout.extent.size[2];
+  for (int64_t i = 0; i < layout.extent.size[0] * layout.extent.size[1]; ++i) {
+    const auto split = layout.stride == 2 ? split_row<2> : split_row<0>;
+    split(padded + i * n, n, layout.phase, layout.stride, to + i * layout.row);
+  }
+}
+
+}  // namespace
+
+void conv_depthwise(ThreadPool& pool, const ConvShape& shape, const float* x, const float* weights, float* y,
+                    const ConvEpilogue& epilogue) {
+  const DepthwiseKernels& kernels = depthwise_kernels();
+  const PhaseLayout layout(shape);
+  const int64_t multiplier = shape.out_channels / shape.in_channels;
+  const int64_t taps = shape.kernel_size(), outputs = shape.output_size();
+  const int64_t grain = 1 + flops_per_task / std::max<int64_t>(1, 2 * taps * outputs * multiplier);
+  pool.parallel_for(shape.batch * shape.in_channels, grain, [&](int64_t begin, int64_t end) {
+    const Scratch scratch(static_cast<size_t>(layout.total + layout.extent.total()) * sizeof(float));
+    float* image = scratch.as<float>();
+    for (int64_t i = begin; i < end; ++i) {
+      fill(shape, layout, x + i * shape.input_size(), image + layout.total, image);
+      for (int64_t m = 0; m < multiplier; ++m) {
+        const int64_t channel = i % shape.in_channels * multiplier + m;
+        DepthwiseRow row{image,       layout.offsets.data(), weights + channel * taps, taps,
+                         epilogue.bias ? epilogue.bias[channel] : 0.0f, epilogue.lo, epilogue.hi};
+        float* out = y + (i * multiplier + m) * outputs;
+        for (int64_t d = 0; d < shape.output[0]; ++d) {
+          for (int64_t h = 0; h < shape.output[1]; ++h, out += shape.output[2]) {
+            row.from = image + d * shape.stride[0] * layout.plane + h * shape.stride[1] * layout.row;
+            kernels.row(row, out, shape.output[2]);
+          }
+        }
+      }
+    }
+  });
+}
+
+}  // namespace tenon::kernels

@@ -1,0 +1,200 @@
+#include "kernels/gemm/driver.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/cpu_features.h"
+#include "kernels/gemm/pack.h"
+#include "kernels/scratch.h"
+
+namespace tenon::kernels {
+namespace {
+
+constexpr int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+constexpr double least_flops_to_share = 1e6;
+constexpr int64_t most_packed_floats = int64_t{2} << 20;  // per side: bounds the scratch memory of a product
+constexpr int64_t floats_per_pack_task = 8 << 10;
+constexpr int64_t tasks_per_thread = 4;
+
+// Everything that stays the same while one product runs.
+struct Product {
+  ThreadPool* pool;
+  const GemmKernels& kernels;
+  int64_t m, n, k;
+  const PanelSource& a;
+  const PanelSource& b;
+  float* c;
+  int64_t ldc;
+  const GemmEpilogue& epilogue;
+
+  void share(int64_t n_tasks, int64_t grain, FunctionRef<void(int64_t, int64_t)> body) const {
+    if (pool) {
+      pool->parallel_for(n_tasks, grain, body);
+    } else if (n_tasks > 0) {
+      body(0, n_tasks);
+    }
+  }
+};
+
+// One k block of a rectangle of tiles, with what was packed for it.
+struct Block {
+  int64_t k_begin, k;
+  int64_t row_panel, row_panel_end;
+  int64_t column_panel, column_panel_end;
+  float* packed_a;  // panels from max(row_panel, a.ready()) on
+  float* packed_b;
+
+  PanelSource::Panel panel(const PanelSource& source, const float* packed, int64_t begin, int64_t index, int width) const {
+    if (index < source.ready()) return source.ready_panel(k_begin, k, index);
+    return {packed + (index - std::max(begin, source.ready())) * k * width, width};
+  }
+};
+
+void pack_block(const Product& p, const Block& block, bool with_b) {
+  const int rows = p.kernels.tile_rows, columns = p.kernels.tile_columns;
+  const int64_t a_first = std::max(block.row_panel, p.a.ready());
+  const int64_t b_first = std::max(block.column_panel, p.b.ready());
+  const int64_t a_panels = std::max<int64_t>(0, block.row_panel_end - a_first);
+  const int64_t b_panels = with_b ? std::max<int64_t>(0, block.column_panel_end - b_first) : 0;
+  const int64_t grain = divide_up(floats_per_pack_task, std::max<int64_t>(1, block.k * std::max(rows, columns)));
+  p.share(a_panels + b_panels, grain, [&](int64_t begin, int64_t end) {
+    if (begin < a_panels) {
+      p.a.pack(block.k_begin, block.k, a_first + begin, a_first + std::min(end, a_panels),
+               block.packed_a + begin * block.k * rows);
+    }
+    if (end > a_panels) {
+      const int64_t first = std::max(begin, a_panels) - a_panels;
+      p.b.pack(block.k_begin, block.k, b_first + first, b_first + end - a_panels,
+               block.packed_b + first * block.k * columns);
+    }
+  });
+}
+
+void multiply_tiles(const Product& p, const Block& block, int64_t row_begin, int64_t row_end, int64_t column_begin,
+                    int64_t column_end) {
+  const GemmEpilogue& e = p.epilogue;
+  const int rows = p.kernels.tile_rows, columns = p.kernels.tile_columns;
+  const bool last_k = block.k_begin + block.k == p.k;
+  GemmTile tile{};
+  tile.ldc = p.ldc;
+  tile.alpha = e.alpha;
+  tile.beta = e.beta;
+  tile.accumulate = block.k_begin > 0;
+  tile.addend_row_stride = e.addend_row_stride;
+  tile.addend_column_stride = e.addend_column_stride;
+  tile.clamp = last_k && (e.lo > -std::numeric_limits<float>::infinity() || e.hi < std::numeric_limits<float>::infinity());
+  tile.lo = e.lo;
+  tile.hi = e.hi;
+  for (int64_t j = column_begin; j < column_end; ++j) {
+    const auto b = block.panel(p.b, block.packed_b, block.column_panel, j, columns);
+    tile.columns = static_cast<int>(std::min<int64_t>(columns, p.n - j * columns));
+    for (int64_t i = row_begin; i < row_end; ++i) {
+      const auto a = block.panel(p.a, block.packed_a, block.row_panel, i, rows);
+      tile.rows = static_cast<int>(std::min<int64_t>(rows, p.m - i * rows));
+      tile.c = p.c + i * rows * p.ldc + j * columns;
+      tile.addend = e.addend
+                        ? e.addend + i * rows * e.addend_row_stride + j * columns * e.addend_column_stride
+                        : nullptr;
+      p.kernels.by_rows[tile.rows](block.k, a.data, b.data, b.stride, tile);
+    }
+  }
+}
+
+// Cuts the block into tasks: rows so that a task's left panels stay in the L2 cache, columns so that there are
+// enough tasks for all threads.
+void multiply_block(const Product& p, const Block& block) {
+  const int64_t row_panels = block.row_panel_end - block.row_panel;
+  const int64_t column_panels = block.column_panel_end - block.column_panel;
+  const int64_t panel_bytes = std::max<int64_t>(1, block.k * p.kernels.tile_rows * 4);
+  const int64_t cached_panels = std::max<int64_t>(1, cpu_features().l2_bytes / 2 / panel_bytes);
+  int64_t row_tasks = divide_up(row_panels, cached_panels);
+  const int64_t wanted = p.pool ? tasks_per_thread * p.pool->size() : 1;
+  int64_t column_tasks = std::min(column_panels, divide_up(wanted, row_tasks));
+  if (row_tasks * column_tasks < wanted) row_tasks = std::min(row_panels, divide_up(wanted, column_tasks));
+  const int64_t rows_each = divide_up(row_panels, row_tasks);
+  const int64_t columns_each = divide_up(column_panels, column_tasks);
+  row_tasks = divide_up(row_panels, rows_each);
+  column_tasks = divide_up(column_panels, columns_each);
+  p.share(row_tasks * column_tasks, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t task = begin; task < end; ++task) {
+      const int64_t row = block.row_panel + task / column_tasks * rows_each;
+      const int64_t column = block.column_panel + task % column_tasks * columns_each;
+      multiply_tiles(p, block, row, std::min(row + rows_each, block.row_panel_end), column,
+                     std::min(column + columns_each, block.column_panel_end));
+    }
+  });
+}
+
+// Panels per step when `source` has to be packed; all of them when it is ready.
+int64_t panels_per_step(const PanelSource& source, int64_t panels, int64_t k_block, int width) {
+  if (source.ready() >= panels) return panels;
+  return std::clamp<int64_t>(most_packed_floats / std::max<int64_t>(1, k_block * width), 1, panels);
+}
+
+}  // namespace
+
+MatrixPanels::MatrixPanels(const float* data, int64_t ld, bool lanes_contiguous, int64_t lanes, int width,
+                           bool read_in_place)
+    : data_(data),
+      ld_(ld),
+      lanes_contiguous_(lanes_contiguous),
+      lanes_(lanes),
+      width_(width),
+      ready_(read_in_place ? lanes / width : 0) {}
+
+PanelSource::Panel MatrixPanels::ready_panel(int64_t k_begin, int64_t, int64_t panel) const {
+  return {data_ + k_begin * ld_ + panel * width_, ld_};
+}
+
+void MatrixPanels::pack(int64_t k_begin, int64_t k, int64_t first, int64_t last, float* out) const {
+  const int64_t lane = first * width_;
+  const float* src = data_ + (lanes_contiguous_ ? k_begin * ld_ + lane : lane * ld_ + k_begin);
+  pack_panels(src, ld_, lanes_contiguous_, std::min(last * width_, lanes_) - lane, k, width_, out);
+}
+
+PackedPanels::PackedPanels(const PackedMatrix& matrix)
+    : data_(matrix.buffer_.as<float>()), panels_(divide_up(matrix.lanes_, matrix.width_)), width_(matrix.width_) {}
+
+PanelSource::Panel PackedPanels::ready_panel(int64_t k_begin, int64_t k, int64_t panel) const {
+  return {data_ + (k_begin * panels_ + panel * k) * width_, width_};
+}
+
+int64_t gemm_k_block(const GemmKernels& kernels, int64_t k) {
+  const int64_t fits = cpu_features().l1d_bytes / 2 / (4 * (kernels.tile_rows + kernels.tile_columns));
+  const int64_t most = std::clamp<int64_t>(fits, 192, 512);
+  return k <= most ? std::max<int64_t>(k, 1) : divide_up(k, divide_up(k, most));
+}
+
+void gemm_blocked(ThreadPool* pool, const GemmKernels& kernels, int64_t m, int64_t n, int64_t k, const PanelSource& a,
+                  const PanelSource& b, float* c, int64_t ldc, const GemmEpilogue& epilogue) {
+  if (m <= 0 || n <= 0) return;
+  const Product p{pool, kernels, m, n, k, a, b, c, ldc, epilogue};
+  const int64_t k_block = gemm_k_block(kernels, k);
+  const int64_t row_panels = divide_up(m, kernels.tile_rows), column_panels = divide_up(n, kernels.tile_columns);
+  const int64_t rows_step = panels_per_step(a, row_panels, k_block, kernels.tile_rows);
+  const int64_t columns_step = panels_per_step(b, column_panels, k_block, kernels.tile_columns);
+  const int64_t a_floats = std::min(rows_step, std::max<int64_t>(0, row_panels - a.ready())) * k_block * kernels.tile_rows;
+  const int64_t b_floats =
+      std::min(columns_step, std::max<int64_t>(0, column_panels - b.ready())) * k_block * kernels.tile_columns;
+  const Scratch scratch(static_cast<size_t>(a_floats + b_floats + 16) * sizeof(float));
+  float* packed_a = scratch.as<float>();
+  float* packed_b = packed_a + (a_floats + 15) / 16 * 16;
+
+  for (int64_t column = 0; column < column_panels; column += columns_step) {
+    for (int64_t k_begin = 0; k_begin == 0 || k_begin < k; k_begin += k_block) {
+      for (int64_t row = 0; row < row_panels; row += rows_step) {
+        const Block block{k_begin,  std::min(k_block, k - k_begin),
+                          row,      std::min(row + rows_step, row_panels),
+                          column,   std::min(column + columns_step, column_panels),
+                          packed_a, packed_b};
+        pack_block(p, block, row == 0);
+        multiply_block(p, block);
+      }
+    }
+  }
+}
+
+ThreadPool* pool_for_flops(ThreadPool& pool, double flops) { return flops < least_flops_to_share ? nullptr : &pool; }
+
+}  // namespace tenon::kernels

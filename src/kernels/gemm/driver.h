@@ -1,0 +1,71 @@
+// The blocked loops around the micro-kernels, for anything that can fill panels: matrices, packed weights, images.
+#pragma once
+
+#include <cstdint>
+
+#include "base/thread_pool.h"
+#include "kernels/gemm/gemm.h"
+#include "kernels/gemm/tile.h"
+
+namespace tenon::kernels {
+
+// One side of a multiplication, cut into panels of tile_rows (left side) or tile_columns (right side) lanes.
+class PanelSource {
+ public:
+  struct Panel {
+    const float* data;
+    int64_t stride;  // floats from one k step to the next
+  };
+
+  virtual ~PanelSource() = default;
+  // Panels [0, ready()) can be read where they are, with `ready_panel`; `pack` fills the others.
+  virtual int64_t ready() const = 0;
+  virtual Panel ready_panel(int64_t k_begin, int64_t k, int64_t panel) const = 0;
+  // Writes panels [first, last) for k steps [k_begin, k_begin + k), k * lanes floats each.
+  virtual void pack(int64_t k_begin, int64_t k, int64_t first, int64_t last, float* out) const = 0;
+};
+
+// A matrix in memory.
+class MatrixPanels : public PanelSource {
+ public:
+  // Lane l at step p is data[p * ld + l] when `lanes_contiguous`, else data[l * ld + p].
+  // `read_in_place` uses full panels without packing; the lanes must be contiguous.
+  MatrixPanels(const float* data, int64_t ld, bool lanes_contiguous, int64_t lanes, int width, bool read_in_place);
+  int64_t ready() const override { return ready_; }
+  Panel ready_panel(int64_t k_begin, int64_t k, int64_t panel) const override;
+  void pack(int64_t k_begin, int64_t k, int64_t first, int64_t last, float* out) const override;
+
+ private:
+  const float* data_;
+  int64_t ld_;
+  bool lanes_contiguous_;
+  int64_t lanes_;
+  int width_;
+  int64_t ready_;
+};
+
+// Panels that were packed ahead, all k blocks after each other.
+class PackedPanels : public PanelSource {
+ public:
+  explicit PackedPanels(const PackedMatrix& matrix);
+  int64_t ready() const override { return panels_; }
+  Panel ready_panel(int64_t k_begin, int64_t k, int64_t panel) const override;
+  void pack(int64_t, int64_t, int64_t, int64_t, float*) const override {}
+
+ private:
+  const float* data_;
+  int64_t panels_;
+  int width_;
+};
+
+// The length of k blocks: the same for every product of depth k with these kernels.
+int64_t gemm_k_block(const GemmKernels& kernels, int64_t k);
+
+// c[m, n] = epilogue(a * b). With `pool` null it runs in the calling thread.
+void gemm_blocked(ThreadPool* pool, const GemmKernels& kernels, int64_t m, int64_t n, int64_t k, const PanelSource& a,
+                  const PanelSource& b, float* c, int64_t ldc, const GemmEpilogue& epilogue);
+
+// The pool, or null where the work is too small to share.
+ThreadPool* pool_for_flops(ThreadPool& pool, double flops);
+
+}  // namespace tenon::kernels

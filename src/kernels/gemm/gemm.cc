@@ -1,0 +1,119 @@
+#include "kernels/gemm/gemm.h"
+
+#include <algorithm>
+
+#include "kernels/gemm/driver.h"
+#include "kernels/gemm/gemv.h"
+#include "kernels/gemm/pack.h"
+
+namespace tenon::kernels {
+namespace {
+
+// Up to this many rows of a packed left side, packing the right side costs more than reading it where it is.
+constexpr int64_t most_rows_unpacked = 16;
+
+void run(ThreadPool* pool, const GemmKernels& kernels, int64_t m, int64_t n, int64_t k, GemmMatrix a, GemmMatrix b,
+         float* c, int64_t ldc, const GemmEpilogue& epilogue) {
+  if (m <= 0 || n <= 0) return;
+  if (m <= most_gemv_rows) {
+    const int64_t row_stride = a.transposed ? 1 : a.ld, column_stride = a.transposed ? a.ld : 1;
+    return gemv(pool, kernels, m, n, k, {a.data, row_stride, column_stride}, b, {c, ldc, 1}, epilogue);
+  }
+  if (n == 1) {
+    GemmEpilogue swapped = epilogue;
+    std::swap(swapped.addend_row_stride, swapped.addend_column_stride);
+    const int64_t stride = b.transposed ? 1 : b.ld;
+    return gemv(pool, kernels, 1, m, k, {b.data, 0, stride}, {a.data, a.ld, !a.transposed}, {c, 1, ldc}, swapped);
+  }
+  const MatrixPanels left(a.data, a.ld, a.transposed, m, kernels.tile_rows, false);
+  const MatrixPanels right(b.data, b.ld, !b.transposed, n, kernels.tile_columns, false);
+  gemm_blocked(pool, kernels, m, n, k, left, right, c, ldc, epilogue);
+}
+
+double flops(int64_t m, int64_t n, int64_t k) {
+  return 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+}
+
+// A single row or column reads far more than it computes, so it pays to share it earlier.
+ThreadPool* pool_for(ThreadPool& pool, int64_t m, int64_t n, int64_t k) {
+  return pool_for_flops(pool, flops(m, n, k) * (m == 1 || n == 1 ? 8 : 1));
+}
+
+}  // namespace
+
+const GemmKernels& gemm_kernels_of(Isa isa) {
+#if defined(__aarch64__)
+  if (isa == Isa::neon) return gemm_kernels_neon;
+#elif defined(__x86_64__)
+  if (isa == Isa::avx512) return gemm_kernels_avx512;
+  if (isa == Isa::avx2) return gemm_kernels_avx2;
+#endif
+  return isa == Isa::portable ? gemm_kernels_portable : gemm_kernels();
+}
+
+Isa gemm_isa() { return gemm_kernels().isa; }
+
+PackedMatrix::PackedMatrix(ThreadPool& pool, GemmSide side, int64_t rows, int64_t columns, GemmMatrix matrix)
+    : side_(side),
+      isa_(gemm_kernels().isa),
+      lanes_(side == GemmSide::left ? rows : columns),
+      k_(side == GemmSide::left ? columns : rows) {
+  const GemmKernels& kernels = gemm_kernels_of(isa_);
+  const bool left = side == GemmSide::left;
+  width_ = left ? kernels.tile_rows : kernels.tile_columns;
+  const int64_t panels = (lanes_ + width_ - 1) / width_;
+  buffer_ = AlignedBuffer(static_cast<size_t>(panels * width_ * k_) * sizeof(float));
+  const MatrixPanels source(matrix.data, matrix.ld, left == matrix.transposed, lanes_, width_, false);
+  const int64_t k_block = gemm_k_block(kernels, k_);
+  for (int64_t k_begin = 0; k_begin < k_; k_begin += k_block) {
+    const int64_t k = std::min(k_block, k_ - k_begin);
+    pool.parallel_for(panels, 8, [&](int64_t first, int64_t last) {
+      source.pack(k_begin, k, first, last, buffer_.as<float>() + (k_begin * panels + first * k) * width_);
+    });
+  }
+}
+
+void gemm(ThreadPool& pool, int64_t m, int64_t n, int64_t k, GemmMatrix a, GemmMatrix b, float* c, int64_t ldc,
+          const GemmEpilogue& epilogue) {
+  run(pool_for(pool, m, n, k), gemm_kernels(), m, n, k, a, b, c, ldc, epilogue);
+}
+
+void gemm(ThreadPool& pool, int64_t m, GemmMatrix a, const PackedMatrix& b, float* c, int64_t ldc,
+          const GemmEpilogue& epilogue) {
+  const GemmKernels& kernels = gemm_kernels_of(b.isa());
+  const MatrixPanels left(a.data, a.ld, a.transposed, m, kernels.tile_rows, false);
+  gemm_blocked(pool_for(pool, m, b.columns(), b.rows()), kernels, m, b.columns(), b.rows(), left, PackedPanels(b), c,
+               ldc, epilogue);
+}
+
+void gemm(ThreadPool& pool, int64_t n, const PackedMatrix& a, GemmMatrix b, float* c, int64_t ldc,
+          const GemmEpilogue& epilogue) {
+  const GemmKernels& kernels = gemm_kernels_of(a.isa());
+  const MatrixPanels right(b.data, b.ld, !b.transposed, n, kernels.tile_columns,
+                           !b.transposed && a.rows() <= most_rows_unpacked);
+  gemm_blocked(pool_for(pool, a.rows(), n, a.columns()), kernels, a.rows(), n, a.columns(), PackedPanels(a), right, c,
+               ldc, epilogue);
+}
+
+void gemm_batch(ThreadPool& pool, int64_t count, int64_t m, int64_t n, int64_t k, GemmMatrix a, GemmMatrix b,
+                int64_t ldc, const GemmEpilogue& epilogue, FunctionRef<GemmBatchItem(int64_t)> item) {
+  const GemmKernels& kernels = gemm_kernels();
+  const auto multiply = [&](ThreadPool* shared, int64_t i) {
+    const GemmBatchItem pointers = item(i);
+    GemmEpilogue own = epilogue;
+    own.addend = pointers.addend;
+    run(shared, kernels, m, n, k, {pointers.a, a.ld, a.transposed}, {pointers.b, b.ld, b.transposed}, pointers.c, ldc,
+        own);
+  };
+  ThreadPool* inside = pool_for(pool, m, n, k);
+  if (inside && count < pool.size()) {
+    for (int64_t i = 0; i < count; ++i) multiply(inside, i);
+    return;
+  }
+  const auto grain = static_cast<int64_t>(1e6 / (flops(m, n, k) + 1e3)) + 1;
+  pool.parallel_for(count, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) multiply(nullptr, i);
+  });
+}
+
+}  // namespace tenon::kernels

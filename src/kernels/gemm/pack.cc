@@ -1,0 +1,97 @@
+#include "kernels/gemm/pack.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace tenon::kernels {
+namespace {
+
+typedef float F4 __attribute__((vector_size(16)));
+typedef int I4 __attribute__((vector_size(16)));
+
+F4 load4(const float* p) {
+  F4 v;
+  std::memcpy(&v, p, sizeof v);
+  return v;
+}
+void store4(float* p, F4 v) { std::memcpy(p, &v, sizeof v); }
+
+// out[p * width + i] = src[i * ld + p] for i < 4, p < k.
+void transpose_4_lanes(const float* src, int64_t ld, int64_t k, int width, float* out) {
+  int64_t p = 0;
+  for (; p + 4 <= k; p += 4) {
+    const F4 a = load4(src + p), b = load4(src + ld + p), c = load4(src + 2 * ld + p), d = load4(src + 3 * ld + p);
+    const F4 ac_low = __builtin_shuffle(a, c, I4{0, 4, 1, 5}), ac_high = __builtin_shuffle(a, c, I4{2, 6, 3, 7});
+    const F4 bd_low = __builtin_shuffle(b, d, I4{0, 4, 1, 5}), bd_high = __builtin_shuffle(b, d, I4{2, 6, 3, 7});
+    store4(out + p * width, __builtin_shuffle(ac_low, bd_low, I4{0, 4, 1, 5}));
+    store4(out + (p + 1) * width, __builtin_shuffle(ac_low, bd_low, I4{2, 6, 3, 7}));
+    store4(out + (p + 2) * width, __builtin_shuffle(ac_high, bd_high, I4{0, 4, 1, 5}));
+    store4(out + (p + 3) * width, __builtin_shuffle(ac_high, bd_high, I4{2, 6, 3, 7}));
+  }
+  for (; p < k; ++p) {
+    for (int i = 0; i < 4; ++i) out[p * width + i] = src[i * ld + p];
+  }
+}
+
+void pack_transposed(const float* src, int64_t ld, int lanes, int64_t k, int width, float* out) {
+  int i = 0;
+  for (; i + 4 <= lanes; i += 4) transpose_4_lanes(src + i * ld, ld, k, width, out + i);
+  for (; i < lanes; ++i) {
+    for (int64_t p = 0; p < k; ++p) out[p * width + i] = src[i * ld + p];
+  }
+  if (i == width) return;
+  for (int64_t p = 0; p < k; ++p) std::fill(out + p * width + i, out + (p + 1) * width, 0.0f);
+}
+
+// Full panels of a width known to the compiler, a few rows at a time so that long rows are read in order.
+template <int Width>
+void pack_rows(const float* src, int64_t ld, int64_t panels, int64_t k, float* out) {
+  constexpr int64_t rows_at_once = 8;
+  for (int64_t first = 0; first < k; first += rows_at_once) {
+    const int64_t last = std::min(first + rows_at_once, k);
+    for (int64_t panel = 0; panel < panels; ++panel) {
+      float* to = out + (panel * k + first) * Width;
+      const float* from = src + first * ld + panel * Width;
+      for (int64_t p = first; p < last; ++p, to += Width, from += ld) std::memcpy(to, from, Width * sizeof(float));
+    }
+  }
+}
+
+void pack_rows(const float* src, int64_t ld, int64_t panels, int64_t k, int width, float* out) {
+  switch (width) {
+    case 4: return pack_rows<4>(src, ld, panels, k, out);
+    case 6: return pack_rows<6>(src, ld, panels, k, out);
+    case 8: return pack_rows<8>(src, ld, panels, k, out);
+    case 12: return pack_rows<12>(src, ld, panels, k, out);
+    case 14: return pack_rows<14>(src, ld, panels, k, out);
+    case 16: return pack_rows<16>(src, ld, panels, k, out);
+    case 32: return pack_rows<32>(src, ld, panels, k, out);
+  }
+  for (int64_t i = 0; i < panels; ++i) {
+    for (int64_t p = 0; p < k; ++p) {
+      std::memcpy(out + (i * k + p) * width, src + p * ld + i * width, static_cast<size_t>(width) * sizeof(float));
+    }
+  }
+}
+
+}  // namespace
+
+void pack_panels(const float* src, int64_t ld, bool lanes_contiguous, int64_t lanes, int64_t k, int width, float* out) {
+  const int64_t full = lanes / width;
+  const int rest = static_cast<int>(lanes % width);
+  if (!lanes_contiguous) {
+    for (int64_t i = 0; i < full; ++i) pack_transposed(src + i * width * ld, ld, width, k, width, out + i * k * width);
+    if (rest) pack_transposed(src + full * width * ld, ld, rest, k, width, out + full * k * width);
+    return;
+  }
+  pack_rows(src, ld, full, k, width, out);
+  if (!rest) return;
+  src += full * width;
+  out += full * k * width;
+  for (int64_t p = 0; p < k; ++p, src += ld, out += width) {
+    std::copy(src, src + rest, out);
+    std::fill(out + rest, out + width, 0.0f);
+  }
+}
+
+}  // namespace tenon::kernels

@@ -1,0 +1,13 @@
+// Copies a piece of a matrix into a panel: `width` values next to each other for each step along k.
+#pragma once
+
+#include <cstdint>
+
+namespace tenon::kernels {
+
+// Panel `i` of a run of panels holds lanes [i * width, (i + 1) * width) of the matrix. Lane l at step p is
+// src[p * ld + l] when `lanes_contiguous`, else src[l * ld + p]. Lanes from `lanes` on are zero.
+// Panels follow each other in `out`, k * width floats each.
+void pack_panels(const float* src, int64_t ld, bool lanes_contiguous, int64_t lanes, int64_t k, int width, float* out);
+
+}  // namespace tenon::kernels

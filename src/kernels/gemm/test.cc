@@ -1,0 +1,156 @@
+#include "kernels/gemm/gemm.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <vector>
+
+namespace tenon::kernels {
+namespace {
+
+std::vector<float> random_floats(int64_t count, unsigned seed) {
+  std::mt19937 generator(seed);
+  std::uniform_real_distribution<float> distribution(-1, 1);
+  std::vector<float> values(static_cast<size_t>(count));
+  for (float& value : values) value = distribution(generator);
+  return values;
+}
+
+struct Problem {
+  int64_t m, n, k;
+  bool a_transposed = false, b_transposed = false;
+  int64_t slack = 3;  // added to every leading dimension
+  std::vector<float> a = random_floats((a_transposed ? k : m) * a_ld(), 1);
+  std::vector<float> b = random_floats((b_transposed ? n : k) * b_ld(), 2);
+  std::vector<float> addend = random_floats(m * ldc() + 1, 3);
+
+  int64_t a_ld() const { return (a_transposed ? m : k) + slack; }
+  int64_t b_ld() const { return (b_transposed ? k : n) + slack; }
+  int64_t ldc() const { return n + slack; }
+  GemmMatrix left() const { return {a.data(), a_ld(), a_transposed}; }
+  GemmMatrix right() const { return {b.data(), b_ld(), b_transposed}; }
+
+  double reference(int64_t i, int64_t j, const GemmEpilogue& e) const {
+    double sum = 0;
+    for (int64_t p = 0; p < k; ++p) {
+      sum += static_cast<double>(a[static_cast<size_t>(a_transposed ? p * a_ld() + i : i * a_ld() + p)]) *
+             b[static_cast<size_t>(b_transposed ? j * b_ld() + p : p * b_ld() + j)];
+    }
+    sum *= e.alpha;
+    if (e.addend) sum += e.beta * addend[static_cast<size_t>(i * e.addend_row_stride + j * e.addend_column_stride)];
+    return std::min<double>(std::max<double>(sum, e.lo), e.hi);
+  }
+
+  void expect(const std::vector<float>& c, const GemmEpilogue& e, const char* what) const {
+    const double tolerance = 1e-6 * (static_cast<double>(k) + 8);
+    for (int64_t i = 0; i < m; ++i) {
+      for (int64_t j = 0; j < n; ++j) {
+        ASSERT_NEAR(c[static_cast<size_t>(i * ldc() + j)], reference(i, j, e), tolerance)
+            << what << " " << m << "x" << n << "x" << k << " at " << i << "," << j;
+      }
+      ASSERT_EQ(c[static_cast<size_t>(i * ldc() + n)], 77.0f) << "wrote past the row";
+    }
+  }
+  std::vector<float> output() const { return std::vector<float>(static_cast<size_t>(m * ldc()), 77.0f); }
+};
+
+std::vector<GemmEpilogue> epilogues(const Problem& p) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  return {
+      {},
+      {2.5f, 1, p.addend.data(), 0, 1, 0, infinity},                  // row bias and Relu
+      {1, -1, p.addend.data(), 1, 0, -0.5f, 0.5f},                    // column bias and Clip
+      {0.5f, 3, p.addend.data(), p.ldc(), 1, -infinity, infinity},    // full
+      {1, 1, p.addend.data(), 0, 0, -infinity, infinity},             // scalar
+  };
+}
+
+class Gemm : public testing::TestWithParam<Isa> {};
+
+TEST_P(Gemm, MatchesReference) {
+  const ScopedIsa forced(GetParam());
+  ASSERT_EQ(gemm_isa(), GetParam());
+  ThreadPool pool(3);
+  const int64_t shapes[][3] = {{1, 1, 1},    {1, 37, 19},  {29, 1, 33},   {2, 3, 4},     {8, 12, 16},   {7, 11, 5},
+                               {14, 32, 7},  {17, 33, 65}, {5, 600, 9},   {64, 64, 0},   {33, 50, 700}, {130, 70, 513},
+                               {3, 25, 1000}, {1, 1200, 50}, {700, 1, 90}, {100, 13, 40}};
+  for (const auto& [m, n, k] : shapes) {
+    for (int transposition = 0; transposition < 4; ++transposition) {
+      const Problem p{m, n, k, (transposition & 1) != 0, (transposition & 2) != 0};
+      for (const GemmEpilogue& e : epilogues(p)) {
+        auto c = p.output();
+        gemm(pool, m, n, k, p.left(), p.right(), c.data(), p.ldc(), e);
+        p.expect(c, e, "plain");
+        c = p.output();
+        gemm(pool, m, p.left(), PackedMatrix(pool, GemmSide::right, k, n, p.right()), c.data(), p.ldc(), e);
+        p.expect(c, e, "packed right");
+        c = p.output();
+        gemm(pool, n, PackedMatrix(pool, GemmSide::left, m, k, p.left()), p.right(), c.data(), p.ldc(), e);
+        p.expect(c, e, "packed left");
+      }
+    }
+  }
+}
+
+TEST_P(Gemm, AddsToItsOutputInPlace) {
+  const ScopedIsa forced(GetParam());
+  ThreadPool pool(2);
+  for (int64_t k : {5, 900}) {
+    const Problem p{21, 35, k};
+    auto c = p.addend;
+    for (int64_t i = 0; i < p.m; ++i) c[static_cast<size_t>(i * p.ldc() + p.n)] = 77.0f;
+    const GemmEpilogue in_place{2, 0.5f, c.data(), p.ldc(), 1};
+    gemm(pool, p.m, p.n, k, p.left(), p.right(), c.data(), p.ldc(), in_place);
+    GemmEpilogue expected = in_place;
+    expected.addend = p.addend.data();
+    p.expect(c, expected, "in place");
+  }
+}
+
+TEST_P(Gemm, BatchMatchesSingle) {
+  const ScopedIsa forced(GetParam());
+  ThreadPool pool(3);
+  for (int64_t count : {0, 1, 2, 40}) {
+    const int64_t m = 19, n = 23, k = 31;
+    const auto a = random_floats(m * k * (count + 1), 4), b = random_floats(n * k * (count + 1), 5);
+    std::vector<float> c(static_cast<size_t>(m * n * (count + 1))), expected(c.size());
+    gemm_batch(pool, count, m, n, k, {nullptr, k}, {nullptr, k, true}, n, {}, [&](int64_t i) {
+      return GemmBatchItem{a.data() + i * m * k, b.data() + i * n * k, c.data() + i * m * n};
+    });
+    for (int64_t i = 0; i < count; ++i) {
+      gemm(pool, m, n, k, {a.data() + i * m * k, k}, {b.data() + i * n * k, k, true}, expected.data() + i * m * n, n);
+    }
+    EXPECT_EQ(c, expected);
+  }
+}
+
+TEST_P(Gemm, NaNSurvivesTheActivation) {
+  const ScopedIsa forced(GetParam());
+  ThreadPool pool(1);
+  const float nan = std::nanf("");
+  for (int64_t n : {1, 12, 13, 64}) {
+    std::vector<float> a(4, 1.0f), b(static_cast<size_t>(2 * n), nan), c(static_cast<size_t>(2 * n));
+    gemm(pool, 2, n, 2, {a.data(), 2}, {b.data(), n}, c.data(), n, {1, 1, nullptr, 0, 0, 0, 6});
+    for (float value : c) EXPECT_TRUE(std::isnan(value));
+  }
+}
+
+TEST(GemmLarge, BlocksOfEveryDimension) {
+  ThreadPool pool(2);
+  const Problem p{90, 5600, 401};
+  auto c = p.output();
+  gemm(pool, p.m, p.n, p.k, p.left(), p.right(), c.data(), p.ldc());
+  p.expect(c, {}, "wide");
+  const Problem q{5700, 40, 401};
+  c = q.output();
+  gemm(pool, q.m, q.n, q.k, q.left(), q.right(), c.data(), q.ldc());
+  q.expect(c, {}, "tall");
+}
+
+INSTANTIATE_TEST_SUITE_P(Isas, Gemm, testing::ValuesIn(available_isas(cpu_features())),
+                         [](const auto& isa) { return std::string(isa_name(isa.param)); });
+
+}  // namespace
+}  // namespace tenon::kernels

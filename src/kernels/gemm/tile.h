@@ -1,0 +1,50 @@
+// What a GEMM micro-kernel gets: packed panels in, one tile of C out.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/dispatch.h"
+
+namespace tenon::kernels {
+
+// What happens to the product of one tile. `c` and `addend` point at the tile's first element.
+struct GemmTile {
+  float* c;
+  int64_t ldc;
+  int rows;
+  int columns;
+  float alpha;
+  bool accumulate;      // c += alpha * product; otherwise c = alpha * product + beta * addend
+  float beta;
+  const float* addend;  // may be null, may be c
+  int64_t addend_row_stride;
+  int64_t addend_column_stride;
+  bool clamp;           // to [lo, hi] afterwards; NaN stays NaN
+  float lo;
+  float hi;
+};
+
+// Multiplies k columns of an A panel (each tile_rows floats) with k rows of a B panel (each tile_columns floats,
+// b_stride apart) and finishes the tile.
+using GemmTileKernel = void (*)(int64_t k, const float* a, const float* b, int64_t b_stride, const GemmTile& tile);
+
+inline constexpr int most_tile_rows = 16;
+
+struct GemmKernels {
+  Isa isa;
+  int tile_rows;
+  int tile_columns;
+  // By the number of rows that are really there, 1..tile_rows; [0] is not used.
+  GemmTileKernel by_rows[most_tile_rows + 1];
+  // y[0..n) += sum over i < 4 of x[i] * b[i * ldb + 0..n).
+  void (*add_4_rows)(const float* x, const float* b, int64_t ldb, float* y, int64_t n);
+  // y[i] = dot product of x with b[i * ldb + 0..k), for i < 4.
+  void (*dot_4_rows)(const float* x, const float* b, int64_t ldb, float* y, int64_t k);
+};
+
+TENON_ISA_TABLES(GemmKernels, gemm_kernels)
+
+// The table of one instruction set, which this processor must have.
+const GemmKernels& gemm_kernels_of(Isa isa);
+
+}  // namespace tenon::kernels

@@ -1,0 +1,44 @@
+#include "kernels/layer_norm/layer_norm.h"
+
+#include <cmath>
+
+namespace tenon::kernels {
+namespace {
+
+constexpr int64_t elements_per_task = 8192;
+
+template <class Row>
+void each_row(ThreadPool& pool, const NormRows& call, Row row) {
+  if (call.n <= 0) return;
+  pool.parallel_for(call.rows, 1 + elements_per_task / call.n, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) row(i, call.x + i * call.n, call.y + i * call.n);
+  });
+}
+
+}  // namespace
+
+Isa layer_norm_isa() { return layer_norm_kernels().isa; }
+
+void layer_norm(ThreadPool& pool, const NormRows& call) {
+  const LayerNormKernels& kernels = layer_norm_kernels();
+  const float count = static_cast<float>(call.n);
+  each_row(pool, call, [&](int64_t i, const float* x, float* y) {
+    const float mean = kernels.sum(x, call.n) / count;
+    const float factor = 1.0f / std::sqrt(kernels.sum_of_squares(x, mean, call.n) / count + call.epsilon);
+    kernels.apply(x, y, call.n, mean, factor, call.scale, call.bias);
+    if (call.mean) call.mean[i] = mean;
+    if (call.inverse_deviation) call.inverse_deviation[i] = factor;
+  });
+}
+
+void rms_norm(ThreadPool& pool, const NormRows& call) {
+  const LayerNormKernels& kernels = layer_norm_kernels();
+  const float count = static_cast<float>(call.n);
+  each_row(pool, call, [&](int64_t i, const float* x, float* y) {
+    const float factor = 1.0f / std::sqrt(kernels.sum_of_squares(x, 0.0f, call.n) / count + call.epsilon);
+    kernels.apply(x, y, call.n, 0.0f, factor, call.scale, call.bias);
+    if (call.inverse_deviation) call.inverse_deviation[i] = factor;
+  });
+}
+
+}  // namespace tenon::kernels

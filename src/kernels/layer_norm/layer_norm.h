@@ -1,0 +1,42 @@
+// Normalisation of float rows.
+#pragma once
+
+#include <cstdint>
+
+#include "base/thread_pool.h"
+#include "kernels/dispatch.h"
+
+namespace tenon::kernels {
+
+// The instruction set these functions use now.
+Isa layer_norm_isa();
+
+struct NormRows {
+  const float* x;
+  float* y;              // may be x
+  int64_t rows;
+  int64_t n;             // floats of a row, contiguous
+  const float* scale = nullptr;    // n floats, or null for ones
+  const float* bias = nullptr;     // n floats, or null for zeros
+  float epsilon = 1e-5f;
+  float* mean = nullptr;           // one per row, where wanted
+  float* inverse_deviation = nullptr;
+};
+
+// y = (x - mean) / sqrt(variance + epsilon) * scale + bias, row by row.
+void layer_norm(ThreadPool& pool, const NormRows& call);
+// y = x / sqrt(mean of squares + epsilon) * scale + bias; `mean` is not written.
+void rms_norm(ThreadPool& pool, const NormRows& call);
+
+struct LayerNormKernels {
+  Isa isa;
+  float (*sum)(const float* x, int64_t n);
+  // Sum of (x - shift)^2.
+  float (*sum_of_squares)(const float* x, float shift, int64_t n);
+  // y = (x - shift) * factor * scale + bias; scale and bias may be null.
+  void (*apply)(const float* x, float* y, int64_t n, float shift, float factor, const float* scale, const float* bias);
+};
+
+TENON_ISA_TABLES(LayerNormKernels, layer_norm_kernels)
+
+}  // namespace tenon::kernels

@@ -1,0 +1,66 @@
+// The passes over one row; neon.cc, avx2.cc, avx512.cc and portable.cc instantiate them.
+#pragma once
+
+#include "kernels/layer_norm/layer_norm.h"
+#include "kernels/simd/simd.h"
+
+namespace tenon::kernels {
+
+template <class Arch>
+struct LayerNormRow {
+  using S = Simd<Arch>;
+  using F = typename S::F;
+  static constexpr int width = S::width;
+
+  // Adds up term(x[i]) in four chains.
+  template <class Term>
+  static float add_up(const float* x, int64_t n, Term term) {
+    F acc[4] = {};
+    int64_t i = 0;
+    for (; i + 4 * width <= n; i += 4 * width) {
+#pragma GCC unroll 4
+      for (int u = 0; u < 4; ++u) acc[u] = term(S::load(x + i + u * width), acc[u]);
+    }
+    for (; i + width <= n; i += width) acc[0] = term(S::load(x + i), acc[0]);
+    float total = S::sum((acc[0] + acc[1]) + (acc[2] + acc[3]));
+    for (; i < n; ++i) total += term(S::set(x[i]), F{})[0];
+    return total;
+  }
+
+  static float sum(const float* x, int64_t n) {
+    return add_up(x, n, [](F v, F acc) { return acc + v; });
+  }
+
+  static float sum_of_squares(const float* x, float shift, int64_t n) {
+    return add_up(x, n, [shift](F v, F acc) { return S::fma(v - shift, v - shift, acc); });
+  }
+
+  template <bool Scale, bool Bias>
+  static void apply_with(const float* x, float* y, int64_t n, float shift, float factor, const float* scale,
+                         const float* bias) {
+    int64_t i = 0;
+    for (; i < n; i += width) {
+      const int64_t count = n - i;
+      const bool full = count >= width;
+      const auto load = [=](const float* p) { return full ? S::load(p + i) : S::load_part(p + i, count); };
+      F v = (load(x) - shift) * factor;
+      if (Scale) v *= load(scale);
+      if (Bias) v += load(bias);
+      if (full) {
+        S::store(y + i, v);
+      } else {
+        S::store_part(y + i, v, count);
+      }
+    }
+  }
+
+  static void apply(const float* x, float* y, int64_t n, float shift, float factor, const float* scale, const float* bias) {
+    const auto kernel = scale ? (bias ? apply_with<true, true> : apply_with<true, false>)
+                              : (bias ? apply_with<false, true> : apply_with<false, false>);
+    kernel(x, y, n, shift, factor, scale, bias);
+  }
+
+  static constexpr LayerNormKernels table() { return {Arch::isa, sum, sum_of_squares, apply}; }
+};
+
+}  // namespace tenon::kernels

@@ -1,0 +1,56 @@
+#include "kernels/layer_norm/layer_norm.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+namespace tenon::kernels {
+namespace {
+
+std::vector<float> values(int64_t count, float offset) {
+  std::vector<float> x(static_cast<size_t>(count));
+  for (size_t i = 0; i < x.size(); ++i) x[i] = offset + std::sin(static_cast<float>(i) * 1.3f);
+  return x;
+}
+
+class LayerNorm : public testing::TestWithParam<Isa> {};
+
+TEST_P(LayerNorm, MatchesReference) {
+  const ScopedIsa forced(GetParam());
+  ASSERT_EQ(layer_norm_isa(), GetParam());
+  ThreadPool pool(2);
+  for (int64_t n : {1, 3, 4, 17, 64, 768, 1023}) {
+    for (bool rms : {false, true}) {
+      for (bool affine : {false, true}) {
+        const int64_t rows = 11;
+        const auto x = values(rows * n, 0.7f), scale = values(n, 1.0f), bias = values(n, -0.2f);
+        std::vector<float> y(x.size()), means(11), inverses(11);
+        NormRows call{x.data(), y.data(), rows, n};
+        if (affine) call.scale = scale.data(), call.bias = bias.data();
+        call.mean = means.data(), call.inverse_deviation = inverses.data();
+        (rms ? rms_norm : layer_norm)(pool, call);
+        for (int64_t r = 0; r < rows; ++r) {
+          double mean = 0, squares = 0;
+          for (int64_t i = 0; i < n && !rms; ++i) mean += x[static_cast<size_t>(r * n + i)] / static_cast<double>(n);
+          for (int64_t i = 0; i < n; ++i) squares += std::pow(x[static_cast<size_t>(r * n + i)] - mean, 2);
+          const double inverse = 1 / std::sqrt(squares / static_cast<double>(n) + call.epsilon);
+          for (int64_t i = 0; i < n; ++i) {
+            double expected = (x[static_cast<size_t>(r * n + i)] - mean) * inverse;
+            if (affine) expected = expected * scale[static_cast<size_t>(i)] + bias[static_cast<size_t>(i)];
+            ASSERT_NEAR(y[static_cast<size_t>(r * n + i)], expected, 1e-5 + (n == 1 ? 1e-3 : 0)) << n << " " << rms;
+          }
+          EXPECT_NEAR(inverses[static_cast<size_t>(r)], inverse, 1e-5 * inverse);
+          EXPECT_NEAR(means[static_cast<size_t>(r)], mean, 1e-6);
+        }
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Isas, LayerNorm, testing::ValuesIn(available_isas(cpu_features())),
+                         [](const auto& isa) { return std::string(isa_name(isa.param)); });
+
+}  // namespace
+}  // namespace tenon::kernels

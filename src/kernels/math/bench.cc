@@ -1,0 +1,30 @@
+#include <benchmark/benchmark.h>
+
+#include <vector>
+
+#include "kernels/math/math.h"
+
+namespace tenon::kernels {
+namespace {
+
+void math_array(benchmark::State& state, void (*function)(const float*, float*, int64_t)) {
+  std::vector<float> x(4096), y(4096);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = 0.001f * static_cast<float>(i + 1);
+  for (auto _ : state) {
+    function(x.data(), y.data(), 4096);
+    benchmark::ClobberMemory();
+  }
+  state.counters["elements/s"] = benchmark::Counter(4096, benchmark::Counter::kIsIterationInvariantRate);
+}
+BENCHMARK_CAPTURE(math_array, exp, f32_exp);
+BENCHMARK_CAPTURE(math_array, log, f32_log);
+BENCHMARK_CAPTURE(math_array, tanh, f32_tanh);
+BENCHMARK_CAPTURE(math_array, sigmoid, f32_sigmoid);
+BENCHMARK_CAPTURE(math_array, erf, f32_erf);
+BENCHMARK_CAPTURE(math_array, gelu, f32_gelu);
+BENCHMARK_CAPTURE(math_array, gelu_tanh, f32_gelu_tanh);
+BENCHMARK_CAPTURE(math_array, softplus, f32_softplus);
+BENCHMARK_CAPTURE(math_array, sin, f32_sin);
+
+}  // namespace
+}  // namespace tenon::kernels

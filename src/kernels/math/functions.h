@@ -1,0 +1,184 @@
+// Elementary functions of float vectors, written once for every instruction set.
+#pragma once
+
+#include <cfloat>
+#include <cmath>
+#include <limits>
+
+#include "kernels/simd/simd.h"
+
+namespace tenon::kernels {
+
+// Polynomials are near-minimax fits on the reduced ranges named beside them.
+template <class Arch>
+struct MathFunctions {
+  using S = Simd<Arch>;
+  using F = typename S::F;
+  using I = typename S::I;
+
+  static constexpr float ln2_high = 0.693359375f;  // few bits, so that its product with an exponent is exact
+  static constexpr float ln2_low = -2.12194440e-4f;
+  static constexpr float infinity = std::numeric_limits<float>::infinity();
+
+  // c0 + c1 * x + c2 * x^2 + …
+  static F polynomial(F, float c0) { return S::set(c0); }
+  template <class... Rest>
+  static F polynomial(F x, float c0, Rest... rest) {
+    return S::fma(polynomial(x, rest...), x, S::set(c0));
+  }
+
+  // Nearest integer, for |x| < 2^22.
+  static F round(F x) {
+    const F shift = S::set(12582912.0f);
+    return (x + shift) - shift;
+  }
+
+  // 2^n for n in [-126, 127].
+  static F power_of_two(I n) { return S::from_bits((n + 127) << 23); }
+
+  static F exp(F x) {
+    const F clamped = S::min(S::set(89.0f), S::max(S::set(-104.5f), x));
+    const F n = round(clamped * 1.44269504f);
+    F r = S::fma(n, S::set(-ln2_high), clamped);
+    r = S::fma(n, S::set(-ln2_low), r);
+    // exp(r) = 1 + r + r^2 * q(r) on |r| <= ln(2) / 2.
+    const F q = polynomial(r, 0.5f, 0.16666577f, 0.04166655463f, 0.00836317763f, 0.001392618181f);
+    const F e = S::fma(r * r, q, r) + 1.0f;
+    // In two factors, because the result may be denormal or infinite where 2^n is not a normal float.
+    const I whole = S::truncate(n), half = whole >> 1;
+    return e * power_of_two(half) * power_of_two(whole - half);
+  }
+
+  // log(1 + f) - low, on 1 + f in [sqrt(1/2), sqrt(2)].
+  static F log1p_reduced(F f, F low) {
+    const F p = polynomial(f, 0.3333333117f, -0.2499999691f, 0.200007172f, -0.1666780858f, 0.1424900932f, -0.1242548656f,
+                           0.1168571964f, -0.1148147724f, 0.06973070409f);
+    const F square = f * f;
+    F tail = S::fma(square * f, p, low);
+    tail = S::fma(square, S::set(-0.5f), tail);
+    return f + tail;
+  }
+
+  static F log(F x) {
+    const I denormal = x < FLT_MIN;
+    const F scaled = denormal ? x * 8388608.0f : x;
+    // Subtracting the bits of sqrt(1/2) makes the exponent field count from there.
+    const I shifted = S::bits(scaled) - 0x3f3504f3;
+    const I exponent = (shifted >> 23) - (denormal & 23);
+    const F mantissa = S::from_bits((shifted & 0x007fffff) + 0x3f3504f3);
+    const F e = S::to_float(exponent);
+    const F result = S::fma(e, S::set(ln2_high), log1p_reduced(mantissa - 1.0f, e * ln2_low));
+    const F special = x == 0.0f ? S::set(-infinity) : x < 0.0f ? S::set(NAN) : x;
+    return (x > 0.0f) & (x < infinity) ? result : special;
+  }
+
+  // log(1 + e) for e in [0, 1].
+  static F log1p_unit(F e) {
+    const I upper = e > 0.4142f;
+    const F f = upper ? (e - 1.0f) * 0.5f : e;
+    const F result = log1p_reduced(f, upper ? S::set(ln2_low) : F{});
+    return upper ? result + ln2_high : result;
+  }
+
+  static F copy_sign(F magnitude, F sign) {
+    return S::from_bits((S::bits(magnitude) & 0x7fffffff) | (S::bits(sign) & int32_t(0x80000000)));
+  }
+
+  static F tanh(F x) {
+    const F a = S::abs(x);
+    const F square = x * x;
+    // (tanh(x) - x) / x^3 on |x| <= 0.625.
+    const F p = polynomial(square, -0.3333332894f, 0.1333276934f, -0.05385084952f, 0.02099689404f, -0.006096299523f);
+    const F small = S::fma(x * square, p, x);
+    const F large = copy_sign(1.0f - 2.0f / (exp(a + a) + 1.0f), x);
+    const F result = a < 0.625f ? small : large;
+    return x == x ? result : x;
+  }
+
+  static F sigmoid(F x) {
+    const F e = exp(-S::abs(x));
+    return (x < 0.0f ? e : S::set(1.0f)) / (1.0f + e);
+  }
+
+  // erf(x) / x as a polynomial of x^2, on |x| <= 1.
+  static F erf_small(F x) {
+    return x * polynomial(x * x, 1.128379167f, -0.3761263847f, 0.112837825f, -0.02686543073f, 0.005221031808f,
+                          -0.0008484080406f, 0.0001126595903f, -9.667044571e-6f);
+  }
+
+  // 1 - erf(x) for x >= 1.
+  static F erfc_large(F x) {
+    const F z = S::min(S::set(11.0f), x);
+    const F t = 1.0f / z;
+    // x * exp(x^2) * erfc(x) as a polynomial of 1 / x.
+    const F p = polynomial(t, 0.5642187988f, -0.001014999146f, -0.2674732845f, -0.115166438f, 0.9690802529f, -1.576874474f,
+                           1.423656231f, -0.7759857857f, 0.2391839267f, -0.03204064327f);
+    return exp(-z * z) * t * p;
+  }
+
+  static F erf(F x) {
+    const F a = S::abs(x);
+    const F large = copy_sign(1.0f - erfc_large(a), x);
+    const F result = a < 1.0f ? erf_small(x) : large;
+    return x == x ? result : x;
+  }
+
+  // Keeps a product with a factor that went to zero from being NaN.
+  static F finite_below(F x) { return S::max(S::set(-FLT_MAX), x); }
+
+  static F gelu(F x) {
+    const F z = x * 0.70710678f;
+    const F a = S::abs(z);
+    const F half = finite_below(x) * 0.5f;
+    const F tail = half * erfc_large(a);
+    const F large = x < 0.0f ? tail : x - tail;
+    const F result = a < 1.0f ? S::fma(half, erf_small(z), half) : large;
+    return x > FLT_MAX ? x : result;
+  }
+
+  static F gelu_tanh(F x) {
+    const F inner = x * S::fma(x * x, S::set(0.07135481627f), S::set(1.595769122f));
+    return finite_below(x) * sigmoid(inner);
+  }
+
+  static F silu(F x) { return finite_below(x) * sigmoid(x); }
+
+  static F softplus(F x) {
+    const F result = S::max(F{}, x) + log1p_unit(exp(-S::abs(x)));
+    return x == x ? result : x;
+  }
+
+  static constexpr float largest_reduced_angle = 8192;
+
+  // sin (quarter = 0) or cos (quarter = 1) for |x| <= largest_reduced_angle.
+  static F sine(F x, int quarter) {
+    const F n = round(x * 0.636619772f);
+    // pi / 2 in parts of few bits each, so that the products are exact.
+    F r = S::fma(n, S::set(-1.5703125f), x);
+    r = S::fma(n, S::set(-4.837512969970703125e-4f), r);
+    r = S::fma(n, S::set(-7.54978995489188e-8f), r);
+    const F square = r * r;
+    const F s = S::fma(r * square, polynomial(square, -0.1666666666f, 0.008333331874f, -0.0001984008655f, 2.724990116e-6f), r);
+    const F c = S::fma(square * square, polynomial(square, 0.04166666666f, -0.001388888767f, 2.480060022e-5f, -2.730093863e-7f),
+                       S::fma(square, S::set(-0.5f), S::set(1.0f)));
+    const I quadrant = S::truncate(n) + quarter;
+    const F value = (quadrant & 1) != 0 ? c : s;
+    return S::from_bits(S::bits(value) ^ ((quadrant & 2) << 30));
+  }
+
+  template <float (*Exact)(float)>
+  static F sine_or_exact(F x, int quarter) {
+    const I beyond = ~(S::abs(x) <= largest_reduced_angle);
+    F result = sine(x, quarter);
+    for (int i = 0; i < S::width; ++i) {
+      if (beyond[i]) result[i] = Exact(x[i]);
+    }
+    return result;
+  }
+  static float exact_sin(float x) { return std::sin(x); }
+  static float exact_cos(float x) { return std::cos(x); }
+  static F sin(F x) { return sine_or_exact<exact_sin>(x, 0); }
+  static F cos(F x) { return sine_or_exact<exact_cos>(x, 1); }
+};
+
+}  // namespace tenon::kernels

@@ -1,0 +1,19 @@
+#include "kernels/math/math.h"
+
+namespace tenon::kernels {
+
+Isa math_isa() { return math_kernels().isa; }
+
+void f32_exp(const float* x, float* y, int64_t n) { math_kernels().exp(x, y, n); }
+void f32_log(const float* x, float* y, int64_t n) { math_kernels().log(x, y, n); }
+void f32_tanh(const float* x, float* y, int64_t n) { math_kernels().tanh(x, y, n); }
+void f32_sigmoid(const float* x, float* y, int64_t n) { math_kernels().sigmoid(x, y, n); }
+void f32_erf(const float* x, float* y, int64_t n) { math_kernels().erf(x, y, n); }
+void f32_gelu(const float* x, float* y, int64_t n) { math_kernels().gelu(x, y, n); }
+void f32_gelu_tanh(const float* x, float* y, int64_t n) { math_kernels().gelu_tanh(x, y, n); }
+void f32_silu(const float* x, float* y, int64_t n) { math_kernels().silu(x, y, n); }
+void f32_softplus(const float* x, float* y, int64_t n) { math_kernels().softplus(x, y, n); }
+void f32_sin(const float* x, float* y, int64_t n) { math_kernels().sin(x, y, n); }
+void f32_cos(const float* x, float* y, int64_t n) { math_kernels().cos(x, y, n); }
+
+}  // namespace tenon::kernels

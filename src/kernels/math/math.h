@@ -1,0 +1,35 @@
+// Functions of float arrays, a vector at a time.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/dispatch.h"
+
+namespace tenon::kernels {
+
+// The instruction set these functions use now.
+Isa math_isa();
+
+// y[i] = f(x[i]) for i < n; y may be x. Within a few units in the last place of the exact result (test.cc says how
+// many for each); NaN gives NaN and infinities give the limit. Single-threaded: callers split the array.
+void f32_exp(const float* x, float* y, int64_t n);
+void f32_log(const float* x, float* y, int64_t n);
+void f32_tanh(const float* x, float* y, int64_t n);
+void f32_sigmoid(const float* x, float* y, int64_t n);
+void f32_erf(const float* x, float* y, int64_t n);
+void f32_gelu(const float* x, float* y, int64_t n);       // x / 2 * (1 + erf(x / sqrt(2)))
+void f32_gelu_tanh(const float* x, float* y, int64_t n);  // the approximation with tanh
+void f32_silu(const float* x, float* y, int64_t n);       // x * sigmoid(x)
+void f32_softplus(const float* x, float* y, int64_t n);   // log(1 + exp(x))
+void f32_sin(const float* x, float* y, int64_t n);
+void f32_cos(const float* x, float* y, int64_t n);
+
+struct MathKernels {
+  using Function = void (*)(const float* x, float* y, int64_t n);
+  Isa isa;
+  Function exp, log, tanh, sigmoid, erf, gelu, gelu_tanh, silu, softplus, sin, cos;
+};
+
+TENON_ISA_TABLES(MathKernels, math_kernels)
+
+}  // namespace tenon::kernels

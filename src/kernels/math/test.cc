@@ -1,0 +1,138 @@
+#include "kernels/math/math.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace tenon::kernels {
+namespace {
+
+const float infinity = std::numeric_limits<float>::infinity();
+
+double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+double gelu(double x) { return 0.5 * x * std::erfc(-x / std::sqrt(2.0)); }
+double gelu_tanh(double x) { return x * sigmoid(2 * std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)); }
+double silu(double x) { return x * sigmoid(x); }
+double softplus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }
+
+struct Row {
+  const char* name;
+  void (*function)(const float*, float*, int64_t);
+  double (*reference)(double);
+  float low, high;   // the range that is tested densely
+  double ulps;       // allowed, or
+  double absolute;   // allowed
+  float at_minus_infinity, at_infinity;
+};
+
+const Row rows[] = {
+    {"exp", f32_exp, std::exp, -110, 90, 2, 0, 0, infinity},
+    {"log", f32_log, std::log, 1e-45f, 100, 2, 0, NAN, infinity},
+    {"log large", f32_log, std::log, 100, 3e38f, 2, 0, NAN, infinity},
+    {"tanh", f32_tanh, std::tanh, -12, 12, 4, 0, -1, 1},
+    {"sigmoid", f32_sigmoid, sigmoid, -100, 100, 4, 0, 0, 1},
+    {"erf", f32_erf, std::erf, -5, 5, 4, 2e-7, -1, 1},
+    {"gelu", f32_gelu, gelu, -20, 20, 4, 3e-7, 0, infinity},
+    {"gelu tanh", f32_gelu_tanh, gelu_tanh, -20, 20, 4, 3e-7, 0, infinity},
+    {"silu", f32_silu, silu, -100, 100, 5, 1e-36, 0, infinity},
+    {"softplus", f32_softplus, softplus, -100, 100, 4, 0, 0, infinity},
+    {"sin", f32_sin, std::sin, -20, 20, 2, 1e-7, NAN, NAN},
+    {"cos", f32_cos, std::cos, -20, 20, 2, 1e-7, NAN, NAN},
+    {"sin large", f32_sin, std::sin, -20000, 20000, 2, 2e-7, NAN, NAN},
+    {"cos large", f32_cos, std::cos, -20000, 20000, 2, 2e-7, NAN, NAN},
+};
+
+// Distance in units of the last place of the expected value.
+double ulps(float actual, double expected) {
+  const float rounded = static_cast<float>(expected);
+  if (std::isinf(rounded) || std::isinf(actual)) return actual == rounded ? 0 : infinity;
+  const float size = std::max(std::abs(rounded), std::numeric_limits<float>::min());
+  const double unit = static_cast<double>(std::nextafter(size, infinity)) - size;
+  return std::abs(actual - expected) / unit;
+}
+
+// Every `step`-th float between the bounds, in both signs where they allow it.
+std::vector<float> dense(float low, float high) {
+  std::vector<float> values;
+  constexpr uint32_t step = 1009;
+  for (uint32_t bits = 0; bits < 0x7f800000; bits += step) {
+    for (float value : {std::bit_cast<float>(bits), -std::bit_cast<float>(bits)}) {
+      if (value >= low && value <= high) values.push_back(value);
+    }
+  }
+  for (int i = 0; i <= 100000; ++i) {
+    values.push_back(static_cast<float>(low + (static_cast<double>(high) - low) * i / 100000));
+  }
+  return values;
+}
+
+class Math : public testing::TestWithParam<Isa> {};
+
+TEST_P(Math, IsAccurate) {
+  const ScopedIsa forced(GetParam());
+  ASSERT_EQ(math_isa(), GetParam());
+  for (const Row& row : rows) {
+    const std::vector<float> x = dense(row.low, row.high);
+    std::vector<float> y(x.size());
+    row.function(x.data(), y.data(), static_cast<int64_t>(x.size()));
+    double worst = 0;
+    float worst_x = 0;
+    for (size_t i = 0; i < x.size(); ++i) {
+      const double expected = row.reference(x[i]);
+      ASSERT_FALSE(std::isnan(y[i])) << row.name << " of " << x[i];
+      if (std::abs(y[i] - expected) <= row.absolute) continue;
+      const double distance = ulps(y[i], expected);
+      if (distance > worst) worst = distance, worst_x = x[i];
+    }
+    EXPECT_LE(worst, row.ulps) << row.name << " of " << worst_x;
+  }
+}
+
+TEST_P(Math, SpecialValues) {
+  const ScopedIsa forced(GetParam());
+  for (const Row& row : rows) {
+    const float x[3] = {NAN, -infinity, infinity};
+    float y[3];
+    row.function(x, y, 3);
+    EXPECT_TRUE(std::isnan(y[0])) << row.name;
+    for (int i : {1, 2}) {
+      const float expected = i == 1 ? row.at_minus_infinity : row.at_infinity;
+      if (std::isnan(expected)) {
+        EXPECT_TRUE(std::isnan(y[i])) << row.name << " of " << x[i] << " is " << y[i];
+      } else {
+        EXPECT_EQ(y[i], expected) << row.name << " of " << x[i];
+      }
+    }
+  }
+  const float x[3] = {0.0f, -1.0f, 1.0f};
+  float y[3];
+  f32_log(x, y, 3);
+  EXPECT_EQ(y[0], -infinity);
+  EXPECT_TRUE(std::isnan(y[1]));
+  EXPECT_EQ(y[2], 0.0f);
+}
+
+TEST_P(Math, EveryLengthAndInPlace) {
+  const ScopedIsa forced(GetParam());
+  for (const Row& row : rows) {
+    for (int64_t n = 0; n < 40; ++n) {
+      std::vector<float> x(static_cast<size_t>(n) + 1, 5.0f), y(x.size(), 7.0f);
+      for (int64_t i = 0; i < n; ++i) x[static_cast<size_t>(i)] = 0.25f + 0.1f * static_cast<float>(i);
+      row.function(x.data(), y.data(), n);
+      EXPECT_EQ(y.back(), 7.0f);
+      row.function(x.data(), x.data(), n);
+      x.back() = 7.0f;
+      EXPECT_EQ(x, y) << row.name;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Isas, Math, testing::ValuesIn(available_isas(cpu_features())),
+                         [](const auto& isa) { return std::string(isa_name(isa.param)); });
+
+}  // namespace
+}  // namespace tenon::kernels

@@ -1,0 +1,73 @@
+// Which inputs a window covers.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "kernels/pool/pool.h"
+
+namespace tenon::kernels {
+
+// A half-open range of indices.
+struct IndexRange {
+  int64_t begin, end;
+  int64_t size() const { return std::max<int64_t>(0, end - begin); }
+};
+
+// Kernel positions i for which low <= start + i * dilation < high.
+inline IndexRange taps_inside(int64_t start, int64_t kernel, int64_t dilation, int64_t low, int64_t high) {
+  const int64_t begin = start >= low ? 0 : (low - start + dilation - 1) / dilation;
+  const int64_t end = high <= start ? 0 : std::min(kernel, (high - 1 - start) / dilation + 1);
+  return {begin, end};
+}
+
+// Output positions o in [0, outputs) for which 0 <= o * stride + shift < input.
+inline IndexRange outputs_inside(int64_t outputs, int64_t stride, int64_t shift, int64_t input) {
+  const int64_t begin = shift >= 0 ? 0 : (-shift + stride - 1) / stride;
+  const int64_t end = input <= shift ? 0 : std::min(outputs, (input - 1 - shift) / stride + 1);
+  return {begin, end};
+}
+
+// Calls visit(plane, depth, height) for every output row, shared between the threads.
+template <class Visit>
+void each_output_row(ThreadPool& pool, const PoolShape& s, Visit visit) {
+  constexpr int64_t reads_per_task = 16 << 10;
+  const int64_t reads = std::max<int64_t>(1, s.output[2] * s.kernel[0] * s.kernel[1] * s.kernel[2]);
+  const int64_t rows = s.output[0] * s.output[1];
+  if (s.output[2] <= 0) return;
+  pool.parallel_for(s.planes * rows, 1 + reads_per_task / reads, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) visit(i / rows, i % rows / s.output[1], i % s.output[1]);
+  });
+}
+
+// Calls visit(input row, index of that row in its plane) for the input rows that an output row covers.
+template <class T, class Visit>
+void each_covered_row(const PoolShape& s, const T* plane, int64_t depth, int64_t height, Visit visit) {
+  const int64_t d0 = depth * s.stride[0] - s.pad_begin[0], h0 = height * s.stride[1] - s.pad_begin[1];
+  const IndexRange ds = taps_inside(d0, s.kernel[0], s.dilation[0], 0, s.input[0]);
+  const IndexRange hs = taps_inside(h0, s.kernel[1], s.dilation[1], 0, s.input[1]);
+  for (int64_t d = ds.begin; d < ds.end; ++d) {
+    for (int64_t h = hs.begin; h < hs.end; ++h) {
+      const int64_t row = (d0 + d * s.dilation[0]) * s.input[1] + h0 + h * s.dilation[1];
+      visit(plane + row * s.input[2], row);
+    }
+  }
+}
+
+// Folds the values of an input row into the output row `y`, tap by tap: y[o] = fold(y[o], row[o * stride + shift]).
+template <class T, class Fold>
+void fold_row(const PoolShape& s, const T* row, T* y, Fold fold) {
+  for (int64_t tap = 0; tap < s.kernel[2]; ++tap) {
+    const int64_t shift = tap * s.dilation[2] - s.pad_begin[2];
+    const auto [begin, end] = outputs_inside(s.output[2], s.stride[2], shift, s.input[2]);
+    if (s.stride[2] == 1) {
+      for (int64_t o = begin; o < end; ++o) y[o] = fold(y[o], row[o + shift]);
+    } else if (s.stride[2] == 2) {
+      for (int64_t o = begin; o < end; ++o) y[o] = fold(y[o], row[2 * o + shift]);
+    } else {
+      for (int64_t o = begin; o < end; ++o) y[o] = fold(y[o], row[o * s.stride[2] + shift]);
+    }
+  }
+}
+
+}  // namespace tenon::kernels

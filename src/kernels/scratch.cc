@@ -1,0 +1,95 @@
+#include "kernels/scratch.h"
+
+#include <algorithm>
+#include <bit>
+#include <mutex>
+#include <new>
+#include <utility>
+#include <vector>
+
+namespace tenon::kernels {
+namespace {
+
+constexpr size_t alignment = 64;
+constexpr size_t smallest = 4096;
+constexpr size_t most_idle_bytes = size_t{64} << 20;
+
+struct Stock {
+  std::mutex mutex;
+  std::vector<AlignedBuffer> buffers;
+  size_t bytes = 0;
+};
+
+// Never destroyed: kernels may run during static destruction.
+Stock& stock() {
+  static Stock& instance = *new Stock;
+  return instance;
+}
+
+// The smallest idle buffer that fits without wasting most of itself, or an empty one.
+AlignedBuffer take_idle(size_t bytes) {
+  Stock& s = stock();
+  std::lock_guard lock(s.mutex);
+  auto best = s.buffers.end();
+  for (auto it = s.buffers.begin(); it != s.buffers.end(); ++it) {
+    if (it->size() >= bytes && it->size() / 8 <= std::max(bytes, smallest) && (best == s.buffers.end() || it->size() < best->size())) best = it;
+  }
+  if (best == s.buffers.end()) return {};
+  AlignedBuffer buffer = std::move(*best);
+  if (best != s.buffers.end() - 1) *best = std::move(s.buffers.back());
+  s.buffers.pop_back();
+  s.bytes -= buffer.size();
+  return buffer;
+}
+
+}  // namespace
+
+AlignedBuffer::AlignedBuffer(size_t bytes)
+    : data_(::operator new(std::max(bytes, size_t{1}), std::align_val_t{alignment})), bytes_(bytes) {}
+
+AlignedBuffer::~AlignedBuffer() { ::operator delete(data_, std::align_val_t{alignment}); }
+
+AlignedBuffer::AlignedBuffer(AlignedBuffer&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+
+AlignedBuffer& AlignedBuffer::operator=(AlignedBuffer&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+Scratch::Scratch(size_t bytes) : buffer_(take_idle(bytes)) {
+  if (buffer_.size() > 0) return;
+  // Rounded to steps, so that calls of similar size share buffers.
+  const size_t step = std::max(smallest, std::bit_floor(bytes) / 8);
+  buffer_ = AlignedBuffer((std::max(bytes, smallest) + step - 1) / step * step);
+}
+
+Scratch::~Scratch() {
+  Stock& s = stock();
+  std::lock_guard lock(s.mutex);
+  if (s.bytes + buffer_.size() > most_idle_bytes) return;
+  try {
+    const size_t bytes = buffer_.size();
+    s.buffers.push_back(std::move(buffer_));
+    s.bytes += bytes;
+  } catch (const std::bad_alloc&) {
+    // The buffer is freed instead.
+  }
+}
+
+size_t idle_scratch_bytes() {
+  Stock& s = stock();
+  std::lock_guard lock(s.mutex);
+  return s.bytes;
+}
+
+void trim_scratch() {
+  std::vector<AlignedBuffer> freed;
+  Stock& s = stock();
+  std::lock_guard lock(s.mutex);
+  freed.swap(s.buffers);
+  s.bytes = 0;
+}
+
+}  // namespace tenon::kernels

@@ -1,0 +1,60 @@
+// Vectors of float for kernels that are written once and compiled per instruction set.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+namespace tenon::kernels {
+
+// `Arch` is one of the structs in neon.h, avx2.h, avx512.h and portable.h beside this file. They have internal
+// linkage, so every instantiation belongs to the file of its instruction set alone.
+// F and I are compiler vectors: + - * / < ? : & | << and indexing work on them lane by lane.
+template <class Arch>
+struct Simd {
+  static constexpr int width = Arch::width;
+  using F = typename Arch::F;
+  using I = typename Arch::I;
+
+  static F load(const float* p) {
+    F v;
+    std::memcpy(&v, p, sizeof v);
+    return v;
+  }
+  static void store(float* p, F v) { std::memcpy(p, &v, sizeof v); }
+  // The first `count` lanes; the others read as zero.
+  static F load_part(const float* p, int64_t count) {
+    F v = {};
+    std::memcpy(&v, p, static_cast<size_t>(count) * sizeof(float));
+    return v;
+  }
+  static void store_part(float* p, F v, int64_t count) { std::memcpy(p, &v, static_cast<size_t>(count) * sizeof(float)); }
+
+  static F set(float x) { return F{} + x; }
+  static I set_int(int32_t x) { return I{} + x; }
+  static F from_bits(I v) { return (F)v; }
+  static I bits(F v) { return (I)v; }
+  static F to_float(I v) { return __builtin_convertvector(v, F); }
+  static I truncate(F v) { return __builtin_convertvector(v, I); }
+  // a * b + c, rounded once where the instruction set can.
+  static F fma(F a, F b, F c) { return Arch::fma(a, b, c); }
+  static F abs(F v) { return from_bits(bits(v) & 0x7fffffff); }
+  // Both return the second operand where either is NaN.
+  static F max(F bound, F v) { return bound > v ? bound : v; }
+  static F min(F bound, F v) { return bound < v ? bound : v; }
+
+  static float sum(F v) {
+    float lanes[width];
+    std::memcpy(lanes, &v, sizeof v);
+    for (int half = width / 2; half > 0; half /= 2)
+      for (int i = 0; i < half; ++i) lanes[i] += lanes[i + half];
+    return lanes[0];
+  }
+  // NaN in, NaN out.
+  static float highest(F v) {
+    float result = v[0];
+    for (int i = 1; i < width; ++i) result = (v[i] > result || v[i] != v[i]) ? v[i] : result;
+    return result;
+  }
+};
+
+}  // namespace tenon::kernels

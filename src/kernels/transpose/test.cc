@@ -1,0 +1,76 @@
+#include "kernels/transpose/transpose.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "kernels/transpose/plan.h"
+
+namespace tenon::kernels {
+namespace {
+
+std::vector<char> reference(const std::vector<char>& from, const std::vector<int64_t>& dims,
+                            const std::vector<int64_t>& permutation, size_t bytes) {
+  std::vector<char> to(from.size());
+  const size_t rank = dims.size();
+  std::vector<int64_t> index(rank, 0);
+  for (size_t at = 0; at < from.size(); at += bytes) {
+    size_t target = 0;
+    for (size_t i = 0; i < rank; ++i) {
+      const auto axis = static_cast<size_t>(permutation[i]);
+      target = target * static_cast<size_t>(dims[axis]) + static_cast<size_t>(index[axis]);
+    }
+    std::memcpy(to.data() + target * bytes, from.data() + at, bytes);
+    for (size_t i = rank; i-- > 0;) {
+      if (++index[i] < dims[i]) break;
+      index[i] = 0;
+    }
+  }
+  return to;
+}
+
+TEST(Transpose, EveryPermutation) {
+  ThreadPool pool(3);
+  const std::vector<std::vector<int64_t>> shapes = {{},           {5},          {7, 9},          {33, 65},    {1, 6, 1},
+                                                    {3, 4, 5},    {2, 0, 3},    {2, 37, 41},     {64, 3, 2},  {3, 1, 4, 7},
+                                                    {2, 3, 4, 5}, {5, 40, 3, 36}, {2, 3, 1, 4, 3}};
+  for (const auto& dims : shapes) {
+    size_t count = 1;
+    for (int64_t dim : dims) count *= static_cast<size_t>(dim);
+    std::vector<int64_t> permutation(dims.size());
+    for (size_t i = 0; i < dims.size(); ++i) permutation[i] = static_cast<int64_t>(i);
+    do {
+      for (size_t bytes : {1, 2, 3, 4, 8, 12, 16}) {
+        std::vector<char> from(count * bytes), to(count * bytes);
+        for (size_t i = 0; i < from.size(); ++i) from[i] = static_cast<char>(i * 31 + i / 251);
+        transpose(pool, from.data(), to.data(), dims, permutation, bytes);
+        ASSERT_EQ(to, reference(from, dims, permutation, bytes)) << testing::PrintToString(dims) << " "
+                                                                 << testing::PrintToString(permutation) << " " << bytes;
+      }
+    } while (std::next_permutation(permutation.begin(), permutation.end()));
+  }
+}
+
+TEST(TransposePlan, Simplifies) {
+  const struct {
+    std::vector<int64_t> dims, permutation;
+    size_t bytes;
+    size_t axes, element_bytes;
+  } table[] = {
+      {{2, 3, 4}, {0, 1, 2}, 4, 1, 4},     // a copy
+      {{1, 5, 1}, {2, 1, 0}, 4, 1, 4},     // axes of size 1
+      {{2, 3, 4, 5}, {2, 3, 0, 1}, 4, 2, 4},  // two pairs stay together
+      {{8, 9, 2}, {1, 0, 2}, 4, 2, 8},     // pairs of floats move as one element
+      {{8, 9, 3}, {1, 0, 2}, 4, 3, 4},
+  };
+  for (const auto& row : table) {
+    const TransposePlan plan(row.dims, row.permutation, row.bytes);
+    EXPECT_EQ(plan.axes.size(), row.axes);
+    EXPECT_EQ(plan.element_bytes, row.element_bytes);
+  }
+}
+
+}  // namespace
+}  // namespace tenon::kernels
