@@ -1,0 +1,3 @@
+#include "tenon/tenon.h"
+
+int main() { return 0; }

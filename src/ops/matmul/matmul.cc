@@ -1,0 +1,55 @@
+#include "ops/inference.h"
+#include "ops/operator.h"
+
+namespace tenon::ops {
+namespace {
+
+using ir::AttributeKind;
+
+// numpy's matmul: vectors count as a row on the left and as a column on the right, and that axis goes again.
+void infer_matmul(Inference& i) {
+  if (!i.has_shape(0) || !i.has_shape(1)) return i.output(0, i.element(0), std::nullopt);
+  SymbolicShape a = i.shape(0), b = i.shape(1);
+  if (a.empty() || b.empty()) i.fail("MatMul does not take scalars");
+  bool row = a.size() == 1, column = b.size() == 1;
+  if (row) a.insert(a.begin(), Dim(1));
+  if (column) b.push_back(Dim(1));
+  i.equal(a.back(), b[b.size() - 2], "the last axis of A and the second last of B");
+  SymbolicShape batch = i.broadcast(SymbolicShape(a.begin(), a.end() - 2), SymbolicShape(b.begin(), b.end() - 2));
+  if (!row) batch.push_back(a[a.size() - 2]);
+  if (!column) batch.push_back(b.back());
+  i.output(0, i.element(0), std::move(batch));
+}
+
+void infer_gemm(Inference& i) {
+  i.require_rank(0, 2);
+  i.require_rank(1, 2);
+  if (!i.has_shape(0) || !i.has_shape(1)) return i.output(0, i.element(0), std::nullopt);
+  bool ta = i.node().int_attribute("transA", 0) != 0, tb = i.node().int_attribute("transB", 0) != 0;
+  i.equal(i.shape(0)[ta ? 0 : 1], i.shape(1)[tb ? 1 : 0], "the inner sizes of A and B");
+  SymbolicShape result{i.shape(0)[ta ? 1 : 0], i.shape(1)[tb ? 0 : 1]};
+  if (i.has_shape(2) && i.broadcast(result, i.shape(2)).size() > 2) i.fail("C cannot be broadcast to {}", to_string(result));
+  i.output(0, i.element(0), std::move(result));
+}
+
+// Before version 7 C was broadcast only when asked for; it is now whenever it fits.
+void drop_broadcast(ir::Node& node) { node.remove_attribute("broadcast"); }
+
+}  // namespace
+
+void define_matmul(OperatorList& list) {
+  constexpr TypeSet multipliable = types::floats | TypeSet{ElementType::int32, ElementType::int64, ElementType::uint32, ElementType::uint64};
+  list.add("MatMul", {1, 9, 13})
+      .input("A", "T").input("B", "T").output("Y", "T").types("T", multipliable)
+      .infer(infer_matmul);
+  list.add("Gemm", {1, 6, 7, 9, 11, 13})
+      .input("A", "T").input("B", "T").optional_input("C", "T").output("Y", "T").types("T", multipliable)
+      .attribute("alpha", AttributeKind::float_)
+      .attribute("beta", AttributeKind::float_)
+      .attribute("transA", AttributeKind::int_)
+      .attribute("transB", AttributeKind::int_)
+      .infer(infer_gemm)
+      .lift(1, 7, drop_broadcast);
+}
+
+}  // namespace tenon::ops

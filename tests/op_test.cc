@@ -1,0 +1,124 @@
+#include "op_test.h"
+
+namespace tenon {
+namespace {
+
+ir::Type type_of(const Value& value) {
+  if (value.is_tensor()) return ir::Type::tensor(value.tensor().type(), symbolic(value.tensor().shape()));
+  if (value.is_sequence()) {
+    return ir::Type::sequence(value.sequence().items.empty() ? ir::Type::tensor(ElementType::float32) : ir::Type::tensor(value.sequence().items[0].tensor().type()));
+  }
+  if (value.is_optional() && value.optional().item) return ir::Type::optional(type_of(*value.optional().item));
+  return {};
+}
+
+double as_double(const Tensor& tensor, int64_t i) {
+  auto at = static_cast<size_t>(i);
+  switch (tensor.type()) {
+    case ElementType::float32: return tensor.data<float>()[at];
+    case ElementType::float64: return tensor.data<double>()[at];
+    case ElementType::float16: return static_cast<float>(tensor.data<float16>()[at]);
+    case ElementType::bfloat16: return static_cast<float>(tensor.data<bfloat16>()[at]);
+    default: return 0;
+  }
+}
+
+}  // namespace
+
+void expect_near(const Value& actual, const Value& expected, double relative, double absolute, const std::string& name) {
+  if (expected.is_sequence()) {
+    ASSERT_TRUE(actual.is_sequence()) << name << " is " << actual.describe();
+    ASSERT_EQ(actual.sequence().items.size(), expected.sequence().items.size()) << name;
+    for (size_t i = 0; i < expected.sequence().items.size(); ++i) {
+      expect_near(actual.sequence().items[i], expected.sequence().items[i], relative, absolute, name + "[" + std::to_string(i) + "]");
+    }
+    return;
+  }
+  if (expected.is_optional()) {
+    ASSERT_TRUE(actual.is_optional()) << name << " is " << actual.describe();
+    ASSERT_EQ(actual.optional().item != nullptr, expected.optional().item != nullptr) << name;
+    if (expected.optional().item) expect_near(*actual.optional().item, *expected.optional().item, relative, absolute, name);
+    return;
+  }
+  ASSERT_EQ(actual.describe(), expected.describe()) << name;
+  const Tensor& a = actual.tensor();
+  const Tensor& e = expected.tensor();
+  if (!is_floating(e.type()) || bits_of(e.type()) < 16) {
+    EXPECT_TRUE(identical(a, e)) << name << " differs";
+    return;
+  }
+  for (int64_t i = 0; i < e.elements(); ++i) {
+    double x = as_double(a, i), y = as_double(e, i);
+    bool same = (std::isnan(x) && std::isnan(y)) || x == y || std::fabs(x - y) <= absolute + relative * std::fabs(y);
+    EXPECT_TRUE(same) << name << "[" << i << "]: expected " << y << ", got " << x;
+    if (!same) return;
+  }
+}
+
+NamedValues OpTest::outputs() {
+  ir::Model model;
+  model.ir_version = 10;
+  model.opset_imports.add(domain_, opset_);
+  if (!domain_.empty()) model.opset_imports.add("", ops::newest_opset);
+  model.graph = std::make_unique<ir::Graph>();
+  ir::Graph& graph = *model.graph;
+  ir::Node& node = graph.add_node(op_, domain_);
+  node.name = "tested";
+  NamedValues feeds;
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    if (!inputs_[i].value.defined()) {
+      node.set_input(i, nullptr);
+      continue;
+    }
+    ir::Value& value = graph.add_value("in" + std::to_string(i));
+    value.type = type_of(inputs_[i].value);
+    node.set_input(i, &value);
+    if (inputs_[i].is_constant) {
+      auto constant = std::make_shared<ir::Constant>();
+      constant->tensor = inputs_[i].value.tensor();
+      constant->name = value.name;
+      graph.set_initializer(value, ir::ConstantPtr(std::move(constant)));
+    } else {
+      graph.add_input(value);
+      feeds[value.name] = inputs_[i].value;
+    }
+  }
+  for (size_t i = 0; i < expected_.size(); ++i) {
+    if (!expected_[i].defined()) {
+      node.add_output(nullptr);
+      continue;
+    }
+    ir::Value& value = graph.add_value("out" + std::to_string(i));
+    node.add_output(&value);
+    graph.add_output(value);
+  }
+  for (ir::Attribute& attribute : attributes_) node.set_attribute(std::move(attribute));
+  std::string bytes = onnx::serialize_model(model);
+  Session session = Session::from_bytes(std::as_bytes(std::span(bytes)));
+  return session.run(feeds);
+}
+
+void OpTest::run() {
+  SCOPED_TRACE(op_);
+  try {
+    NamedValues actual = outputs();
+    for (size_t i = 0; i < expected_.size(); ++i) {
+      std::string name = "out" + std::to_string(i);
+      if (expected_[i].defined()) expect_near(actual[name], expected_[i], relative_, absolute_, name);
+    }
+  } catch (const Error& error) {
+    ADD_FAILURE() << error.what();
+  }
+}
+
+std::string OpTest::error() {
+  if (expected_.empty()) expected_.push_back(Tensor(ElementType::float32, Shape{0}));
+  try {
+    outputs();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace tenon
