@@ -14,9 +14,10 @@ SOURCES = ROOT / "tests" / "models"
 MODELS = ROOT / "build" / "models"
 DIMS = json.loads((SOURCES / "dims.json").read_text())
 
-# These give a set of things in an order. Two scores that differ in the last bit may change places, so what comes before
-# them is compared, and then they themselves on identical inputs.
+# These choose among scores, and two that differ in the last bit may change places. So what comes before them is compared,
+# and then they themselves on identical inputs. The same holds for the thresholds of a model that has one of them.
 SELECTING = {"TopK", "NonMaxSuppression"}
+THRESHOLDS = {"Greater", "GreaterOrEqual", "Less", "LessOrEqual"}
 
 
 def names():
@@ -103,7 +104,7 @@ def split_at_selections(model, inputs):
     """
     graph = model.graph
     weights = {tensor.name: tensor for tensor in graph.initializer}
-    selecting = [node for node in graph.node if is_selecting(node)]
+    selecting = [node for node in graph.node if is_selecting(node) or node.op_type in THRESHOLDS]
     given = sorted({name for node in selecting for name in reads(node)} - set(weights) - set(inputs))
     gave = [name for node in selecting for name in node.output if name]
 
@@ -116,7 +117,7 @@ def split_at_selections(model, inputs):
     rest = onnx.ModelProto()
     rest.CopyFrom(model)
     rest.graph.ClearField("node")
-    rest.graph.node.extend(node for node in graph.node if not is_selecting(node))
+    rest.graph.node.extend(node for node in graph.node if node not in selecting)
     rest.graph.input.extend(described(name, values[name]) for name in gave)
     rest.graph.ClearField("output")
     wanted = [name for name in dict.fromkeys(outputs + given) if name not in gave]
