@@ -18,7 +18,7 @@ def blocks():
             yield pytest.param(match[1], id=f"{page}:{line}")
 
 
-@pytest.mark.parametrize("commands", blocks())
+@pytest.mark.parametrize("commands", list(blocks()))
 def test_commands(tenon, commands):
     run = subprocess.run(["bash", "-euo", "pipefail", "-c", commands], cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert run.returncode == 0, f"{commands}\n{run.stdout[-3000:]}{run.stderr[-3000:]}"
