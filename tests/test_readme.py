@@ -20,6 +20,7 @@ def blocks():
 
 @pytest.mark.parametrize("commands", list(blocks()))
 def test_commands(tenon, commands):
+    commands = commands.replace("build/tenon", str(tenon))
     run = subprocess.run(["bash", "-euo", "pipefail", "-c", commands], cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert run.returncode == 0, f"{commands}\n{run.stdout[-3000:]}{run.stderr[-3000:]}"
 
