@@ -1,0 +1,104 @@
+# Tenon's commands. `make help` lists them.
+.DEFAULT_GOAL := build
+
+BUILD      := build
+CMAKE_ARGS :=
+PYTHON     := .venv/bin/python
+CONFIGURE  := cmake -S . -G Ninja -DCMAKE_BUILD_TYPE=Release $(CMAKE_ARGS)
+CTEST      := ctest --output-on-failure --parallel 2
+
+# ccache fails where it cannot write its folder, so it gets one inside the tree there.
+ifndef CCACHE_DIR
+ifneq ($(shell mkdir -p "$$HOME/.cache" 2>/dev/null && test -w "$$HOME/.cache" && echo writable),writable)
+export CCACHE_DIR := $(CURDIR)/.cache/ccache
+endif
+endif
+
+.PHONY: help
+help:  ## list the commands
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
+
+.PHONY: packages packages-all venv
+packages:
+	@scripts/install_packages
+packages-all:
+	@scripts/install_packages --all
+venv: | packages
+	@scripts/make_venv requirements-test.txt
+
+$(BUILD)/build.ninja: | packages
+	$(CONFIGURE) -B $(BUILD)
+
+.PHONY: build
+build: $(BUILD)/build.ninja | packages  ## build the library, the command and the tests into build/
+	cmake --build $(BUILD)
+
+.PHONY: demo
+demo: $(BUILD)/build.ninja | packages  ## read the handwritten digits of examples/digits
+	cmake --build $(BUILD) --target tenon_cli
+	@echo
+	@"$$(scripts/find_python)" scripts/show_picture examples/digits/picture.pgm
+	@echo
+	$(BUILD)/tenon run examples/digits/digits.onnx --input picture=examples/digits/picture.pgm --placement --time
+
+.PHONY: test
+test: build venv  ## what CI runs: build, unit tests, conformance, Python tests
+	$(CTEST) --test-dir $(BUILD)
+	$(PYTHON) -m pytest tests
+
+.PHONY: test-all
+test-all: packages-all  ## test, and everything that takes long: sanitizers, thread counts, all models, style
+	$(MAKE) test
+	$(MAKE) check-format
+	$(MAKE) test-threads
+	$(MAKE) test-models
+	$(MAKE) test-address
+	$(MAKE) test-thread
+	$(MAKE) check-tidy
+
+.PHONY: test-threads
+test-threads: build venv  ## unit tests and conformance with one thread and with several
+	TENON_THREADS=1 $(CTEST) --test-dir $(BUILD)
+	TENON_THREADS=4 $(CTEST) --test-dir $(BUILD)
+	$(PYTHON) tests/conformance.py --threads 1
+	$(PYTHON) tests/conformance.py --threads 4
+
+.PHONY: test-models
+test-models: build venv  ## every model of tests/models against onnxruntime, with one thread and with four
+	TENON_ALL=1 $(PYTHON) -m pytest tests/test_models.py
+
+.PHONY: test-address
+test-address: venv | packages  ## unit tests and conformance with the address and undefined-behaviour sanitizers
+	$(CONFIGURE) -B $(BUILD)-asan -DTENON_SANITIZE=address,undefined
+	cmake --build $(BUILD)-asan
+	$(CTEST) --test-dir $(BUILD)-asan
+	$(PYTHON) tests/conformance.py --binary $(BUILD)-asan/tenon
+
+.PHONY: test-thread
+test-thread: | packages  ## thread pool and session tests with the thread sanitizer
+	$(CONFIGURE) -B $(BUILD)-tsan -DTENON_SANITIZE=thread
+	cmake --build $(BUILD)-tsan --target test_base test_session
+	$(CTEST) --test-dir $(BUILD)-tsan --tests-regex '^(base|session)$$' --no-tests=error
+
+.PHONY: check-format check-tidy format
+check-format: | packages-all  ## clang-format would change nothing
+	scripts/run_clang_format --check
+check-tidy: build | packages-all  ## clang-tidy has nothing to say
+	scripts/run_clang_tidy
+format: | packages-all  ## clang-format every source file
+	scripts/run_clang_format
+
+.PHONY: bench
+bench: | packages  ## kernel benchmarks
+	$(CONFIGURE) -B $(BUILD) -DTENON_BENCHMARKS=ON
+	cmake --build $(BUILD) --target bench_kernels
+	$(BUILD)/bench_kernels
+
+.PHONY: digits
+digits: | packages  ## train the model of examples/digits again and draw its picture
+	@scripts/make_venv requirements-test.txt requirements-demo.txt
+	$(PYTHON) examples/digits/make_model.py
+
+.PHONY: clean
+clean:  ## remove everything that was built; keeps .venv
+	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan

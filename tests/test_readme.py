@@ -1,0 +1,32 @@
+"""The commands that the documentation shows work: each ```sh block that follows a line `<!-- test -->` is run."""
+import re
+import subprocess
+
+import pytest
+from conftest import ROOT
+
+PAGES = ["README.md", "CONTRIBUTING.md", *sorted(str(p.relative_to(ROOT)) for p in ROOT.glob("docs/**/*.md"))]
+BLOCK = re.compile(r"^<!-- test -->\n```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
+
+
+def blocks():
+    for page in PAGES:
+        text = (ROOT / page).read_text()
+        for match in BLOCK.finditer(text):
+            line = text.count("\n", 0, match.start()) + 2
+            yield pytest.param(match[1], id=f"{page}:{line}")
+
+
+@pytest.mark.parametrize("commands", list(blocks()))
+def test_commands(tenon, commands):
+    commands = commands.replace("build/tenon", str(tenon))
+    run = subprocess.run(["bash", "-euo", "pipefail", "-c", commands], cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert run.returncode == 0, f"{commands}\n{run.stdout[-3000:]}{run.stderr[-3000:]}"
+
+
+@pytest.mark.parametrize("page", [*PAGES, "ARCHITECTURE.md", "examples/digits/README.md", "tests/models/README.md"])
+def test_links_lead_somewhere(page):
+    folder = (ROOT / page).parent
+    missing = [link for link in LINK.findall((ROOT / page).read_text()) if not (folder / link).exists()]
+    assert not missing
