@@ -37,25 +37,37 @@ struct PhaseLayout {
   std::vector<int64_t> offsets;
 };
 
+// Splits one input row; columns outside it are zero.
 template <int Stride>
-void split_row(const float* from, int64_t n, int64_t phase, int64_t stride, float* to) {
-  const int64_t step = Stride ? Stride : stride;
-  for (int64_t r = 0; r < step; ++r) {
-    const int64_t count = (n - r + step - 1) / step;
-    for (int64_t i = 0; i < count; ++i) to[r * phase + i] = from[r + i * step];
-    std::fill(to + r * phase + count, to + (r + 1) * phase, 0.0f);
+void split_row(const ConvShape& shape, const float* from, int64_t phase, float* to) {
+  const int64_t step = Stride ? Stride : shape.stride[2];
+  for (int64_t r = 0; r < step; ++r, to += phase) {
+    // Output i of this phase is column shift + i * step of the input.
+    const int64_t shift = r - shape.pad[2];
+    const int64_t begin = std::clamp<int64_t>(shift >= 0 ? 0 : (-shift + step - 1) / step, 0, phase);
+    const int64_t end = std::clamp<int64_t>(
+        shape.input[2] <= shift ? 0 : (shape.input[2] - 1 - shift) / step + 1, begin, phase);
+    std::fill(to, to + begin, 0.0f);
+    for (int64_t i = begin; i < end; ++i) to[i] = from[shift + i * step];
+    std::fill(to + end, to + phase, 0.0f);
   }
 }
 
-// `padded` is scratch of extent.total() floats; `to` gets layout.total.
-void fill(const ConvShape& shape, const PhaseLayout& layout, const float* channel, float* padded, float* to) {
+// Fills `to`, layout.total floats, from one channel.
+void fill(const ConvShape& shape, const PhaseLayout& layout, const float* channel, float* to) {
   std::fill(to + layout.total - slack, to + layout.total, 0.0f);
   if (layout.stride == 1) return pad_channel(shape, layout.extent, channel, to);
-  pad_channel(shape, layout.extent, channel, padded);
-  const int64_t n = layout.extent.size[2];
-  for (int64_t i = 0; i < layout.extent.size[0] * layout.extent.size[1]; ++i) {
-    const auto split = layout.stride == 2 ? split_row<2> : split_row<0>;
-    split(padded + i * n, n, layout.phase, layout.stride, to + i * layout.row);
+  const auto split = layout.stride == 2 ? split_row<2> : split_row<0>;
+  for (int64_t d = 0; d < layout.extent.size[0]; ++d) {
+    const int64_t from_d = d - shape.pad[0];
+    for (int64_t h = 0; h < layout.extent.size[1]; ++h, to += layout.row) {
+      const int64_t from_h = h - shape.pad[1];
+      if (from_d < 0 || from_d >= shape.input[0] || from_h < 0 || from_h >= shape.input[1]) {
+        std::fill(to, to + layout.row, 0.0f);
+      } else {
+        split(shape, channel + (from_d * shape.input[1] + from_h) * shape.input[2], layout.phase, to);
+      }
+    }
   }
 }
 
@@ -69,10 +81,10 @@ void conv_depthwise(ThreadPool& pool, const ConvShape& shape, const float* x, co
   const int64_t taps = shape.kernel_size(), outputs = shape.output_size();
   const int64_t grain = 1 + flops_per_task / std::max<int64_t>(1, 2 * taps * outputs * multiplier);
   pool.parallel_for(shape.batch * shape.in_channels, grain, [&](int64_t begin, int64_t end) {
-    const Scratch scratch(static_cast<size_t>(layout.total + layout.extent.total()) * sizeof(float));
+    const Scratch scratch(static_cast<size_t>(layout.total) * sizeof(float));
     float* image = scratch.as<float>();
     for (int64_t i = begin; i < end; ++i) {
-      fill(shape, layout, x + i * shape.input_size(), image + layout.total, image);
+      fill(shape, layout, x + i * shape.input_size(), image);
       for (int64_t m = 0; m < multiplier; ++m) {
         const int64_t channel = i % shape.in_channels * multiplier + m;
         DepthwiseRow row{image,       layout.offsets.data(), weights + channel * taps, taps,

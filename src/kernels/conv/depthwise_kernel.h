@@ -10,40 +10,64 @@ template <class Arch>
 struct DepthwiseKernel {
   using S = Simd<Arch>;
   using F = typename S::F;
-  static constexpr int unroll = 4;
 
-  static F finish(F v, const DepthwiseRow& r) { return S::min(S::set(r.hi), S::max(S::set(r.lo), v)); }
+  // The taps of a row. Taps is their number when the compiler knows it, else 0; few keep their weights in registers.
+  template <int Taps>
+  struct Row {
+    static constexpr bool in_registers = Taps > 0 && Taps <= 9;
+    static constexpr int kept = in_registers ? Taps : 1;
 
-  // Taps is the number of taps when the compiler knows it, else 0.
+    explicit Row(const DepthwiseRow& row) : r(row), bias(S::set(row.bias)), lo(S::set(row.lo)), hi(S::set(row.hi)) {
+      for (int t = 0; t < kept; ++t) {
+        weights[t] = S::set(r.weights[t]);
+        rows[t] = r.from + r.offsets[t];
+      }
+    }
+
+    // Vectors [0, Count) of the outputs from j on.
+    template <int Count>
+    void compute(int64_t j, F (&acc)[Count]) const {
+#pragma GCC unroll 4
+      for (int u = 0; u < Count; ++u) acc[u] = bias;
+#pragma GCC unroll 9
+      for (int64_t t = 0; t < (Taps ? Taps : r.taps); ++t) {
+        const float* from = (in_registers ? rows[in_registers ? t : 0] : r.from + r.offsets[t]) + j;
+        const F weight = in_registers ? weights[in_registers ? t : 0] : S::set(r.weights[t]);
+#pragma GCC unroll 4
+        for (int u = 0; u < Count; ++u) acc[u] = S::fma(weight, S::load(from + u * S::width), acc[u]);
+      }
+#pragma GCC unroll 4
+      for (int u = 0; u < Count; ++u) acc[u] = S::min(hi, S::max(lo, acc[u]));
+    }
+
+    template <int Count>
+    void write(int64_t j, float* out) const {
+      F acc[Count];
+      compute(j, acc);
+#pragma GCC unroll 4
+      for (int u = 0; u < Count; ++u) S::store(out + j + u * S::width, acc[u]);
+    }
+
+    DepthwiseRow r;
+    F bias, lo, hi;
+    F weights[kept];
+    const float* rows[kept];
+  };
+
   template <int Taps>
   static void row(const DepthwiseRow& r, float* out, int64_t n) {
-    const int64_t taps = Taps ? Taps : r.taps;
+    const Row<Taps> taps(r);
+    if (n < S::width) {
+      F acc[1];
+      taps.compute(0, acc);
+      return S::store_part(out, acc[0], n);
+    }
     int64_t j = 0;
-    for (; j + unroll * S::width <= n; j += unroll * S::width) {
-      F acc[unroll];
-#pragma GCC unroll 4
-      for (int u = 0; u < unroll; ++u) acc[u] = S::set(r.bias);
-#pragma GCC unroll 9
-      for (int64_t t = 0; t < taps; ++t) {
-        const float* from = r.from + r.offsets[t] + j;
-        const F weight = S::set(r.weights[t]);
-#pragma GCC unroll 4
-        for (int u = 0; u < unroll; ++u) acc[u] = S::fma(weight, S::load(from + u * S::width), acc[u]);
-      }
-#pragma GCC unroll 4
-      for (int u = 0; u < unroll; ++u) S::store(out + j + u * S::width, finish(acc[u], r));
-    }
-    for (; j < n; j += S::width) {
-      F acc = S::set(r.bias);
-      for (int64_t t = 0; t < taps; ++t) {
-        acc = S::fma(S::set(r.weights[t]), S::load(r.from + r.offsets[t] + j), acc);
-      }
-      if (n - j >= S::width) {
-        S::store(out + j, finish(acc, r));
-      } else {
-        S::store_part(out + j, finish(acc, r), n - j);
-      }
-    }
+    for (; j + 4 * S::width <= n; j += 4 * S::width) taps.template write<4>(j, out);
+    if (j + 2 * S::width <= n) taps.template write<2>(j, out), j += 2 * S::width;
+    if (j + S::width <= n) taps.template write<1>(j, out), j += S::width;
+    // The last vector overlaps the one before it.
+    if (j < n) taps.template write<1>(n - S::width, out);
   }
 
   static void any_row(const DepthwiseRow& r, float* out, int64_t n) {
