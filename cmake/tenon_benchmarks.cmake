@@ -1,5 +1,5 @@
 find_package(benchmark REQUIRED)
-file(GLOB_RECURSE files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/*_bench.cc ${CMAKE_SOURCE_DIR}/src/bench.cc)
+file(GLOB_RECURSE files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*_bench.cc ${PROJECT_SOURCE_DIR}/src/bench.cc)
 if(files)
   add_executable(bench_kernels ${files})
   target_include_directories(bench_kernels PRIVATE src)

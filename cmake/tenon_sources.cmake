@@ -27,7 +27,7 @@ endif()
 
 # Files of `folder` that belong to the library (or program) on this processor.
 function(tenon_collect_sources folder result)
-  file(GLOB_RECURSE files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${folder}/*.cc)
+  file(GLOB_RECURSE files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cc)
   list(FILTER files EXCLUDE REGEX "(/|_)(test|bench)\\.cc$|/fuzz_[a-z_]*\\.cc$")
   foreach(file IN LISTS files)
     get_filename_component(name ${file} NAME_WE)

@@ -45,6 +45,7 @@ Tensor::Tensor(ElementType type, Shape shape, Allocator& allocator)
     struct Strings {
       std::shared_ptr<void> memory;
       int64_t count;
+      Strings(std::shared_ptr<void> m, int64_t n) : memory(std::move(m)), count(n) {}
       ~Strings() { std::destroy_n(static_cast<std::string*>(memory.get()), count); }
     };
     auto strings = std::make_shared<Strings>(allocator.allocate(size), elements_);
