@@ -25,6 +25,10 @@ class OpTest {
   OpTest& attribute(std::string name, const char* value) { return add(ir::Attribute(std::move(name), std::string(value))); }
   OpTest& attribute(std::string name, std::vector<int64_t> value) { return add(ir::Attribute(std::move(name), std::move(value))); }
   OpTest& attribute(std::string name, std::vector<float> value) { return add(ir::Attribute(std::move(name), std::move(value))); }
+  OpTest& attribute(std::string name, std::initializer_list<int> value) { return add(ir::Attribute(std::move(name), std::vector<int64_t>(value.begin(), value.end()))); }
+  OpTest& attribute(std::string name, std::initializer_list<int64_t> value) { return add(ir::Attribute(std::move(name), std::vector<int64_t>(value))); }
+  OpTest& attribute(std::string name, std::initializer_list<float> value) { return add(ir::Attribute(std::move(name), std::vector<float>(value))); }
+  OpTest& attribute(std::string name, std::vector<std::string> value) { return add(ir::Attribute(std::move(name), std::move(value))); }
   OpTest& attribute(std::string name, Tensor value) { return add(ir::Attribute(std::move(name), std::move(value))); }
   OpTest& attribute(std::string name, std::unique_ptr<ir::Graph> value) { return add(ir::Attribute(std::move(name), std::move(value))); }
 
