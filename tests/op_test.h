@@ -50,10 +50,7 @@ class OpTest {
     return *this;
   }
   // An optional input that is left out.
-  OpTest& no_input() {
-    inputs_.push_back({});
-    return *this;
-  }
+  OpTest& no_input();
   template <typename T>
   OpTest& expect(Shape shape, std::initializer_list<T> values) {
     return expect(Tensor(std::move(shape), values));
@@ -62,10 +59,7 @@ class OpTest {
     expected_.push_back(std::move(value));
     return *this;
   }
-  OpTest& no_output() {
-    expected_.push_back({});
-    return *this;
-  }
+  OpTest& no_output();
   OpTest& tolerance(double relative, double absolute) {
     relative_ = relative;
     absolute_ = absolute;
