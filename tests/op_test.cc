@@ -55,6 +55,16 @@ void expect_near(const Value& actual, const Value& expected, double relative, do
   }
 }
 
+OpTest& OpTest::no_input() {
+  inputs_.push_back({});
+  return *this;
+}
+
+OpTest& OpTest::no_output() {
+  expected_.push_back({});
+  return *this;
+}
+
 NamedValues OpTest::outputs() {
   ir::Model model;
   model.ir_version = 10;

@@ -25,6 +25,10 @@ class OpTest {
   OpTest& attribute(std::string name, const char* value) { return add(ir::Attribute(std::move(name), std::string(value))); }
   OpTest& attribute(std::string name, std::vector<int64_t> value) { return add(ir::Attribute(std::move(name), std::move(value))); }
   OpTest& attribute(std::string name, std::vector<float> value) { return add(ir::Attribute(std::move(name), std::move(value))); }
+  OpTest& attribute(std::string name, std::initializer_list<int> value) { return add(ir::Attribute(std::move(name), std::vector<int64_t>(value.begin(), value.end()))); }
+  OpTest& attribute(std::string name, std::initializer_list<int64_t> value) { return add(ir::Attribute(std::move(name), std::vector<int64_t>(value))); }
+  OpTest& attribute(std::string name, std::initializer_list<float> value) { return add(ir::Attribute(std::move(name), std::vector<float>(value))); }
+  OpTest& attribute(std::string name, std::vector<std::string> value) { return add(ir::Attribute(std::move(name), std::move(value))); }
   OpTest& attribute(std::string name, Tensor value) { return add(ir::Attribute(std::move(name), std::move(value))); }
   OpTest& attribute(std::string name, std::unique_ptr<ir::Graph> value) { return add(ir::Attribute(std::move(name), std::move(value))); }
 
@@ -46,10 +50,7 @@ class OpTest {
     return *this;
   }
   // An optional input that is left out.
-  OpTest& no_input() {
-    inputs_.push_back({});
-    return *this;
-  }
+  OpTest& no_input();
   template <typename T>
   OpTest& expect(Shape shape, std::initializer_list<T> values) {
     return expect(Tensor(std::move(shape), values));
@@ -58,10 +59,7 @@ class OpTest {
     expected_.push_back(std::move(value));
     return *this;
   }
-  OpTest& no_output() {
-    expected_.push_back({});
-    return *this;
-  }
+  OpTest& no_output();
   OpTest& tolerance(double relative, double absolute) {
     relative_ = relative;
     absolute_ = absolute;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <thread>
@@ -86,6 +87,9 @@ int cgroup_cpu_limit(const std::string& proc_cgroup, const std::string& root) {
 }
 
 int default_thread_count() {
+  if (const char* wish = std::getenv("TENON_THREADS")) {
+    if (const int count = std::atoi(wish); count > 0) return count;
+  }
   std::ifstream file("/proc/self/cgroup");
   std::ostringstream text;
   text << file.rdbuf();

@@ -14,6 +14,7 @@
 namespace tenon {
 
 // CPUs this process may use: the smaller of the scheduler affinity and the cgroup's CPU quota (rounded up), at least 1.
+// The environment variable TENON_THREADS, a number above 0, replaces it.
 int default_thread_count();
 
 // Splits loops over threads. Any number of threads may call parallel_for at once: they share the workers, and each

@@ -65,6 +65,8 @@ class Inference {
   void output(size_t i, ir::Type type);
   void output(size_t i, Fact fact);
   void output_values(size_t i, SymbolicValues values);
+  // Whether anybody reads output_values: not while the model runs, where the values themselves are there.
+  bool wants_values() const { return subgraphs_ != nullptr; }
   void same_as_input(size_t input, size_t output_index = 0) { output(output_index, type(input)); }
   bool wants_output(size_t i) const { return i < node_.output_count() && node_.output(i); }
 

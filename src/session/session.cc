@@ -13,40 +13,11 @@
 #include "passes/lift.h"
 #include "providers/cpu/cpu_provider.h"
 #include "session/check_inputs.h"
+#include "session/describe.h"
 #include "session/memory_pool.h"
 #include "session/program.h"
 
 namespace tenon {
-namespace {
-
-ValueInfo describe(const ir::Value& value) {
-  ValueInfo info;
-  info.name = value.name;
-  info.type = value.type.name();
-  if (value.type.is_tensor()) info.element = value.type.element;
-  if (value.type.shape) {
-    info.has_shape = true;
-    for (const Dim& dim : *value.type.shape) info.shape.push_back(dim.to_string());
-  }
-  return info;
-}
-
-ModelInfo describe(const ir::Model& model) {
-  ModelInfo info;
-  info.ir_version = model.ir_version;
-  info.opsets = model.opset_imports.entries();
-  info.producer_name = model.producer_name;
-  info.producer_version = model.producer_version;
-  info.domain = model.domain;
-  info.graph_name = model.graph->name;
-  info.doc_string = model.doc_string;
-  info.model_version = model.model_version;
-  info.metadata = model.metadata;
-  return info;
-}
-
-}  // namespace
-
 class Session::Implementation {
  public:
   Implementation(std::unique_ptr<ir::Model> loaded, const SessionOptions& options)

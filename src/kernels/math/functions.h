@@ -60,8 +60,9 @@ struct MathFunctions {
   }
 
   static F log(F x) {
-    const I denormal = x < FLT_MIN;
-    const F scaled = denormal ? x * 8388608.0f : x;
+    const F positive = x > 0.0f ? x : S::set(1.0f);
+    const I denormal = positive < FLT_MIN;
+    const F scaled = denormal ? positive * 8388608.0f : positive;
     // Subtracting the bits of sqrt(1/2) makes the exponent field count from there.
     const I shifted = S::bits(scaled) - 0x3f3504f3;
     const I exponent = (shifted >> 23) - (denormal & 23);
@@ -169,7 +170,7 @@ struct MathFunctions {
   template <float (*Exact)(float)>
   static F sine_or_exact(F x, int quarter) {
     const I beyond = ~(S::abs(x) <= largest_reduced_angle);
-    F result = sine(x, quarter);
+    F result = sine(beyond ? F{} : x, quarter);
     for (int i = 0; i < S::width; ++i) {
       if (beyond[i]) result[i] = Exact(x[i]);
     }

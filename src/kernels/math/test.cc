@@ -43,6 +43,7 @@ const Row rows[] = {
     {"sin", f32_sin, std::sin, -20, 20, 2, 1e-7, NAN, NAN},
     {"cos", f32_cos, std::cos, -20, 20, 2, 1e-7, NAN, NAN},
     {"sin large", f32_sin, std::sin, -20000, 20000, 2, 2e-7, NAN, NAN},
+    {"sin huge", f32_sin, std::sin, -3e38f, 3e38f, 2, 2e-7, NAN, NAN},
     {"cos large", f32_cos, std::cos, -20000, 20000, 2, 2e-7, NAN, NAN},
 };
 
@@ -108,9 +109,10 @@ TEST_P(Math, SpecialValues) {
       }
     }
   }
-  const float x[3] = {0.0f, -1.0f, 1.0f};
-  float y[3];
-  f32_log(x, y, 3);
+  const float x[4] = {0.0f, -1.0f, 1.0f, -0.0f};
+  float y[4];
+  f32_log(x, y, 4);
+  EXPECT_EQ(y[3], -infinity);
   EXPECT_EQ(y[0], -infinity);
   EXPECT_TRUE(std::isnan(y[1]));
   EXPECT_EQ(y[2], 0.0f);

@@ -1,0 +1,114 @@
+#include "cli.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <map>
+#include <nlohmann/json.hpp>
+
+namespace tenon::cli {
+
+int exit_code_for(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::missing_file:
+    case ErrorCode::missing_external_data:
+    case ErrorCode::provider_unavailable:
+    case ErrorCode::write_failed: return missing;
+    case ErrorCode::invalid_argument: return bad_usage;
+    default: return broken_input;
+  }
+}
+
+void SessionFlags::add_to(CLI::App& command) {
+  command.add_option("--threads", threads, "Threads to compute with (default: one per CPU this process may use)")
+      ->check(CLI::Range(1, 4096))->type_name("N");
+  command.add_option("--provider", providers, "Providers in order of preference (default: cpu)")->delimiter(',')->type_name("NAME,…");
+}
+
+SessionOptions SessionFlags::options() const {
+  SessionOptions result;
+  result.threads = threads;
+  if (!providers.empty()) result.providers = providers;
+  return result;
+}
+
+nlohmann::json to_json(const ValueInfo& info) {
+  nlohmann::json json = {{"name", info.name}, {"type", info.type}};
+  if (!info.has_shape) return json;
+  json["shape"] = nlohmann::json::array();
+  for (const std::string& dim : info.shape) {
+    bool number = dim.find_first_not_of("0123456789") == std::string::npos;
+    if (number) json["shape"].push_back(std::stoll(dim));
+    else json["shape"].push_back(dim);
+  }
+  return json;
+}
+
+nlohmann::json to_json(const NodePlacement& node) {
+  nlohmann::json declined = nlohmann::json::array();
+  for (const auto& [provider, reason] : node.declined) declined.push_back({{"provider", provider}, {"reason", reason}});
+  return {{"node", node.node}, {"op_type", node.op_type}, {"provider", node.provider}, {"kernel", node.kernel}, {"declined", declined}};
+}
+
+nlohmann::json to_json(const Error& error) {
+  nlohmann::json json = {{"code", std::string(code_name(error.code()))}, {"message", error.message()}};
+  if (!error.node().empty()) json["node"] = error.node();
+  if (!error.tensor().empty()) json["tensor"] = error.tensor();
+  if (!error.hint().empty()) json["hint"] = error.hint();
+  return {{"error", json}};
+}
+
+std::string type_text(const ValueInfo& info) {
+  std::string text = info.type;
+  if (!info.has_shape) return text;
+  text += " [";
+  for (size_t i = 0; i < info.shape.size(); ++i) text += (i ? ", " : "") + info.shape[i];
+  return text + "]";
+}
+
+void print_placement(const std::vector<NodePlacement>& placement) {
+  std::map<std::string, int> totals;
+  for (const NodePlacement& node : placement) ++totals[node.provider];
+  fmt::print("placement: {} nodes", placement.size());
+  for (const auto& [provider, count] : totals) fmt::print(", {} on {}", count, provider);
+  fmt::print("\n");
+  for (const NodePlacement& node : placement) {
+    fmt::print("  {:<4} {:<20} {}\n", node.provider, node.kernel, node.node);
+    for (const auto& [provider, reason] : node.declined) fmt::print("       not {}: {}\n", provider, reason);
+  }
+}
+
+std::string size_text(int64_t bytes) {
+  if (bytes < 1000) return fmt::format("{} bytes", bytes);
+  if (bytes < 1000000) return fmt::format("{:.1f} kB", static_cast<double>(bytes) / 1e3);
+  if (bytes < 1000000000) return fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
+  return fmt::format("{:.2f} GB", static_cast<double>(bytes) / 1e9);
+}
+
+namespace {
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+}  // namespace
+
+Progress::Progress(size_t total) : total_(total), start_(now()) {}
+
+Progress::~Progress() {
+  if (shown_) fmt::print(stderr, "\r\033[K");
+}
+
+void Progress::at(size_t done, const std::string& what) {
+  double elapsed = now() - start_;
+  if (elapsed < 1 || !isatty(STDERR_FILENO)) return;
+  shown_ = true;
+  constexpr size_t width = 24;
+  size_t filled = total_ ? done * width / total_ : 0;
+  std::string bar(filled, '#');
+  bar.resize(width, '.');
+  double left = done ? elapsed / static_cast<double>(done) * static_cast<double>(total_ - done) : 0;
+  fmt::print(stderr, "\r\033[K[{}] {}/{}  {:.0f} s left  {}", bar, done, total_, left, what.substr(0, 60));
+  std::fflush(stderr);
+}
+
+}  // namespace tenon::cli

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "tenon/session.h"
+
+namespace tenon::tools {
+
+struct OperatorUse {
+  std::string name;      // "Conv", "com.microsoft.FusedMatMul"
+  int64_t count = 0;     // subgraphs and functions included
+  bool known = true;     // to this version of Tenon
+};
+
+struct ModelSummary {
+  ModelInfo info;
+  std::vector<ValueInfo> inputs, outputs, overridable_initializers;
+  std::vector<OperatorUse> operators;  // most used first
+  std::vector<std::string> functions;
+  int64_t nodes = 0;
+  int64_t parameters = 0;       // elements of initializers and Constant nodes
+  int64_t parameter_bytes = 0;
+  std::vector<std::string> dynamic_dims;  // named sizes of the inputs
+  // Multiplications and additions of MatMul, Gemm and Conv nodes, as a number or in terms of the named sizes; "" if shapes
+  // cannot be inferred.
+  std::string flops;
+  // What keeps the model from running, "" if nothing was found without running it.
+  std::string problem;
+  std::vector<std::string> notes;
+};
+
+// Reads the model and says what is in it, also when Tenon could not run it.
+ModelSummary inspect(const std::filesystem::path& path);
+
+// The model as text, one node a line. With `inferred`, lifted to the newest operators and with inferred types.
+std::string model_text(const std::filesystem::path& path, bool inferred = false);
+
+}  // namespace tenon::tools

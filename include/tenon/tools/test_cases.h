@@ -1,0 +1,28 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tenon/session.h"
+#include "tenon/tools/compare_values.h"
+
+namespace tenon::tools {
+
+struct CaseResult {
+  enum class Outcome { passed, failed, skipped };
+  std::string name;  // the folder, as found
+  Outcome outcome = Outcome::passed;
+  std::string reason;
+  double seconds = 0;
+};
+
+// The ONNX test-case folders at or below `folder`: those with a model.onnx and test_data_set_* folders, sorted.
+std::vector<std::filesystem::path> find_test_cases(const std::filesystem::path& folder);
+
+// Loads the folder's model, runs each data set and compares. Tolerances: the folder's tolerance.json, else `tolerance`.
+// A case without data sets is skipped.
+CaseResult run_test_case(const std::filesystem::path& folder, const SessionOptions& options = {}, const Tolerance& tolerance = {});
+
+}  // namespace tenon::tools

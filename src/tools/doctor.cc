@@ -1,0 +1,86 @@
+#include "tenon/tools/doctor.h"
+
+#include <fmt/core.h>
+#include <sched.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+
+#include "base/available_memory.h"
+#include "base/cpu_features.h"
+#include "base/thread_pool.h"
+#include "ops/operator.h"
+#include "tenon/version.h"
+
+namespace tenon::tools {
+namespace {
+
+std::string megabytes(int64_t bytes) { return fmt::format("{} MB", bytes >> 20); }
+
+std::string feature_list(const CpuFeatures& cpu) {
+  const std::pair<bool, const char*> flags[] = {
+      {cpu.neon, "neon"}, {cpu.fp16, "fp16"}, {cpu.dotprod, "dotprod"}, {cpu.i8mm, "i8mm"}, {cpu.bf16, "bf16"},
+      {cpu.sve, "sve"}, {cpu.avx2, "avx2"}, {cpu.avx512, "avx512"}, {cpu.avx512_vnni, "avx512_vnni"},
+      {cpu.avx512_bf16, "avx512_bf16"}, {cpu.amx, "amx"},
+  };
+  std::string text;
+  for (const auto& [present, name] : flags) {
+    if (present) text += (text.empty() ? "" : " ") + std::string(name);
+  }
+  return text.empty() ? "none that Tenon uses" : text;
+}
+
+std::string first_line(const char* path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+int cpus_in_affinity() {
+  cpu_set_t set;
+  return sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 0;
+}
+
+}  // namespace
+
+DoctorReport examine_machine() {
+  DoctorReport report;
+  const CpuFeatures& cpu = cpu_features();
+  utsname system{};
+  uname(&system);
+
+  report.sections.push_back({"Tenon", {{"version", std::string(version())},
+#ifdef __VERSION__
+                                       {"compiler", __VERSION__},
+#endif
+                                       {"newest opset", std::to_string(ops::newest_opset)},
+                                       {"operators", std::to_string(ops::operators().all().size())}}});
+  report.sections.push_back({"System", {{"kernel", fmt::format("{} {}", system.sysname, system.release)}, {"machine", system.machine}}});
+  report.sections.push_back({"CPU", {{"model", cpu.model},
+                                     {"features", feature_list(cpu)},
+                                     {"kernels use", std::string(isa_name(best_isa()))},
+                                     {"caches per core", fmt::format("L1d {} KB, L2 {} KB, L3 {} KB", cpu.l1d_bytes >> 10, cpu.l2_bytes >> 10, cpu.l3_bytes >> 10)}}});
+  report.sections.push_back({"Threads", {{"CPUs of the machine", std::to_string(sysconf(_SC_NPROCESSORS_ONLN))},
+                                         {"CPUs this process may use", std::to_string(cpus_in_affinity())},
+                                         {"threads Tenon uses", std::to_string(default_thread_count())}}});
+  report.sections.push_back({"Memory", {{"available", megabytes(available_memory())},
+                                        {"huge pages", first_line("/sys/kernel/mm/transparent_hugepage/enabled")}}});
+  DoctorReport::Section environment{"Environment", {}};
+  for (const char* name : {"TENON_ISA", "TENON_THREADS"}) {
+    const char* value = std::getenv(name);
+    environment.lines.emplace_back(name, value ? value : "not set");
+  }
+  report.sections.push_back(std::move(environment));
+  report.sections.push_back({"Providers", {{"cpu", "ready"}}});
+
+  if (!isa_error().empty()) report.warnings.push_back(isa_error());
+  if (default_thread_count() < cpus_in_affinity()) {
+    report.warnings.push_back(fmt::format("a CPU quota (or TENON_THREADS) limits this process to {} of {} CPUs", default_thread_count(), cpus_in_affinity()));
+  }
+  return report;
+}
+
+}  // namespace tenon::tools

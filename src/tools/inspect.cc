@@ -1,0 +1,129 @@
+#include "tenon/tools/inspect.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/fail.h"
+#include "ir/print.h"
+#include "ir/verify.h"
+#include "onnx/model_file.h"
+#include "ops/operator.h"
+#include "passes/constants.h"
+#include "passes/infer.h"
+#include "passes/lift.h"
+#include "session/describe.h"
+
+namespace tenon::tools {
+namespace {
+
+class Counter {
+ public:
+  explicit Counter(ModelSummary& summary) : summary_(summary) {}
+
+  void graph(const ir::Graph& graph) {
+    for (const ir::Value* value : graph.initializers()) {
+      if (value->constant()) tensor(value->constant()->tensor);
+      if (value->sparse_constant()) tensor(value->sparse_constant()->values->tensor);
+    }
+    for (const ir::Node& node : graph.nodes()) {
+      ++summary_.nodes;
+      ++uses_[{node.domain, node.op_type}];
+      for (const ir::Attribute& attribute : node.attributes) {
+        if (auto* constant = std::get_if<ir::ConstantPtr>(&attribute.value)) tensor((*constant)->tensor);
+        attribute.for_each_graph([&](const ir::Graph& subgraph) { this->graph(subgraph); });
+      }
+    }
+  }
+
+  void finish(const ir::Model& model) {
+    std::set<std::pair<std::string, std::string>> functions;
+    for (const auto& function : model.functions) functions.insert({function->domain, function->name});
+    for (const auto& [key, count] : uses_) {
+      const auto& [domain, name] = key;
+      bool known = functions.count(key) || ops::operators().find(domain, name);
+      summary_.operators.push_back({domain.empty() ? name : domain + "." + name, count, known});
+    }
+    std::ranges::stable_sort(summary_.operators, std::greater(), &OperatorUse::count);
+  }
+
+ private:
+  void tensor(const Tensor& tensor) {
+    summary_.parameters += tensor.elements();
+    summary_.parameter_bytes += tensor.type() == ElementType::string ? 0 : tensor.bytes();
+  }
+
+  ModelSummary& summary_;
+  std::map<std::pair<std::string, std::string>, int64_t> uses_;
+};
+
+// Multiply-adds count as two operations.
+Dim flops_of(const ir::Node& node) {
+  const ir::Value* output = node.output(0);
+  const ir::Value* weights = node.input(1);
+  if (!output || !weights || !output->type.shape || !weights->type.shape) return 0;
+  const SymbolicShape& w = *weights->type.shape;
+  Dim outputs = element_count(*output->type.shape);
+  if (node.op_type == "Conv" && w.size() > 1) return Dim(2) * outputs * element_count(SymbolicShape(w.begin() + 1, w.end()));
+  if (node.op_type == "MatMul" && !w.empty()) return Dim(2) * outputs * (w.size() == 1 ? w[0] : w[w.size() - 2]);
+  if (node.op_type == "Gemm" && w.size() == 2) return Dim(2) * outputs * w[node.int_attribute("transB", 0) ? 1 : 0];
+  return 0;
+}
+
+std::string total_flops(const ir::Graph& graph) {
+  Dim total = 0;
+  for (const ir::Node& node : graph.nodes()) total = total + flops_of(node);
+  return total.to_string();
+}
+
+std::unique_ptr<ir::Model> lifted(const ir::Model& model, std::vector<std::string>& notes) {
+  std::unique_ptr<ir::Model> copy = model.clone();
+  notes = passes::lift_to_newest_opset(*copy);
+  passes::inline_functions(*copy);
+  passes::constants_to_initializers(*copy->graph);
+  ir::verify_and_sort(*copy->graph);
+  for (std::string& note : passes::infer_types(*copy->graph).notes) notes.push_back(std::move(note));
+  return copy;
+}
+
+}  // namespace
+
+ModelSummary inspect(const std::filesystem::path& path) {
+  std::unique_ptr<ir::Model> model = onnx::load_model(path);
+  ModelSummary summary;
+  summary.info = describe(*model);
+  Counter counter(summary);
+  counter.graph(*model->graph);
+  for (const auto& function : model->functions) {
+    counter.graph(*function->body);
+    summary.functions.push_back(function->domain + "." + function->name);
+  }
+  counter.finish(*model);
+  std::unique_ptr<ir::Model> understood;
+  try {
+    understood = lifted(*model, summary.notes);
+    summary.flops = total_flops(*understood->graph);
+  } catch (const Error& error) {
+    summary.problem = error.what();
+    understood = std::move(model);
+  }
+  for (const ir::Value* value : understood->graph->inputs()) {
+    (value->is_initializer() ? summary.overridable_initializers : summary.inputs).push_back(describe(*value));
+    if (!value->type.shape) continue;
+    for (const Dim& dim : *value->type.shape) {
+      std::string name(dim.symbol_name());
+      if (!name.empty() && std::ranges::find(summary.dynamic_dims, name) == summary.dynamic_dims.end()) summary.dynamic_dims.push_back(name);
+    }
+  }
+  for (const ir::Value* value : understood->graph->outputs()) summary.outputs.push_back(describe(*value));
+  return summary;
+}
+
+std::string model_text(const std::filesystem::path& path, bool inferred) {
+  std::unique_ptr<ir::Model> model = onnx::load_model(path);
+  std::vector<std::string> notes;
+  if (inferred) model = lifted(*model, notes);
+  return ir::to_text(*model);
+}
+
+}  // namespace tenon::tools

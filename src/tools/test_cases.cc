@@ -1,0 +1,98 @@
+#include "tenon/tools/test_cases.h"
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "base/fail.h"
+#include "tenon/tools/value_files.h"
+
+namespace tenon::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_case(const fs::path& folder) { return fs::is_regular_file(folder / "model.onnx"); }
+
+std::vector<fs::path> data_sets(const fs::path& folder) {
+  std::vector<fs::path> sets;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (entry.is_directory() && entry.path().filename().string().starts_with("test_data_set_")) sets.push_back(entry.path());
+  }
+  std::ranges::sort(sets);
+  return sets;
+}
+
+Tolerance read_tolerance(const fs::path& folder, Tolerance tolerance) {
+  std::ifstream file(folder / "tolerance.json");
+  if (!file) return tolerance;
+  nlohmann::json json = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) fail(ErrorCode::invalid_value, "'{}' is not a JSON object", (folder / "tolerance.json").string());
+  tolerance.relative = json.value("rtol", tolerance.relative);
+  tolerance.absolute = json.value("atol", tolerance.absolute);
+  return tolerance;
+}
+
+std::string run_data_set(const Session& session, const fs::path& set, const Tolerance& tolerance) {
+  NamedValues inputs;
+  std::vector<ValueInfo> all = session.inputs();
+  all.insert(all.end(), session.overridable_initializers().begin(), session.overridable_initializers().end());
+  for (size_t i = 0; i < all.size(); ++i) {
+    fs::path file = set / fmt::format("input_{}.pb", i);
+    if (fs::exists(file)) inputs[all[i].name] = read_value(file, all[i]);
+  }
+  NamedValues outputs = session.run(inputs);
+  std::string problems;
+  for (size_t i = 0; i < session.outputs().size(); ++i) {
+    const ValueInfo& info = session.outputs()[i];
+    fs::path file = set / fmt::format("output_{}.pb", i);
+    if (!fs::exists(file)) continue;
+    std::string text = difference(outputs.at(info.name), read_value(file, info), tolerance);
+    if (!text.empty()) problems += fmt::format("{}output '{}': {}", problems.empty() ? "" : "; ", info.name, text);
+  }
+  return problems;
+}
+
+}  // namespace
+
+std::vector<fs::path> find_test_cases(const fs::path& folder) {
+  if (!fs::is_directory(folder)) fail(ErrorCode::missing_file, "'{}' is not a folder", folder.string());
+  if (is_case(folder)) return {folder};
+  std::vector<fs::path> cases;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    if (entry.is_directory() && is_case(entry.path())) cases.push_back(entry.path());
+  }
+  std::ranges::sort(cases);
+  return cases;
+}
+
+CaseResult run_test_case(const fs::path& folder, const SessionOptions& options, const Tolerance& tolerance) {
+  using Outcome = CaseResult::Outcome;
+  CaseResult result;
+  result.name = folder.string();
+  auto start = std::chrono::steady_clock::now();
+  try {
+    std::vector<fs::path> sets = data_sets(folder);
+    if (sets.empty()) {
+      result.outcome = Outcome::skipped;
+      result.reason = "the folder has no test_data_set_*";
+      return result;
+    }
+    Tolerance allowed = read_tolerance(folder, tolerance);
+    Session session = Session::load(folder / "model.onnx", options);
+    for (const fs::path& set : sets) {
+      std::string problem = run_data_set(session, set, allowed);
+      if (problem.empty()) continue;
+      result.outcome = Outcome::failed;
+      result.reason += fmt::format("{}{}: {}", result.reason.empty() ? "" : "\n", set.filename().string(), problem);
+    }
+  } catch (const std::exception& error) {
+    result.outcome = Outcome::failed;
+    result.reason = error.what();
+  }
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return result;
+}
+
+}  // namespace tenon::tools
