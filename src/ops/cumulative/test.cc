@@ -4,12 +4,12 @@ namespace tenon {
 namespace {
 
 TEST(CumSum, Orders) {
-  auto test = [] { return OpTest("CumSum").input<float>({2, 3}, {1, 2, 3, 4, 5, 6}); };
-  test().input<int64_t>({}, {1}).expect<float>({2, 3}, {1, 3, 6, 4, 9, 15}).run();
-  test().input<int32_t>({1}, {0}).expect<float>({2, 3}, {1, 2, 3, 5, 7, 9}).run();
-  test().input<int64_t>({}, {-1}).attribute("exclusive", 1).expect<float>({2, 3}, {0, 1, 3, 0, 4, 9}).run();
-  test().input<int64_t>({}, {1}).attribute("reverse", 1).expect<float>({2, 3}, {6, 5, 3, 15, 11, 6}).run();
-  test().input<int64_t>({}, {1}).attribute("reverse", 1).attribute("exclusive", 1).expect<float>({2, 3}, {5, 3, 0, 11, 6, 0}).run();
+  const Tensor x({2, 3}, {1.0f, 2.0f, 3.0f, 4.0f, 5.0f, 6.0f});
+  OpTest("CumSum").input(x).input<int64_t>({}, {1}).expect<float>({2, 3}, {1, 3, 6, 4, 9, 15}).run();
+  OpTest("CumSum").input(x).input<int32_t>({1}, {0}).expect<float>({2, 3}, {1, 2, 3, 5, 7, 9}).run();
+  OpTest("CumSum").input(x).input<int64_t>({}, {-1}).attribute("exclusive", 1).expect<float>({2, 3}, {0, 1, 3, 0, 4, 9}).run();
+  OpTest("CumSum").input(x).input<int64_t>({}, {1}).attribute("reverse", 1).expect<float>({2, 3}, {6, 5, 3, 15, 11, 6}).run();
+  OpTest("CumSum").input(x).input<int64_t>({}, {1}).attribute("reverse", 1).attribute("exclusive", 1).expect<float>({2, 3}, {5, 3, 0, 11, 6, 0}).run();
 }
 
 TEST(CumSum, Types) {

@@ -17,11 +17,11 @@ TEST(Reduce, Functions) {
                         Case{"ReduceSumSquare", {14, 77}, {17, 29, 45}, 91},
                         Case{"ReduceLogSum", {1.7917595f, 2.7080502f}, {1.6094379f, 1.9459101f, 2.1972246f}, 3.0445225f},
                         Case{"ReduceLogSumExp", {3.4076059f, 6.4076059f}, {4.0485874f, 5.0485874f, 6.0485874f}, 6.4561931f}}) {
-    auto test = [&] { return OpTest(c.op).input<float>({2, 3}, {1, 2, 3, 4, 5, 6}); };
-    test().constant<int64_t>({1}, {1}).expect<float>({2, 1}, {c.rows[0], c.rows[1]}).run();
-    test().input<int64_t>({1}, {-2}).attribute("keepdims", 0).expect<float>({3}, {c.columns[0], c.columns[1], c.columns[2]}).run();
-    test().expect<float>({1, 1}, {c.all}).run();
-    test().attribute("keepdims", 0).input<int64_t>({0}, {}).expect<float>({}, {c.all}).run();
+    const Tensor x({2, 3}, {1.0f, 2.0f, 3.0f, 4.0f, 5.0f, 6.0f});
+    OpTest(c.op).input(x).constant<int64_t>({1}, {1}).expect<float>({2, 1}, {c.rows[0], c.rows[1]}).run();
+    OpTest(c.op).input(x).input<int64_t>({1}, {-2}).attribute("keepdims", 0).expect<float>({3}, {c.columns[0], c.columns[1], c.columns[2]}).run();
+    OpTest(c.op).input(x).expect<float>({1, 1}, {c.all}).run();
+    OpTest(c.op).input(x).attribute("keepdims", 0).input<int64_t>({0}, {}).expect<float>({}, {c.all}).run();
     OpTest(c.op).input<double>({2, 3}, {1, 2, 3, 4, 5, 6}).attribute("keepdims", 0).expect<double>({}, {c.all}).run();
     OpTest(c.op).input<float16>({2}, {float16(1), float16(1)}).attribute("keepdims", 0).input<int64_t>({1}, {0}).tolerance(1, 1)
         .expect<float16>({}, {float16(1)}).run();
