@@ -56,12 +56,12 @@ void expect_near(const Value& actual, const Value& expected, double relative, do
 }
 
 OpTest& OpTest::no_input() {
-  inputs_.push_back({});
+  inputs_.emplace_back();
   return *this;
 }
 
 OpTest& OpTest::no_output() {
-  expected_.push_back({});
+  expected_.emplace_back();
   return *this;
 }
 
