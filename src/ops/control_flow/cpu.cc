@@ -30,6 +30,13 @@ const ir::Type& body_output_type(const KernelRun& run, size_t i) {
   return run.node().graph_attribute("body")->outputs()[i]->type;
 }
 
+// A loop whose body unwraps an optional gives out what it holds, even when it does not run.
+Value unwrapped(Value value, const ir::Value* output) {
+  bool wanted = output && output->type.known() && output->type.kind != ir::Type::Kind::optional;
+  if (!wanted || !value.is_optional() || !value.optional().item) return value;
+  return *value.optional().item;
+}
+
 void run_loop(KernelRun& run) {
   Subgraph& body = run.subgraph("body");
   int64_t trips = INT64_MAX;
@@ -62,7 +69,7 @@ void run_loop(KernelRun& run) {
   }
   for (size_t i = 0; i < run.output_count(); ++i) {
     if (i < carried.size())
-      run.set_output(i, std::move(carried[i]));
+      run.set_output(i, unwrapped(std::move(carried[i]), run.node().output(i)));
     else if (run.wants_output(i))
       run.set_output(i, collected[i - carried.size()].join(run, 0, false, body_output_type(run, 1 + i)));
   }

@@ -54,7 +54,8 @@ ir::Type without_shapes(ir::Type type) {
 // A value that a loop carries from round to round.
 struct Carried {
   ir::Type type;
-  std::vector<bool> varies;  // axes whose size is a new unknown, as rounds change it
+  std::vector<bool> varies;           // axes whose size is a new unknown, as rounds change it
+  std::optional<ir::Type> unwrapped;  // what the body makes of an optional
 
   // Gives up what a round does not keep; says whether it had to.
   bool widen(const ir::Type& after) {
@@ -107,6 +108,10 @@ std::optional<std::vector<Fact>> infer_body(Inference& i, std::span<const Fact> 
     changed = false;
     for (size_t k = 0; k < carried.size(); ++k) {
       const ir::Type &before = carried[k].type, &after = (*results)[results_before + k].type;
+      // A body may take an optional in the first round and give what it holds to the next.
+      bool unwraps = before.kind == ir::Type::Kind::optional && before.inner && ir::same_kind(*before.inner, after);
+      carried[k].unwrapped = unwraps && after.known() ? std::optional(without_shapes(after)) : std::nullopt;
+      if (unwraps) continue;
       if (!ir::same_kind(before, after)) {
         i.fail_with(ErrorCode::type_mismatch, fmt::format("carried value {} is {}, the body makes it {}", k,
                                                           before.to_string(), after.to_string()));
@@ -162,7 +167,7 @@ void infer_loop(Inference& i) {
   std::vector<Carried> carried;
   for (size_t k = 2; k < i.input_count(); ++k) {
     if (!i.has_input(k)) i.fail_with(ErrorCode::invalid_model, fmt::format("input {} is left out", k));
-    carried.push_back({i.type(k), {}});
+    carried.push_back({i.type(k), {}, {}});
   }
   Fact first[2] = {fact_of(ir::Type::tensor(ElementType::int64, SymbolicShape{})),
                    fact_of(ir::Type::tensor(ElementType::boolean, SymbolicShape{}))};
@@ -184,7 +189,7 @@ void infer_loop(Inference& i) {
 
   for (size_t k = 0; k < i.output_count(); ++k) {
     if (k < carried.size()) {
-      i.output(k, carried[k].type);
+      i.output(k, carried[k].unwrapped.value_or(carried[k].type));
       continue;
     }
     ir::Type type = (*results)[1 + k].type;
@@ -216,7 +221,7 @@ void infer_scan(Inference& i) {
   list_of("scan_input_directions", scans);
   std::vector<Carried> carried;
   std::vector<Fact> slices;
-  for (size_t k = 0; k < states; ++k) carried.push_back({i.type(k), {}});
+  for (size_t k = 0; k < states; ++k) carried.push_back({i.type(k), {}, {}});
   Dim length = Dim::unknown();
   for (size_t k = 0; k < scans; ++k) {
     ir::Type type = i.type(states + k);
@@ -234,7 +239,7 @@ void infer_scan(Inference& i) {
   list_of("scan_output_directions", outputs);
   for (size_t k = 0; k < i.output_count(); ++k) {
     if (k < states) {
-      i.output(k, carried[k].type);
+      i.output(k, carried[k].unwrapped.value_or(carried[k].type));
       continue;
     }
     ir::Type type = (*results)[k].type;
