@@ -16,7 +16,8 @@ struct Axis {
 using Axes = SmallVector<Axis, 8>;
 
 // Without axes of size 1, neighbours merged where both sides walk through them in one stride. At least one is left.
-Axes simplify(std::span<const int64_t> from_strides, std::span<const int64_t> to_strides, std::span<const int64_t> sizes) {
+Axes simplify(std::span<const int64_t> from_strides, std::span<const int64_t> to_strides,
+              std::span<const int64_t> sizes) {
   Axes axes;
   for (size_t i = 0; i < sizes.size(); ++i) {
     if (sizes[i] == 1) continue;
@@ -52,7 +53,8 @@ void copy_row(const void* from, int64_t from_stride, void* to, int64_t to_stride
 }
 
 // Copies elements [begin, end) of the box, counted in its row-major order.
-void copy_range(const Axes& axes, CopyRow copy, int64_t bytes, const std::byte* from, std::byte* to, int64_t begin, int64_t end) {
+void copy_range(const Axes& axes, CopyRow copy, int64_t bytes, const std::byte* from, std::byte* to, int64_t begin,
+                int64_t end) {
   const Axis inner = axes.back();
   size_t outer = axes.size() - 1;
   SmallVector<int64_t, 8> index(axes.size(), 0);
@@ -96,8 +98,8 @@ SmallVector<int64_t, 6> dense_strides(const Shape& shape) {
   return strides;
 }
 
-void strided_copy(ThreadPool& threads, ElementType type, const void* from, std::span<const int64_t> from_strides, void* to,
-                  std::span<const int64_t> to_strides, std::span<const int64_t> sizes) {
+void strided_copy(ThreadPool& threads, ElementType type, const void* from, std::span<const int64_t> from_strides,
+                  void* to, std::span<const int64_t> to_strides, std::span<const int64_t> sizes) {
   int64_t total = 1;
   for (int64_t size : sizes) total *= size;
   if (total <= 0) return;

@@ -12,10 +12,10 @@ namespace tenon::ops {
 // Strides of a dense tensor of this shape, in elements.
 SmallVector<int64_t, 6> dense_strides(const Shape& shape);
 
-// Copies a box of `sizes` elements. `from` and `to` point to its first element; strides are in elements, one per axis of
-// the box: any in the source (0 repeats), disjoint places in the target. Types below 8 bits are not among them.
-void strided_copy(ThreadPool& threads, ElementType type, const void* from, std::span<const int64_t> from_strides, void* to,
-                  std::span<const int64_t> to_strides, std::span<const int64_t> sizes);
+// Copies a box of `sizes` elements. `from` and `to` point to its first element; strides are in elements, one per axis
+// of the box: any in the source (0 repeats), disjoint places in the target. Types below 8 bits are not among them.
+void strided_copy(ThreadPool& threads, ElementType type, const void* from, std::span<const int64_t> from_strides,
+                  void* to, std::span<const int64_t> to_strides, std::span<const int64_t> sizes);
 
 // `count` elements in a row; strings by assignment.
 void copy_elements(ElementType type, const void* from, int64_t from_index, void* to, int64_t to_index, int64_t count);

@@ -15,7 +15,9 @@ void join_values(Inference& i) {
       continue;
     }
     bool is_shape_like = i.element(input) == ElementType::int64 || i.element(input) == ElementType::int32;
-    if (!is_shape_like || !i.shape(input)[0].is_known() || i.shape(input)[0].value() > static_cast<int64_t>(most_values)) return;
+    if (!is_shape_like || !i.shape(input)[0].is_known() ||
+        i.shape(input)[0].value() > static_cast<int64_t>(most_values))
+      return;
     for (int64_t n = i.shape(input)[0].value(); n > 0; --n) joined.push_back(Dim::unknown());
   }
   i.output_values(0, std::move(joined));
@@ -31,7 +33,8 @@ void infer_concat(Inference& i) {
   SymbolicShape result = i.shape(0);
   for (size_t input = 1; input < i.input_count(); ++input) {
     const SymbolicShape& shape = i.shape(input);
-    if (shape.size() != result.size()) i.fail("inputs 0 and {} have ranks {} and {}", input, result.size(), shape.size());
+    if (shape.size() != result.size())
+      i.fail("inputs 0 and {} have ranks {} and {}", input, result.size(), shape.size());
     for (size_t a = 0; a < shape.size(); ++a) {
       if (a == axis) {
         result[a] = result[a] + shape[a];
@@ -57,7 +60,9 @@ void axis_was_one(ir::Node& node) {
 
 void define_concat(OperatorList& list) {
   list.add("Concat", {1, 4, 11, 13})
-      .variadic_input("inputs", "T").output("concat_result", "T").types("T", types::movable)
+      .variadic_input("inputs", "T")
+      .output("concat_result", "T")
+      .types("T", types::movable)
       .required_attribute("axis", AttributeKind::int_)
       .infer(infer_concat)
       .lift(1, 4, axis_was_one);

@@ -13,7 +13,8 @@ TEST(Constant, Attributes) {
 }
 
 TEST(Constant, Errors) {
-  EXPECT_EQ(OpTest("Constant").error(), "invalid-attribute in Constant 'tested' (node 0): Constant takes one attribute, 0 are given");
+  EXPECT_EQ(OpTest("Constant").error(),
+            "invalid-attribute in Constant 'tested' (node 0): Constant takes one attribute, 0 are given");
 }
 
 }  // namespace

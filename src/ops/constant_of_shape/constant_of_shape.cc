@@ -39,7 +39,8 @@ void infer_constant_of_shape(Inference& i) {
 void infer_eye_like(Inference& i) {
   i.require_rank(0, 2);
   int64_t dtype = i.node().int_attribute("dtype", static_cast<int64_t>(i.element(0)));
-  if (dtype < 0 || dtype >= element_type_count) i.fail_with(ErrorCode::invalid_attribute, fmt::format("dtype {} is no element type", dtype));
+  if (dtype < 0 || dtype >= element_type_count)
+    i.fail_with(ErrorCode::invalid_attribute, fmt::format("dtype {} is no element type", dtype));
   i.output(0, static_cast<ElementType>(dtype), i.type(0).shape);
 }
 
@@ -47,11 +48,13 @@ void infer_eye_like(Inference& i) {
 
 void define_constant_of_shape(OperatorList& list) {
   list.add("ConstantOfShape", {9, 20, 21, 23, 24, 25})
-      .input("input", TypeSet{ElementType::int64}).output("output", types::all)
+      .input("input", TypeSet{ElementType::int64})
+      .output("output", types::all)
       .attribute("value", AttributeKind::tensor)
       .infer(infer_constant_of_shape);
   list.add("EyeLike", {9, 22})
-      .input("input", types::numbers | types::bools).output("output", types::numbers | types::bools)
+      .input("input", types::numbers | types::bools)
+      .output("output", types::numbers | types::bools)
       .attribute("dtype", AttributeKind::int_)
       .attribute("k", AttributeKind::int_)
       .infer(infer_eye_like);

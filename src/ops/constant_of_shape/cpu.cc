@@ -36,7 +36,8 @@ class EyeLike final : public Kernel {
     int64_t rows = y.dim(0), columns = y.dim(1);
     if (diagonal_ >= columns || diagonal_ <= -rows) return;
     int64_t first = std::max<int64_t>(0, -diagonal_), end = std::min(rows, columns - diagonal_);
-    dispatch<float, double, float16, bfloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, bool>(y.type(), [&]<typename T>() {
+    dispatch<float, double, float16, bfloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t,
+             bool>(y.type(), [&]<typename T>() {
       auto out = y.mutable_data<T>();
       for (int64_t row = first; row < end; ++row) out[static_cast<size_t>(row * columns + row + diagonal_)] = T(1.0f);
     });

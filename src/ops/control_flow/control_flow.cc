@@ -8,13 +8,15 @@ using ir::AttributeKind;
 
 void define_control_flow(OperatorList& list) {
   list.add("If", {1, 11, 13, 16, 19, 21, 23, 24, 25})
-      .input("cond", types::bools).variadic_output("outputs", "V", /*at_least=*/0, /*same_types=*/false)
+      .input("cond", types::bools)
+      .variadic_output("outputs", "V", /*at_least=*/0, /*same_types=*/false)
       .types("V", types::all, Kinds::any)
       .required_attribute("then_branch", AttributeKind::graph)
       .required_attribute("else_branch", AttributeKind::graph)
       .infer(infer_if);
   list.add("Loop", {1, 11, 13, 16, 19, 21, 23, 24, 25})
-      .optional_input("M", TypeSet{ElementType::int64}).optional_input("cond", types::bools)
+      .optional_input("M", TypeSet{ElementType::int64})
+      .optional_input("cond", types::bools)
       .variadic_input("v_initial", "V", /*at_least=*/0, /*same_types=*/false)
       .variadic_output("v_final_and_scan_outputs", "V", /*at_least=*/0, /*same_types=*/false)
       .types("V", types::all, Kinds::any)

@@ -9,7 +9,8 @@ namespace {
 
 bool as_flag(const Value& value, std::string_view what) {
   const Tensor& tensor = value.tensor();
-  if (tensor.elements() != 1) fail(ErrorCode::shape_mismatch, "{} must be one element, it has shape {}", what, tensor.shape().to_string());
+  if (tensor.elements() != 1)
+    fail(ErrorCode::shape_mismatch, "{} must be one element, it has shape {}", what, tensor.shape().to_string());
   return tensor.data<bool>()[0];
 }
 
@@ -29,12 +30,20 @@ const ir::Type& body_output_type(const KernelRun& run, size_t i) {
   return run.node().graph_attribute("body")->outputs()[i]->type;
 }
 
+// A loop whose body unwraps an optional gives out what it holds, even when it does not run.
+Value unwrapped(Value value, const ir::Value* output) {
+  bool wanted = output && output->type.known() && output->type.kind != ir::Type::Kind::optional;
+  if (!wanted || !value.is_optional() || !value.optional().item) return value;
+  return *value.optional().item;
+}
+
 void run_loop(KernelRun& run) {
   Subgraph& body = run.subgraph("body");
   int64_t trips = INT64_MAX;
   if (run.has_input(0)) {
     const Tensor& count = run.input(0);
-    if (count.elements() != 1) fail(ErrorCode::shape_mismatch, "the trip count must be one element, it has shape {}", count.shape().to_string());
+    if (count.elements() != 1)
+      fail(ErrorCode::shape_mismatch, "the trip count must be one element, it has shape {}", count.shape().to_string());
     trips = count.data<int64_t>()[0];
   }
   bool checks_condition = run.has_input(1);
@@ -59,8 +68,10 @@ void run_loop(KernelRun& run) {
     }
   }
   for (size_t i = 0; i < run.output_count(); ++i) {
-    if (i < carried.size()) run.set_output(i, std::move(carried[i]));
-    else if (run.wants_output(i)) run.set_output(i, collected[i - carried.size()].join(run, 0, false, body_output_type(run, 1 + i)));
+    if (i < carried.size())
+      run.set_output(i, unwrapped(std::move(carried[i]), run.node().output(i)));
+    else if (run.wants_output(i))
+      run.set_output(i, collected[i - carried.size()].join(run, 0, false, body_output_type(run, 1 + i)));
   }
 }
 
@@ -83,10 +94,13 @@ class Scan final : public Kernel {
       const Tensor& scanned = run.input(states + i);
       int64_t axis = at(input_axes_, i);
       if (axis < 0) axis += scanned.rank();
-      if (axis < 0 || axis >= scanned.rank()) fail(ErrorCode::invalid_attribute, "axis {} of scan input {} is out of range for rank {}", axis, i, scanned.rank());
+      if (axis < 0 || axis >= scanned.rank())
+        fail(ErrorCode::invalid_attribute, "axis {} of scan input {} is out of range for rank {}", axis, i,
+             scanned.rank());
       axes.push_back(static_cast<int>(axis));
       int64_t own = scanned.dim(axes.back());
-      if (length >= 0 && own != length) fail(ErrorCode::shape_mismatch, "scan inputs 0 and {} have lengths {} and {}", i, length, own);
+      if (length >= 0 && own != length)
+        fail(ErrorCode::shape_mismatch, "scan inputs 0 and {} have lengths {} and {}", i, length, own);
       length = own;
     }
     std::vector<Value> carried;
@@ -110,7 +124,8 @@ class Scan final : public Kernel {
         run.set_output(i, std::move(carried[i]));
       } else if (run.wants_output(i)) {
         size_t k = i - states;
-        run.set_output(i, collected[k].join(run, at(output_axes_, k), at(output_directions_, k) != 0, body_output_type(run, i)));
+        run.set_output(
+            i, collected[k].join(run, at(output_axes_, k), at(output_directions_, k) != 0, body_output_type(run, i)));
       }
     }
   }

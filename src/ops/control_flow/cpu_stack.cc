@@ -5,13 +5,14 @@
 namespace tenon::ops {
 
 void ScanOutput::add(const Value& value) {
-  if (!value.is_tensor()) fail(ErrorCode::type_mismatch, "output {} collects tensors, the body gave {}", position_, value.describe());
+  if (!value.is_tensor())
+    fail(ErrorCode::type_mismatch, "output {} collects tensors, the body gave {}", position_, value.describe());
   const Tensor& item = value.tensor();
   if (!items_.empty()) {
     const Tensor& first = items_.front();
     if (item.type() != first.type() || !(item.shape() == first.shape())) {
-      fail(ErrorCode::shape_mismatch, "output {} collects {} in iteration 0 and {} in iteration {}; they must be equal", position_,
-           Value(first).describe(), value.describe(), items_.size());
+      fail(ErrorCode::shape_mismatch, "output {} collects {} in iteration 0 and {} in iteration {}; they must be equal",
+           position_, Value(first).describe(), value.describe(), items_.size());
     }
   }
   items_.push_back(item);
@@ -28,7 +29,8 @@ Tensor ScanOutput::join(KernelRun& run, int64_t axis, bool reversed, const ir::T
   }
   int rank = item_shape.rank() + 1;
   if (axis < 0) axis += rank;
-  if (axis < 0 || axis >= rank) fail(ErrorCode::invalid_attribute, "axis {} of output {} is out of range for rank {}", axis, position_, rank);
+  if (axis < 0 || axis >= rank)
+    fail(ErrorCode::invalid_attribute, "axis {} of output {} is out of range for rank {}", axis, position_, rank);
   Shape shape;
   auto count = static_cast<int64_t>(items_.size());
   for (int a = 0; a < rank; ++a) shape.push_back(a == axis ? count : item_shape[a < axis ? a : a - 1]);
@@ -41,7 +43,8 @@ Tensor ScanOutput::join(KernelRun& run, int64_t axis, bool reversed, const ir::T
     const Tensor& item = items_[static_cast<size_t>(i)];
     Tensor source = packed ? unpack_codes(item, run.allocator()) : item;
     int64_t place = reversed ? count - 1 - i : i;
-    strided_copy(run.threads(), to.type(), source.raw(), from_strides, element_at(to, place * inner), to_strides, sizes);
+    strided_copy(run.threads(), to.type(), source.raw(), from_strides, element_at(to, place * inner), to_strides,
+                 sizes);
   }
   if (!packed) return to;
   Tensor& result = run.output(position_, type, shape);
@@ -64,7 +67,8 @@ Tensor slice_at(KernelRun& run, const Tensor& tensor, int axis, int64_t index) {
   }
   Tensor result(tensor.type(), shape, run.allocator());
   int64_t from_strides[] = {tensor.dim(axis) * inner, 1}, to_strides[] = {inner, 1}, sizes[] = {outer, inner};
-  strided_copy(run.threads(), tensor.type(), element_at(tensor, index * inner), from_strides, result.mutable_raw(), to_strides, sizes);
+  strided_copy(run.threads(), tensor.type(), element_at(tensor, index * inner), from_strides, result.mutable_raw(),
+               to_strides, sizes);
   return result;
 }
 

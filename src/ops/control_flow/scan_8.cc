@@ -7,7 +7,8 @@ namespace {
 // Builds the graph that handles one element of the batch.
 class BatchBody {
  public:
-  BatchBody(ir::Node& node, size_t states, bool has_lengths) : node_(node), states_(states), has_lengths_(has_lengths) {}
+  BatchBody(ir::Node& node, size_t states, bool has_lengths)
+      : node_(node), states_(states), has_lengths_(has_lengths) {}
 
   std::unique_ptr<ir::Graph> build(std::unique_ptr<ir::Graph> body) {
     ir::Value* length = has_lengths_ ? &input("length") : nullptr;
@@ -21,7 +22,8 @@ class BatchBody {
     }
     scan.set_attribute(ir::Attribute("body", std::move(body)));
     scan.set_attribute(ir::Attribute("num_scan_inputs", scans));
-    if (node_.attribute("directions")) scan.set_attribute(ir::Attribute("scan_input_directions", node_.ints_attribute("directions")));
+    if (node_.attribute("directions"))
+      scan.set_attribute(ir::Attribute("scan_input_directions", node_.ints_attribute("directions")));
     for (size_t k = 0; k < node_.output_count(); ++k) {
       ir::Value* value = &graph_->add_value(name("output"));
       scan.add_output(value);
@@ -88,7 +90,8 @@ class BatchBody {
 void scan_without_batch(ir::Node& node) {
   int64_t scans = node.int_attribute("num_scan_inputs", 0);
   if (node.input_count() < 2 || scans < 1 || scans > static_cast<int64_t>(node.input_count()) - 1) {
-    throw Error(ErrorCode::invalid_attribute, fmt::format("num_scan_inputs is {}, the node has {} inputs", scans, node.input_count()));
+    throw Error(ErrorCode::invalid_attribute,
+                fmt::format("num_scan_inputs is {}, the node has {} inputs", scans, node.input_count()));
   }
   if (!node.graph_attribute("body")) throw Error(ErrorCode::invalid_attribute, "attribute 'body' is missing");
   ir::Value* lengths = node.input(0);

@@ -14,8 +14,8 @@ class ScanOutput {
 
   // Throws unless all have one type and shape.
   void add(const Value& value);
-  // The items along `axis` (counted from the end when negative), last one first when `reversed`. Without items, `declared`
-  // gives type and shape; sizes it does not know are 0.
+  // The items along `axis` (counted from the end when negative), last one first when `reversed`. Without items,
+  // `declared` gives type and shape; sizes it does not know are 0.
   Tensor join(KernelRun& run, int64_t axis, bool reversed, const ir::Type& declared) const;
 
  private:

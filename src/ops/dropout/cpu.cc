@@ -10,7 +10,8 @@ namespace {
 
 template <typename F>
 void dispatch_droppable(ElementType type, F&& f) {
-  dispatch<float, double, float16, bfloat16, float8e4m3fn, float8e4m3fnuz, float8e5m2, float8e5m2fnuz>(type, std::forward<F>(f));
+  dispatch<float, double, float16, bfloat16, float8e4m3fn, float8e4m3fnuz, float8e5m2, float8e5m2fnuz>(
+      type, std::forward<F>(f));
 }
 
 float as_float(const Tensor& scalar) {
@@ -29,14 +30,17 @@ class Dropout final : public Kernel {
   void run(KernelRun& run) const override {
     const Tensor& x = run.input(0);
     for (size_t i : {1u, 2u}) {
-      if (run.has_input(i) && run.input(i).elements() != 1) fail(ErrorCode::shape_mismatch, "input {} must be a scalar", i);
+      if (run.has_input(i) && run.input(i).elements() != 1)
+        fail(ErrorCode::shape_mismatch, "input {} must be a scalar", i);
     }
     bool training = run.has_input(2) && run.data<bool>(2)[0];
     float ratio = run.has_input(1) ? as_float(run.input(1)) : 0.5f;
-    if (training && !(ratio >= 0 && ratio < 1)) fail(ErrorCode::invalid_value, "ratio is {}; it must be at least 0 and below 1", ratio);
+    if (training && !(ratio >= 0 && ratio < 1))
+      fail(ErrorCode::invalid_value, "ratio is {}; it must be at least 0 and below 1", ratio);
     if (!training || ratio == 0) {
       run.set_output(0, x);
-      if (run.wants_output(1)) std::ranges::fill(run.output(1, ElementType::boolean, x.shape()).template mutable_data<bool>(), true);
+      if (run.wants_output(1))
+        std::ranges::fill(run.output(1, ElementType::boolean, x.shape()).template mutable_data<bool>(), true);
       return;
     }
     Tensor mask = run.wants_output(1) ? run.output(1) : Tensor(ElementType::boolean, x.shape(), run.allocator());
@@ -48,7 +52,8 @@ class Dropout final : public Kernel {
       auto in = x.data<T>();
       auto out = y.mutable_data<T>();
       using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;
-      for (size_t i = 0; i < in.size(); ++i) out[i] = keep[i] ? T(static_cast<Wide>(in[i]) * static_cast<Wide>(scale)) : T(0.0f);
+      for (size_t i = 0; i < in.size(); ++i)
+        out[i] = keep[i] ? T(static_cast<Wide>(in[i]) * static_cast<Wide>(scale)) : T(0.0f);
     });
   }
 

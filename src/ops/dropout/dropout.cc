@@ -37,8 +37,11 @@ void ratio_to_input(ir::Node& node) {
 void define_dropout(OperatorList& list) {
   constexpr TypeSet droppable = types::floats | (types::float8s - TypeSet{ElementType::float8e8m0});
   list.add("Dropout", {1, 6, 7, 10, 12, 13, 22})
-      .input("data", "T").optional_input("ratio", droppable).optional_input("training_mode", types::bools)
-      .output("output", "T").optional_output("mask", types::bools)
+      .input("data", "T")
+      .optional_input("ratio", droppable)
+      .optional_input("training_mode", types::bools)
+      .output("output", "T")
+      .optional_output("mask", types::bools)
       .types("T", droppable)
       .attribute("seed", ir::AttributeKind::int_)
       .infer(infer_dropout)

@@ -19,7 +19,8 @@ void expand(KernelRun& run) {
     bool repeated = axis < added || x.dim(axis - added) == 1;
     from.push_back(repeated ? 0 : own[static_cast<size_t>(axis - added)]);
   }
-  strided_copy(run.threads(), x.type(), x.raw(), {from.data(), from.size()}, y.mutable_raw(), {to.data(), to.size()}, shape.dims());
+  strided_copy(run.threads(), x.type(), x.raw(), {from.data(), from.size()}, y.mutable_raw(), {to.data(), to.size()},
+               shape.dims());
 }
 
 // Each axis becomes two: the repeats, which do not move the source, and the axis itself.
@@ -43,7 +44,8 @@ void tile(KernelRun& run) {
     to.push_back(dense[axis]);
     sizes.push_back(size);
   }
-  strided_copy(run.threads(), x.type(), x.raw(), {from.data(), from.size()}, y.mutable_raw(), {to.data(), to.size()}, {sizes.data(), sizes.size()});
+  strided_copy(run.threads(), x.type(), x.raw(), {from.data(), from.size()}, y.mutable_raw(), {to.data(), to.size()},
+               {sizes.data(), sizes.size()});
 }
 
 }  // namespace

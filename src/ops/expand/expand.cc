@@ -29,7 +29,8 @@ void infer_expand(Inference& i) {
   SymbolicShape result = i.broadcast(i.shape(0), SymbolicShape(target->begin(), target->end()));
   auto values = i.values(0);
   bool is_vector = result.size() == 1 && result[0].is_known() && result[0].value() <= static_cast<int64_t>(most_values);
-  if (values && is_vector && values->size() == 1) values = SymbolicValues(static_cast<size_t>(result[0].value()), (*values)[0]);
+  if (values && is_vector && values->size() == 1)
+    values = SymbolicValues(static_cast<size_t>(result[0].value()), (*values)[0]);
   bool followed = values && (result.empty() || is_vector);
   i.output(0, i.element(0), std::move(result));
   if (followed) i.output_values(0, std::move(*values));
@@ -73,10 +74,16 @@ void repeat_one_axis(ir::Node& node) {
 void define_expand(OperatorList& list) {
   constexpr TypeSet shape_type{ElementType::int64};
   list.add("Expand", {8, 13})
-      .input("input", "T").input("shape", shape_type).output("output", "T").types("T", types::movable)
+      .input("input", "T")
+      .input("shape", shape_type)
+      .output("output", "T")
+      .types("T", types::movable)
       .infer(infer_expand);
   list.add("Tile", {1, 6, 13})
-      .input("input", "T").input("repeats", shape_type).output("output", "T").types("T", types::movable)
+      .input("input", "T")
+      .input("repeats", shape_type)
+      .output("output", "T")
+      .types("T", types::movable)
       .infer(infer_tile)
       .lift(1, 6, repeat_one_axis);
 }

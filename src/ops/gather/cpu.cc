@@ -17,7 +17,8 @@ int to_axis(int64_t axis, int rank) { return static_cast<int>(axis < 0 ? axis + 
 
 // Copies `count` blocks of `length` elements; block i starts at from_index(i), which is called once per block.
 template <typename FromIndex>
-void copy_blocks(ThreadPool& threads, const Tensor& from, Tensor& to, int64_t count, int64_t length, FromIndex&& from_index) {
+void copy_blocks(ThreadPool& threads, const Tensor& from, Tensor& to, int64_t count, int64_t length,
+                 FromIndex&& from_index) {
   int64_t bytes = bits_of(from.type()) / 8;
   threads.parallel_for(count, grain_for(length * bytes), [&](int64_t begin, int64_t end) {
     if (length == 1) {
@@ -28,7 +29,8 @@ void copy_blocks(ThreadPool& threads, const Tensor& from, Tensor& to, int64_t co
       });
       return;
     }
-    for (int64_t i = begin; i < end; ++i) copy_elements(from.type(), from.raw(), from_index(i), to.mutable_raw(), i * length, length);
+    for (int64_t i = begin; i < end; ++i)
+      copy_elements(from.type(), from.raw(), from_index(i), to.mutable_raw(), i * length, length);
   });
 }
 
@@ -42,7 +44,8 @@ class Gather final : public Kernel {
     int64_t size = x.dim(axis), count = picks.elements();
     int64_t outer = x.shape().elements(0, axis), inner = x.shape().elements(axis + 1, x.rank());
     Indices indices(picks);
-    if (outer == 1 && count == 1) return run.set_output(0, x.part(indices.at(0, size, axis) * inner, *run.inferred_shape(0)));
+    if (outer == 1 && count == 1)
+      return run.set_output(0, x.part(indices.at(0, size, axis) * inner, *run.inferred_shape(0)));
     Tensor& y = run.output(0);
     if (y.elements() == 0) {
       for (int64_t i = 0; i < count; ++i) indices.at(i, size, axis);
@@ -73,19 +76,21 @@ class GatherElements final : public Kernel {
     dispatch_width(x.type(), [&]<typename T>() {
       const T* in = static_cast<const T*>(x.raw());
       T* out = static_cast<T*>(y.mutable_raw());
-      run.threads().parallel_for(y.elements() / columns, grain_for(columns * static_cast<int64_t>(sizeof(T))), [&](int64_t begin, int64_t end) {
-        for (int64_t row = begin; row < end; ++row) {
-          int64_t start = 0, rest = row;
-          for (int a = rank - 2; a >= 0; --a) {
-            if (a != axis) start += rest % y.dim(a) * strides[static_cast<size_t>(a)];
-            rest /= y.dim(a);
-          }
-          for (int64_t column = 0; column < columns; ++column) {
-            int64_t at = row * columns + column;
-            out[at] = in[start + indices.at(at, size, axis) * stride + (along_rows ? 0 : column)];
-          }
-        }
-      });
+      run.threads().parallel_for(y.elements() / columns, grain_for(columns * static_cast<int64_t>(sizeof(T))),
+                                 [&](int64_t begin, int64_t end) {
+                                   for (int64_t row = begin; row < end; ++row) {
+                                     int64_t start = 0, rest = row;
+                                     for (int a = rank - 2; a >= 0; --a) {
+                                       if (a != axis) start += rest % y.dim(a) * strides[static_cast<size_t>(a)];
+                                       rest /= y.dim(a);
+                                     }
+                                     for (int64_t column = 0; column < columns; ++column) {
+                                       int64_t at = row * columns + column;
+                                       out[at] =
+                                           in[start + indices.at(at, size, axis) * stride + (along_rows ? 0 : column)];
+                                     }
+                                   }
+                                 });
     });
   }
 
@@ -109,7 +114,8 @@ class GatherND final : public Kernel {
     Indices indices(picks);
     copy_blocks(run.threads(), x, y, count, inner, [&](int64_t i) {
       int64_t at = i / per_batch_count * per_batch;
-      for (int k = 0; k < depth; ++k) at += indices.at(i * depth + k, x.dim(first + k), first + k) * strides[static_cast<size_t>(first + k)];
+      for (int k = 0; k < depth; ++k)
+        at += indices.at(i * depth + k, x.dim(first + k), first + k) * strides[static_cast<size_t>(first + k)];
       return at;
     });
   }

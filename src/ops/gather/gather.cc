@@ -17,7 +17,8 @@ void pick_values(Inference& i) {
     if (!index.is_known()) return;
     int64_t at = index.value() < 0 ? index.value() + static_cast<int64_t>(data->size()) : index.value();
     if (at < 0 || at >= static_cast<int64_t>(data->size())) {
-      i.fail_with(ErrorCode::invalid_value, fmt::format("index {} is out of range for size {} on axis 0", index.value(), data->size()));
+      i.fail_with(ErrorCode::invalid_value,
+                  fmt::format("index {} is out of range for size {} on axis 0", index.value(), data->size()));
     }
     picked.push_back((*data)[static_cast<size_t>(at)]);
   }
@@ -56,9 +57,11 @@ void infer_gather_nd(Inference& i) {
   i.require_rank_at_least(1, 1);
   const SymbolicShape &data = i.shape(0), &indices = i.shape(1);
   int64_t batch = i.node().int_attribute("batch_dims", 0);
-  if (batch < 0 || batch >= std::min(i.rank(0), i.rank(1))) i.fail("batch_dims is {}; it must be below both ranks", batch);
+  if (batch < 0 || batch >= std::min(i.rank(0), i.rank(1)))
+    i.fail("batch_dims is {}; it must be below both ranks", batch);
   SymbolicShape result(indices.begin(), indices.end() - 1);
-  for (size_t axis = 0; axis < static_cast<size_t>(batch); ++axis) result[axis] = i.equal(data[axis], indices[axis], "batch sizes of data and indices");
+  for (size_t axis = 0; axis < static_cast<size_t>(batch); ++axis)
+    result[axis] = i.equal(data[axis], indices[axis], "batch sizes of data and indices");
   const Dim& depth = indices.back();
   if (!depth.is_known()) return i.output(0, i.element(0), std::nullopt);
   if (depth.value() < 1 || depth.value() > i.rank(0) - batch) {
@@ -72,15 +75,26 @@ void infer_gather_nd(Inference& i) {
 
 void define_gather(OperatorList& list) {
   list.add("Gather", {1, 11, 13})
-      .input("data", "T").input("indices", "Tind").output("output", "T").types("T", types::movable).types("Tind", types::index)
+      .input("data", "T")
+      .input("indices", "Tind")
+      .output("output", "T")
+      .types("T", types::movable)
+      .types("Tind", types::index)
       .attribute("axis", AttributeKind::int_)
       .infer(infer_gather);
   list.add("GatherElements", {11, 13})
-      .input("data", "T").input("indices", "Tind").output("output", "T").types("T", types::movable).types("Tind", types::index)
+      .input("data", "T")
+      .input("indices", "Tind")
+      .output("output", "T")
+      .types("T", types::movable)
+      .types("Tind", types::index)
       .attribute("axis", AttributeKind::int_)
       .infer(infer_gather_elements);
   list.add("GatherND", {11, 12, 13})
-      .input("data", "T").input("indices", TypeSet{ElementType::int64}).output("output", "T").types("T", types::movable)
+      .input("data", "T")
+      .input("indices", TypeSet{ElementType::int64})
+      .output("output", "T")
+      .types("T", types::movable)
       .attribute("batch_dims", AttributeKind::int_)
       .infer(infer_gather_nd);
 }

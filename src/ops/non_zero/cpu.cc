@@ -33,8 +33,8 @@ void write_coordinates(const Shape& shape, int64_t i, int64_t* out, int64_t colu
 
 void non_zero(KernelRun& run) {
   const Tensor& x = run.input(0);
-  dispatch<float, double, float16, bfloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, bool, std::string,
-           std::complex<float>, std::complex<double>>(x.type(), [&]<typename T>() {
+  dispatch<float, double, float16, bfloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t,
+           bool, std::string, std::complex<float>, std::complex<double>>(x.type(), [&]<typename T>() {
     const T* values = x.data<T>().data();
     int64_t columns = count_set(values, x.elements()), at = 0;
     int64_t* out = run.output(0, ElementType::int64, Shape{x.rank(), columns}).mutable_data<int64_t>().data();
@@ -46,7 +46,8 @@ void non_zero(KernelRun& run) {
 
 class Compress final : public Kernel {
  public:
-  explicit Compress(const NodeInfo& info) : flat_(!info.node().attribute("axis")), axis_(info.node().int_attribute("axis", 0)) {}
+  explicit Compress(const NodeInfo& info)
+      : flat_(!info.node().attribute("axis")), axis_(info.node().int_attribute("axis", 0)) {}
 
   void run(KernelRun& run) const override {
     const Tensor& x = run.input(0);
@@ -67,7 +68,8 @@ class Compress final : public Kernel {
     Tensor& y = run.output(0, x.type(), shape);
     for (int64_t o = 0; o < outer; ++o) {
       for (int64_t k = 0; k < count; ++k) {
-        copy_elements(x.type(), x.raw(), (o * size + kept[static_cast<size_t>(k)]) * inner, y.mutable_raw(), (o * count + k) * inner, inner);
+        copy_elements(x.type(), x.raw(), (o * size + kept[static_cast<size_t>(k)]) * inner, y.mutable_raw(),
+                      (o * count + k) * inner, inner);
       }
     }
   }

@@ -22,10 +22,14 @@ void infer_compress(Inference& i) {
 
 void define_non_zero(OperatorList& list) {
   list.add("NonZero", {9, 13})
-      .input("X", types::movable).output("Y", TypeSet{ElementType::int64})
+      .input("X", types::movable)
+      .output("Y", TypeSet{ElementType::int64})
       .infer(infer_non_zero);
   list.add("Compress", {9, 11, 28})
-      .input("input", "T").input("condition", types::bools).output("output", "T").types("T", types::movable)
+      .input("input", "T")
+      .input("condition", types::bools)
+      .output("output", "T")
+      .types("T", types::movable)
       .attribute("axis", ir::AttributeKind::int_)
       .infer(infer_compress);
 }

@@ -11,9 +11,23 @@ TEST(NonZero, Coordinates) {
 }
 
 TEST(Compress, Axes) {
-  OpTest("Compress").attribute("axis", 1).input<float>({2, 2}, {1, 2, 3, 4}).input<bool>({2}, {false, true}).expect<float>({2, 1}, {2, 4}).run();
-  OpTest("Compress", 9).input<std::string>({2, 2}, {"a", "b", "c", "d"}).input<bool>({3}, {true, false, true}).expect<std::string>({2}, {"a", "c"}).run();
-  EXPECT_NE(OpTest("Compress").input<float>({1}, {1}).input<bool>({2}, {false, true}).error().find("the condition selects index 1, there are 1 elements"), std::string::npos);
+  OpTest("Compress")
+      .attribute("axis", 1)
+      .input<float>({2, 2}, {1, 2, 3, 4})
+      .input<bool>({2}, {false, true})
+      .expect<float>({2, 1}, {2, 4})
+      .run();
+  OpTest("Compress", 9)
+      .input<std::string>({2, 2}, {"a", "b", "c", "d"})
+      .input<bool>({3}, {true, false, true})
+      .expect<std::string>({2}, {"a", "c"})
+      .run();
+  EXPECT_NE(OpTest("Compress")
+                .input<float>({1}, {1})
+                .input<bool>({2}, {false, true})
+                .error()
+                .find("the condition selects index 1, there are 1 elements"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -31,10 +31,14 @@ struct AxisMap {
   static int64_t source(int64_t at, int64_t kept, int64_t low, Mode mode) {
     if (at >= 0 && at < kept) return low + at;
     switch (mode) {
-      case Mode::constant: return -1;
-      case Mode::edge: return low + std::clamp<int64_t>(at, 0, kept - 1);
-      case Mode::wrap: return low + ((at % kept) + kept) % kept;
-      case Mode::reflect: break;
+      case Mode::constant:
+        return -1;
+      case Mode::edge:
+        return low + std::clamp<int64_t>(at, 0, kept - 1);
+      case Mode::wrap:
+        return low + ((at % kept) + kept) % kept;
+      case Mode::reflect:
+        break;
     }
     if (kept == 1) return low;
     int64_t period = 2 * (kept - 1), within = ((at % period) + period) % period;
@@ -62,9 +66,10 @@ class Padder {
     const AxisMap& last = maps_.back();
     int64_t row_length = static_cast<int64_t>(last.index.size()) * block_, bytes = bits_of(y.type()) / 8;
     int64_t rows = y.elements() / row_length;
-    threads.parallel_for(rows, std::max<int64_t>(1, (32 << 10) / (row_length * bytes)), [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end; ++row) write_row(threads, value, y, row, row_length);
-    });
+    threads.parallel_for(rows, std::max<int64_t>(1, (32 << 10) / (row_length * bytes)),
+                         [&](int64_t begin, int64_t end) {
+                           for (int64_t row = begin; row < end; ++row) write_row(threads, value, y, row, row_length);
+                         });
   }
 
  private:
@@ -93,8 +98,10 @@ class Padder {
         while (i + run < last.index.size() && last.index[i + run] < 0) ++run;
       }
       int64_t length = static_cast<int64_t>(run) * block_;
-      if (from < 0) fill_range(threads, value, y, to + at * block_, length);
-      else copy_elements(y.type(), x_.raw(), start + from * block_, y.mutable_raw(), to + at * block_, length);
+      if (from < 0)
+        fill_range(threads, value, y, to + at * block_, length);
+      else
+        copy_elements(y.type(), x_.raw(), start + from * block_, y.mutable_raw(), to + at * block_, length);
       i += run;
     }
   }
@@ -114,7 +121,8 @@ Tensor zero_of(ElementType type) {
 
 void pad(KernelRun& run, std::span<const int64_t> before, std::span<const int64_t> after, Mode mode, Tensor value) {
   const Tensor& x = run.input(0);
-  if (std::ranges::all_of(before, [](int64_t n) { return n == 0; }) && std::ranges::all_of(after, [](int64_t n) { return n == 0; })) {
+  if (std::ranges::all_of(before, [](int64_t n) { return n == 0; }) &&
+      std::ranges::all_of(after, [](int64_t n) { return n == 0; })) {
     return run.set_output(0, x);
   }
   Tensor& y = run.output(0);
@@ -129,7 +137,10 @@ class Pad final : public Kernel {
  public:
   explicit Pad(const NodeInfo& info) {
     std::string mode = info.node().string_attribute("mode", "constant");
-    mode_ = mode == "reflect" ? Mode::reflect : mode == "edge" ? Mode::edge : mode == "wrap" ? Mode::wrap : Mode::constant;
+    mode_ = mode == "reflect" ? Mode::reflect
+            : mode == "edge"  ? Mode::edge
+            : mode == "wrap"  ? Mode::wrap
+                              : Mode::constant;
   }
 
   void run(KernelRun& run) const override {
@@ -141,7 +152,8 @@ class Pad final : public Kernel {
     } else {
       for (size_t axis = 0; axis < rank; ++axis) axes.push_back(static_cast<int64_t>(axis));
     }
-    if (pads.size() != 2 * axes.size()) fail(ErrorCode::shape_mismatch, "there are {} pads for {} axes; each takes two", pads.size(), axes.size());
+    if (pads.size() != 2 * axes.size())
+      fail(ErrorCode::shape_mismatch, "there are {} pads for {} axes; each takes two", pads.size(), axes.size());
     for (size_t k = 0; k < axes.size(); ++k) {
       auto axis = static_cast<size_t>(axes[k] < 0 ? axes[k] + x.rank() : axes[k]);
       before[axis] = pads[k];

@@ -16,7 +16,8 @@ SymbolicShape unknown_like(const SymbolicShape& shape) {
 void infer_pad(Inference& i) {
   std::string mode = i.node().string_attribute("mode", "constant");
   if (mode != "constant" && mode != "reflect" && mode != "edge" && mode != "wrap") {
-    i.fail_with(ErrorCode::invalid_attribute, fmt::format("mode '{}' is not one of constant, reflect, edge, wrap", mode));
+    i.fail_with(ErrorCode::invalid_attribute,
+                fmt::format("mode '{}' is not one of constant, reflect, edge, wrap", mode));
   }
   if (!i.has_shape(0)) return i.output(0, i.element(0), std::nullopt);
   auto pads = i.values(1);
@@ -27,7 +28,8 @@ void infer_pad(Inference& i) {
     for (int axis = 0; axis < i.rank(0); ++axis) axis_list->push_back(axis);
   }
   std::vector<int> axes = i.axes(*axis_list, i.rank(0));
-  if (pads->size() != 2 * axes.size()) i.fail("there are {} pads for {} axes; each takes two", pads->size(), axes.size());
+  if (pads->size() != 2 * axes.size())
+    i.fail("there are {} pads for {} axes; each takes two", pads->size(), axes.size());
   SymbolicShape result = i.shape(0);
   for (size_t k = 0; k < axes.size(); ++k) {
     Dim& dim = result[static_cast<size_t>(axes[k])];
@@ -73,14 +75,23 @@ void pads_to_inputs(ir::Node& node) {
 
 void define_pad(OperatorList& list) {
   list.add("Pad", {1, 2, 11, 13, 18, 19, 21, 23, 24, 25})
-      .input("data", "T").input("pads", TypeSet{ElementType::int64}).optional_input("constant_value", "T").optional_input("axes", "Tind")
-      .output("output", "T").types("T", types::all).types("Tind", types::index)
+      .input("data", "T")
+      .input("pads", TypeSet{ElementType::int64})
+      .optional_input("constant_value", "T")
+      .optional_input("axes", "Tind")
+      .output("output", "T")
+      .types("T", types::all)
+      .types("Tind", types::index)
       .attribute("mode", AttributeKind::string)
       .infer(infer_pad)
       .lift(1, 2, rename_paddings)
       .lift(2, 11, pads_to_inputs);
   list.add("CenterCropPad", {18})
-      .input("input_data", "T").input("shape", "Tind").output("output_data", "T").types("T", types::movable).types("Tind", types::index)
+      .input("input_data", "T")
+      .input("shape", "Tind")
+      .output("output_data", "T")
+      .types("T", types::movable)
+      .types("Tind", types::index)
       .attribute("axes", AttributeKind::ints)
       .infer(infer_center_crop_pad);
 }

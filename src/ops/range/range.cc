@@ -11,7 +11,9 @@ namespace tenon::ops {
 
 int64_t range_length(const Tensor& start, const Tensor& limit, const Tensor& delta) {
   for (const Tensor* scalar : {&start, &limit, &delta}) {
-    if (scalar->elements() != 1) fail(ErrorCode::shape_mismatch, "start, limit and delta must be scalars; one has shape {}", scalar->shape().to_string());
+    if (scalar->elements() != 1)
+      fail(ErrorCode::shape_mismatch, "start, limit and delta must be scalars; one has shape {}",
+           scalar->shape().to_string());
   }
   int64_t length = 0;
   dispatch<float, double, float16, bfloat16, int16_t, int32_t, int64_t>(start.type(), [&]<typename T>() {
@@ -28,7 +30,9 @@ int64_t range_length(const Tensor& start, const Tensor& limit, const Tensor& del
       auto wide = [](T value) { return static_cast<double>(static_cast<Wide>(value)); };
       double count = std::ceil((wide(last) - wide(first)) / wide(step));
       if (wide(step) == 0) fail(ErrorCode::invalid_value, "delta is 0");
-      if (!(count < 0x1p62)) fail(ErrorCode::invalid_value, "a range from {} to {} by {} has no length", wide(first), wide(last), wide(step));
+      if (!(count < 0x1p62))
+        fail(ErrorCode::invalid_value, "a range from {} to {} by {} has no length", wide(first), wide(last),
+             wide(step));
       length = static_cast<int64_t>(std::max(count, 0.0));
     }
   });
@@ -49,7 +53,8 @@ void infer_range(Inference& i) {
   }
   auto start = i.values(0), limit = i.values(1), delta = i.values(2);
   bool followed = start && limit && delta && start->size() == 1 && limit->size() == 1 && delta->size() == 1;
-  if (!followed || !(*delta)[0].is_known() || (*delta)[0].value() == 0) return i.output(0, i.element(0), SymbolicShape{Dim::unknown()});
+  if (!followed || !(*delta)[0].is_known() || (*delta)[0].value() == 0)
+    return i.output(0, i.element(0), SymbolicShape{Dim::unknown()});
   // A size as the limit is not negative.
   bool counts_up = (*start)[0].is(0) && (*delta)[0].is(1) && !(*limit)[0].is_known();
   Dim length = counts_up ? (*limit)[0] : max(ceil_div((*limit)[0] - (*start)[0], (*delta)[0]), Dim(0));
@@ -61,7 +66,11 @@ void infer_range(Inference& i) {
 void define_range(OperatorList& list) {
   constexpr TypeSet countable = types::floats | TypeSet{ElementType::int16, ElementType::int32, ElementType::int64};
   list.add("Range", {11, 27})
-      .input("start", "T").input("limit", "T").input("delta", "T").output("output", "T").types("T", countable)
+      .input("start", "T")
+      .input("limit", "T")
+      .input("delta", "T")
+      .output("output", "T")
+      .types("T", countable)
       .attribute("stash_type", ir::AttributeKind::int_)
       .infer(infer_range);
 }

@@ -57,7 +57,8 @@ void infer_reshape(Inference& i) {
       if (free_axis) i.fail("the new shape has -1 on axes {} and {}; one may have it", *free_axis, axis);
       free_axis = axis;
     } else if (!zero_is_size) {
-      if (known && axis >= i.shape(0).size()) i.fail("the new shape has 0 on axis {}, which the input does not have", axis);
+      if (known && axis >= i.shape(0).size())
+        i.fail("the new shape has 0 on axis {}, which the input does not have", axis);
       dim = known ? i.shape(0)[axis] : Dim::unknown();
       copied[axis] = true;
     }
@@ -136,20 +137,31 @@ void axes_to_input(ir::Node& node) { ints_attribute_to_input(node, "axes", 1); }
 void define_reshape(OperatorList& list) {
   constexpr TypeSet shape_type{ElementType::int64};
   list.add("Reshape", {1, 5, 13, 14, 19, 21, 23, 24, 25})
-      .input("data", "T").input("shape", shape_type).output("reshaped", "T").types("T", types::all)
+      .input("data", "T")
+      .input("shape", shape_type)
+      .output("reshaped", "T")
+      .types("T", types::all)
       .attribute("allowzero", AttributeKind::int_)
       .infer(infer_reshape)
       .lift(1, 5, shape_to_input);
   list.add("Squeeze", {1, 11, 13, 21, 23, 24, 25})
-      .input("data", "T").optional_input("axes", shape_type).output("squeezed", "T").types("T", types::all)
+      .input("data", "T")
+      .optional_input("axes", shape_type)
+      .output("squeezed", "T")
+      .types("T", types::all)
       .infer(infer_squeeze)
       .lift(1, 13, axes_to_input);
   list.add("Unsqueeze", {1, 11, 13, 21, 23, 24, 25})
-      .input("data", "T").input("axes", shape_type).output("expanded", "T").types("T", types::all)
+      .input("data", "T")
+      .input("axes", shape_type)
+      .output("expanded", "T")
+      .types("T", types::all)
       .infer(infer_unsqueeze)
       .lift(1, 13, axes_to_input);
   list.add("Flatten", {1, 9, 11, 13, 21, 23, 24, 25})
-      .input("input", "T").output("output", "T").types("T", types::all)
+      .input("input", "T")
+      .output("output", "T")
+      .types("T", types::all)
       .attribute("axis", AttributeKind::int_)
       .infer(infer_flatten);
 }

@@ -76,7 +76,8 @@ class ScatterND final : public Kernel {
     // Threads share the blocks' insides, so that updates of one place keep their order.
     run.threads().parallel_for(inner, std::max<int64_t>(1, grain_elements / count), [&](int64_t begin, int64_t end) {
       for (int64_t i = 0; i < count; ++i) {
-        combine(element_at(y, places[static_cast<size_t>(i)] + begin), element_at(updates, i * inner + begin), end - begin);
+        combine(element_at(y, places[static_cast<size_t>(i)] + begin), element_at(updates, i * inner + begin),
+                end - begin);
       }
     });
   }
@@ -88,7 +89,8 @@ class ScatterND final : public Kernel {
 class TensorScatter final : public Kernel {
  public:
   explicit TensorScatter(const NodeInfo& info)
-      : axis_(info.node().int_attribute("axis", -2)), circular_(info.node().string_attribute("mode", "linear") == "circular") {}
+      : axis_(info.node().int_attribute("axis", -2)),
+        circular_(info.node().string_attribute("mode", "linear") == "circular") {}
 
   void run(KernelRun& run) const override {
     const Tensor& cache = run.input(0);
@@ -109,13 +111,16 @@ class TensorScatter final : public Kernel {
     for (int64_t batch = 0; batch < batches; ++batch) {
       int64_t first = run.has_input(2) ? run.data<int64_t>(2)[static_cast<size_t>(batch)] : 0;
       if (first < 0 || (!circular_ && first > room - length)) {
-        fail(ErrorCode::invalid_value, "write index {} of batch {} and length {} do not fit in a cache of {}", first, batch, length, room);
+        fail(ErrorCode::invalid_value, "write index {} of batch {} and length {} do not fit in a cache of {}", first,
+             batch, length, room);
       }
       first %= room;
       int64_t before_wrap = std::min(length, room - first);
       for (int64_t o = batch * outer; o < (batch + 1) * outer; ++o) {
-        copy_elements(y.type(), update.raw(), o * length * inner, y.mutable_raw(), (o * room + first) * inner, before_wrap * inner);
-        copy_elements(y.type(), update.raw(), (o * length + before_wrap) * inner, y.mutable_raw(), o * room * inner, (length - before_wrap) * inner);
+        copy_elements(y.type(), update.raw(), o * length * inner, y.mutable_raw(), (o * room + first) * inner,
+                      before_wrap * inner);
+        copy_elements(y.type(), update.raw(), (o * length + before_wrap) * inner, y.mutable_raw(), o * room * inner,
+                      (length - before_wrap) * inner);
       }
     }
   }

@@ -59,8 +59,9 @@ Combine combine_for(ElementType type, std::string_view reduction) {
   if (reduction == "none") {
     dispatch_width(type, [&]<typename T>() { result = replace<T>; });
   } else if (type != ElementType::string) {
-    dispatch<float, double, float16, bfloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, bool,
-             std::complex<float>, std::complex<double>>(type, [&]<typename T>() { result = numeric<T>(reduction); });
+    dispatch<float, double, float16, bfloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t,
+             bool, std::complex<float>, std::complex<double>>(type,
+                                                              [&]<typename T>() { result = numeric<T>(reduction); });
   }
   if (!result) fail(ErrorCode::unsupported, "elements of type {} have no reduction '{}'", name_of(type), reduction);
   return result;

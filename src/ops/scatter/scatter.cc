@@ -11,7 +11,8 @@ void check_reduction(const Inference& i) {
   for (const char* known : {"none", "add", "mul", "max", "min"}) {
     if (reduction == known) return;
   }
-  i.fail_with(ErrorCode::invalid_attribute, fmt::format("reduction '{}' is not one of none, add, mul, max, min", reduction));
+  i.fail_with(ErrorCode::invalid_attribute,
+              fmt::format("reduction '{}' is not one of none, add, mul, max, min", reduction));
 }
 
 void infer_scatter_elements(Inference& i) {
@@ -80,25 +81,39 @@ void become_scatter_elements(ir::Node& node) { node.op_type = "ScatterElements";
 
 void define_scatter(OperatorList& list) {
   list.add("ScatterElements", {11, 13, 16, 18})
-      .input("data", "T").input("indices", "Tind").input("updates", "T").output("output", "T")
-      .types("T", types::movable).types("Tind", types::index)
+      .input("data", "T")
+      .input("indices", "Tind")
+      .input("updates", "T")
+      .output("output", "T")
+      .types("T", types::movable)
+      .types("Tind", types::index)
       .attribute("axis", AttributeKind::int_)
       .attribute("reduction", AttributeKind::string)
       .infer(infer_scatter_elements);
   list.add("ScatterND", {11, 13, 16, 18})
-      .input("data", "T").input("indices", TypeSet{ElementType::int64}).input("updates", "T").output("output", "T")
+      .input("data", "T")
+      .input("indices", TypeSet{ElementType::int64})
+      .input("updates", "T")
+      .output("output", "T")
       .types("T", types::movable)
       .attribute("reduction", AttributeKind::string)
       .infer(infer_scatter_nd);
   list.add("Scatter", {9, 11})
-      .input("data", "T").input("indices", "Tind").input("updates", "T").output("output", "T")
-      .types("T", types::movable).types("Tind", types::index)
+      .input("data", "T")
+      .input("indices", "Tind")
+      .input("updates", "T")
+      .output("output", "T")
+      .types("T", types::movable)
+      .types("Tind", types::index)
       .attribute("axis", AttributeKind::int_)
       .infer(infer_scatter_elements)
       .lift(9, 12, become_scatter_elements);
   list.add("TensorScatter", {24})
-      .input("past_cache", "T").input("update", "T").optional_input("write_indices", TypeSet{ElementType::int64})
-      .output("present_cache", "T").types("T", types::all)
+      .input("past_cache", "T")
+      .input("update", "T")
+      .optional_input("write_indices", TypeSet{ElementType::int64})
+      .output("present_cache", "T")
+      .types("T", types::all)
       .attribute("axis", AttributeKind::int_)
       .attribute("mode", AttributeKind::string)
       .infer(infer_tensor_scatter);

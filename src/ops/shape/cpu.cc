@@ -8,7 +8,9 @@ namespace {
 class ShapeKernel final : public Kernel {
  public:
   explicit ShapeKernel(const NodeInfo& info)
-      : start_(info.node().int_attribute("start", 0)), has_end_(info.node().attribute("end")), end_(info.node().int_attribute("end", 0)) {}
+      : start_(info.node().int_attribute("start", 0)),
+        has_end_(info.node().attribute("end")),
+        end_(info.node().int_attribute("end", 0)) {}
 
   void run(KernelRun& run) const override {
     const Shape& shape = run.input(0).shape();

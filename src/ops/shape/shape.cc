@@ -31,12 +31,16 @@ void infer_size(Inference& i) {
 
 void define_shape(OperatorList& list) {
   list.add("Shape", {1, 13, 15, 19, 21, 23, 24, 25})
-      .input("data", "T").output("shape", TypeSet{ElementType::int64}).types("T", types::all)
+      .input("data", "T")
+      .output("shape", TypeSet{ElementType::int64})
+      .types("T", types::all)
       .attribute("start", AttributeKind::int_)
       .attribute("end", AttributeKind::int_)
       .infer(infer_shape);
   list.add("Size", {1, 13, 19, 21, 23, 24, 25})
-      .input("data", "T").output("size", TypeSet{ElementType::int64}).types("T", types::all)
+      .input("data", "T")
+      .output("size", TypeSet{ElementType::int64})
+      .types("T", types::all)
       .infer(infer_size);
 }
 

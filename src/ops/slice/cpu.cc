@@ -14,7 +14,8 @@ void slice(KernelRun& run) {
   if (run.has_input(4)) steps = run.ints(4);
   auto fits = [&](const std::vector<int64_t>& list) { return list.empty() || list.size() == starts.size(); };
   if (ends.size() != starts.size() || !fits(axes) || !fits(steps) || starts.size() > static_cast<size_t>(x.rank())) {
-    fail(ErrorCode::shape_mismatch, "there are {} starts and {} ends for rank {}", starts.size(), ends.size(), x.rank());
+    fail(ErrorCode::shape_mismatch, "there are {} starts and {} ends for rank {}", starts.size(), ends.size(),
+         x.rank());
   }
   SmallVector<int64_t, 6> strides = dense_strides(x.shape());
   SmallVector<int64_t, 6> from = strides;
@@ -46,7 +47,8 @@ void slice(KernelRun& run) {
   if (contiguous) return run.set_output(0, x.part(first, shape));
   auto to = dense_strides(shape);
   Tensor& y = run.output(0, x.type(), shape);
-  strided_copy(run.threads(), x.type(), element_at(x, first), {from.data(), from.size()}, y.mutable_raw(), {to.data(), to.size()}, shape.dims());
+  strided_copy(run.threads(), x.type(), element_at(x, first), {from.data(), from.size()}, y.mutable_raw(),
+               {to.data(), to.size()}, shape.dims());
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
+#include "ops/slice/slice.h"
 #include "ops/adapters.h"
 #include "ops/inference.h"
 #include "ops/operator.h"
-#include "ops/slice/slice.h"
 
 namespace tenon::ops {
 
@@ -19,7 +19,9 @@ int64_t SliceRange::count_for(int64_t size) {
   start = clamp(start, -1, size - 1);
   end = clamp(end, -1, size - 1);
   // -(step + 1) + 1 without overflow for the smallest step.
-  return start <= end ? 0 : static_cast<int64_t>(static_cast<uint64_t>(start - end - 1) / (0 - static_cast<uint64_t>(step))) + 1;
+  return start <= end
+             ? 0
+             : static_cast<int64_t>(static_cast<uint64_t>(start - end - 1) / (0 - static_cast<uint64_t>(step))) + 1;
 }
 
 namespace {
@@ -70,7 +72,8 @@ void infer_slice(Inference& i) {
   }
   std::vector<int> axes = i.axes(*axis_list, i.rank(0));
   for (const auto& [list, name] : {std::pair{&starts, "starts"}, {&ends, "ends"}, {&steps, "steps"}}) {
-    if (*list && (*list)->size() != axes.size()) i.fail("{} has {} elements for {} axes", name, (*list)->size(), axes.size());
+    if (*list && (*list)->size() != axes.size())
+      i.fail("{} has {} elements for {} axes", name, (*list)->size(), axes.size());
   }
   SymbolicShape result = shape;
   auto content = shape.size() <= 1 ? i.values(0) : std::nullopt;
@@ -93,7 +96,8 @@ void infer_slice(Inference& i) {
     dim = Dim(range.count_for(dim.value()));
     if (!content) continue;
     SymbolicValues picked;
-    for (int64_t n = 0; n < dim.value(); ++n) picked.push_back((*content)[static_cast<size_t>(range.start + n * range.step)]);
+    for (int64_t n = 0; n < dim.value(); ++n)
+      picked.push_back((*content)[static_cast<size_t>(range.start + n * range.step)]);
     content = std::move(picked);
   }
   i.output(0, i.element(0), std::move(result));
@@ -110,8 +114,14 @@ void bounds_to_inputs(ir::Node& node) {
 
 void define_slice(OperatorList& list) {
   list.add("Slice", {1, 10, 11, 13})
-      .input("data", "T").input("starts", "Tind").input("ends", "Tind").optional_input("axes", "Tind").optional_input("steps", "Tind")
-      .output("output", "T").types("T", types::movable).types("Tind", types::index)
+      .input("data", "T")
+      .input("starts", "Tind")
+      .input("ends", "Tind")
+      .optional_input("axes", "Tind")
+      .optional_input("steps", "Tind")
+      .output("output", "T")
+      .types("T", types::movable)
+      .types("Tind", types::index)
       .infer(infer_slice)
       .lift(1, 10, bounds_to_inputs);
 }

@@ -11,8 +11,10 @@ Tensor vector(List list) { return Tensor(Shape{static_cast<int64_t>(list.size())
 OpTest slice(List starts, List ends, List axes = {}, List steps = {}) {
   OpTest test("Slice");
   test.input<float>({2, 3}, {0, 1, 2, 3, 4, 5}).input(vector(starts)).input(vector(ends));
-  if (axes.size()) test.input(vector(axes));
-  else test.no_input();
+  if (axes.size())
+    test.input(vector(axes));
+  else
+    test.no_input();
   if (steps.size()) test.input(vector(steps));
   return test;
 }
@@ -31,10 +33,21 @@ TEST(Slice, Ranges) {
 }
 
 TEST(Slice, Versions) {
-  OpTest("Slice", 1).attribute("starts", std::vector<int64_t>{1}).attribute("ends", std::vector<int64_t>{3}).attribute("axes", std::vector<int64_t>{0})
-      .input<float>({3}, {1, 2, 3}).expect<float>({2}, {2, 3}).run();
-  OpTest("Slice", 10).input<std::string>({3}, {"a", "b", "c"}).constant<int32_t>({1}, {0}).constant<int32_t>({1}, {3}).no_input().constant<int32_t>({1}, {2})
-      .expect<std::string>({2}, {"a", "c"}).run();
+  OpTest("Slice", 1)
+      .attribute("starts", std::vector<int64_t>{1})
+      .attribute("ends", std::vector<int64_t>{3})
+      .attribute("axes", std::vector<int64_t>{0})
+      .input<float>({3}, {1, 2, 3})
+      .expect<float>({2}, {2, 3})
+      .run();
+  OpTest("Slice", 10)
+      .input<std::string>({3}, {"a", "b", "c"})
+      .constant<int32_t>({1}, {0})
+      .constant<int32_t>({1}, {3})
+      .no_input()
+      .constant<int32_t>({1}, {2})
+      .expect<std::string>({2}, {"a", "c"})
+      .run();
 }
 
 TEST(Slice, Errors) {

@@ -22,7 +22,8 @@ class Split final : public Kernel {
           run.set_output(i, x.part(at, shape));
         } else {
           int64_t from_strides[] = {row, 1}, to_strides[] = {length, 1}, sizes[] = {outer, length};
-          strided_copy(run.threads(), x.type(), element_at(x, at), from_strides, run.output(i).mutable_raw(), to_strides, sizes);
+          strided_copy(run.threads(), x.type(), element_at(x, at), from_strides, run.output(i).mutable_raw(),
+                       to_strides, sizes);
         }
       }
       at += length;

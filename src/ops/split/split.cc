@@ -43,7 +43,8 @@ void infer_split(Inference& i) {
       sum += part;
       parts[k] = Dim(part);
     }
-    if (size.is_known() && size.value() != sum) i.fail("the parts have {} elements together, axis {} has {}", sum, axis, size.value());
+    if (size.is_known() && size.value() != sum)
+      i.fail("the parts have {} elements together, axis {} has {}", sum, axis, size.value());
   } else if (auto values = i.values(1); values && values->size() == count) {
     parts = *values;
   }
@@ -78,8 +79,10 @@ void sizes_to_input(ir::Node& node) { ints_attribute_to_input(node, "split", 1);
 
 void define_split(OperatorList& list) {
   list.add("Split", {1, 2, 11, 13, 18})
-      .input("input", "T").optional_input("split", TypeSet{ElementType::int64})
-      .variadic_output("outputs", "T").types("T", types::movable)
+      .input("input", "T")
+      .optional_input("split", TypeSet{ElementType::int64})
+      .variadic_output("outputs", "T")
+      .types("T", types::movable)
       .attribute("axis", AttributeKind::int_)
       .attribute("num_outputs", AttributeKind::int_)
       .infer(infer_split)

@@ -36,7 +36,8 @@ template <typename T>
 void load_line(const void* data, int64_t first, int64_t stride, std::vector<Candidate>& line, bool largest) {
   const T* in = static_cast<const T*>(data) + first;
   int64_t flip = largest ? 0 : -1;
-  for (size_t i = 0; i < line.size(); ++i) line[i] = {key_of(in[static_cast<int64_t>(i) * stride]) ^ flip, static_cast<int64_t>(i)};
+  for (size_t i = 0; i < line.size(); ++i)
+    line[i] = {key_of(in[static_cast<int64_t>(i) * stride]) ^ flip, static_cast<int64_t>(i)};
 }
 
 // Moves the first k of the order to the front of `line`, in order.
@@ -71,11 +72,13 @@ class TopK final : public Kernel {
     Shape shape = x.shape();
     shape[axis] = k;
     Tensor values = run.wants_output(0) ? run.output(0, x.type(), shape) : Tensor(x.type(), shape, run.allocator());
-    Tensor indices = run.wants_output(1) ? run.output(1, ElementType::int64, shape) : Tensor(ElementType::int64, shape, run.allocator());
+    Tensor indices = run.wants_output(1) ? run.output(1, ElementType::int64, shape)
+                                         : Tensor(ElementType::int64, shape, run.allocator());
     if (values.elements() == 0) return;
     int64_t inner = x.shape().elements(axis + 1, x.rank()), lines = x.elements() / size;
     int64_t* places = indices.mutable_data<int64_t>().data();
-    dispatch<float, double, float16, bfloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>(x.type(), [&]<typename T>() {
+    dispatch<float, double, float16, bfloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t,
+             uint64_t>(x.type(), [&]<typename T>() {
       const T* in = x.data<T>().data();
       T* out = values.mutable_data<T>().data();
       run.threads().parallel_for(lines, std::max<int64_t>(1, 4096 / size), [&](int64_t begin, int64_t end) {

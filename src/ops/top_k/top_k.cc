@@ -19,7 +19,8 @@ void infer_top_k(Inference& i) {
   if (count && count->size() != 1) i.fail("K must be one number, it has {}", count->size());
   Dim k = count ? (*count)[0] : Dim::unknown();
   if (k.is_known() && (k.value() < 0 || (result[axis].is_known() && k.value() > result[axis].value()))) {
-    i.fail_with(ErrorCode::invalid_value, fmt::format("K is {}, axis {} has size {}", k.value(), axis, result[axis].to_string()));
+    i.fail_with(ErrorCode::invalid_value,
+                fmt::format("K is {}, axis {} has size {}", k.value(), axis, result[axis].to_string()));
   }
   result[axis] = std::move(k);
   i.output(0, i.element(0), result);
@@ -35,7 +36,10 @@ void k_to_input(ir::Node& node) {
 
 void define_top_k(OperatorList& list) {
   list.add("TopK", {1, 10, 11, 24})
-      .input("X", "T").input("K", TypeSet{ElementType::int64}).output("Values", "T").output("Indices", TypeSet{ElementType::int64})
+      .input("X", "T")
+      .input("K", TypeSet{ElementType::int64})
+      .output("Values", "T")
+      .output("Indices", TypeSet{ElementType::int64})
       .types("T", types::numbers)
       .attribute("axis", AttributeKind::int_)
       .attribute("largest", AttributeKind::int_)

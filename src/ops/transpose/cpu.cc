@@ -1,9 +1,27 @@
 #include "kernels/transpose/transpose.h"
 
 #include "ops/strided_copy.h"
+#include "ops/transpose/permute.h"
 #include "provider/cpu_kernels.h"
 
 namespace tenon::ops {
+
+void permute(ThreadPool& threads, const Tensor& x, std::span<const int64_t> order, Tensor& y) {
+  if (x.type() != ElementType::string) {
+    auto bytes = static_cast<size_t>(bits_of(x.type()) / 8);
+    return kernels::transpose(threads, x.raw(), y.mutable_raw(), x.shape().dims(), order, bytes);
+  }
+  Shape moved;
+  SmallVector<int64_t, 6> from, own = dense_strides(x.shape());
+  for (int64_t axis : order) {
+    moved.push_back(x.dim(static_cast<int>(axis)));
+    from.push_back(own[static_cast<size_t>(axis)]);
+  }
+  auto to = dense_strides(moved);
+  strided_copy(threads, x.type(), x.raw(), {from.data(), from.size()}, y.mutable_raw(), {to.data(), to.size()},
+               moved.dims());
+}
+
 namespace {
 
 class Transpose final : public Kernel {
@@ -31,24 +49,14 @@ class Transpose final : public Kernel {
     if (keeps_order || x.elements() == 0) return run.set_output(0, x.reshaped(shape));
     Tensor& y = run.output(0, x.type(), shape);
     std::span<const int64_t> order(permutation.data(), permutation.size());
-    if (x.type() == ElementType::string) return transpose_strings(run.threads(), x, y, order);
-    if (bits_of(x.type()) >= 8) {
-      return kernels::transpose(run.threads(), x.raw(), y.mutable_raw(), x.shape().dims(), order, static_cast<size_t>(bits_of(x.type()) / 8));
-    }
+    if (bits_of(x.type()) >= 8) return permute(run.threads(), x, order, y);
     Tensor codes = unpack_codes(x, run.allocator());
     Tensor moved(ElementType::uint8, shape, run.allocator());
-    kernels::transpose(run.threads(), codes.raw(), moved.mutable_raw(), x.shape().dims(), order, 1);
+    permute(run.threads(), codes, order, moved);
     pack_codes(moved, y);
   }
 
  private:
-  static void transpose_strings(ThreadPool& threads, const Tensor& x, Tensor& y, std::span<const int64_t> order) {
-    auto from = dense_strides(x.shape()), to = dense_strides(y.shape());
-    SmallVector<int64_t, 6> moved;
-    for (int64_t axis : order) moved.push_back(from[static_cast<size_t>(axis)]);
-    strided_copy(threads, x.type(), x.raw(), {moved.data(), moved.size()}, y.mutable_raw(), {to.data(), to.size()}, y.shape().dims());
-  }
-
   bool is_default_;
   std::vector<int64_t> permutation_;
 };

@@ -14,7 +14,8 @@ void infer_transpose(Inference& i) {
   }
   std::vector<int64_t> permutation = i.node().ints_attribute("perm");
   if (permutation.size() != shape.size()) {
-    i.fail_with(ErrorCode::invalid_attribute, fmt::format("perm has {} axes, the input {}", permutation.size(), shape.size()));
+    i.fail_with(ErrorCode::invalid_attribute,
+                fmt::format("perm has {} axes, the input {}", permutation.size(), shape.size()));
   }
   for (int axis : i.axes(permutation, i.rank(0))) result.push_back(shape[static_cast<size_t>(axis)]);
   i.output(0, i.element(0), std::move(result));
@@ -24,7 +25,9 @@ void infer_transpose(Inference& i) {
 
 void define_transpose(OperatorList& list) {
   list.add("Transpose", {1, 13, 21, 23, 24, 25})
-      .input("data", "T").output("transposed", "T").types("T", types::all)
+      .input("data", "T")
+      .output("transposed", "T")
+      .types("T", types::all)
       .attribute("perm", ir::AttributeKind::ints)
       .infer(infer_transpose);
 }
