@@ -233,6 +233,8 @@ void convert_into(const Tensor& from, Tensor& to, ThreadPool& threads, const Con
   }
   int64_t count = from.elements();
   void* out = to.mutable_raw();
+  // The last byte may be used in part only.
+  if (bits_of(to.type()) < 8 && count > 0) static_cast<char*>(out)[to.bytes() - 1] = 0;
   threads.parallel_for((count + block - 1) / block, 8, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       convert_range(from, to.type(), out, i * block, std::min(block, count - i * block), options);

@@ -20,7 +20,7 @@ TEST(Cast, Numbers) {
       .expect<int64_t>({4}, {1, -1, 0, 9223371487098961920}).run();
   OpTest("Cast").attribute("to", number(int32)).input<double>({3}, {1.9, -1e300, 1e300})
       .expect<int32_t>({3}, {1, std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()}).run();
-  OpTest("Cast").attribute("to", number(uint64)).input<float>({2}, {-1, 1.8e19f}).expect<uint64_t>({2}, {~uint64_t{0}, 18000000213200109568u}).run();
+  OpTest("Cast").attribute("to", number(uint64)).input<float>({2}, {-1, 1.8e19f}).expect<uint64_t>({2}, {~uint64_t{0}, 18000000404716257280u}).run();
   OpTest("Cast").attribute("to", number(uint8)).input<float>({2}, {255, -1}).expect<uint8_t>({2}, {255, 255}).run();
   OpTest("Cast").attribute("to", number(int8)).input<int16_t>({1}, {200}).expect<int8_t>({1}, {-56}).run();
   OpTest("Cast").attribute("to", number(boolean)).input<float>({3}, {0, -0.0f, 0.5f}).expect<bool>({3}, {false, false, true}).run();
