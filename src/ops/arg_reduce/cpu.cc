@@ -54,18 +54,18 @@ class ArgReduce final : public Kernel {
     int64_t* to = y.mutable_data<int64_t>().data();
     int64_t blocks = (view.inner + column_block - 1) / column_block;
     int64_t grain = std::max<int64_t>(1, cheap_grain / (view.size * std::min(view.inner, column_block)));
-    dispatch<float, double, float16, bfloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>(
-        x.type(), [&]<typename T>() {
-          const T* from = x.data<T>().data();
-          auto find = last_ ? find_columns<largest, true, T> : find_columns<largest, false, T>;
-          run.threads().parallel_for(view.outer * blocks, grain, [&](int64_t begin, int64_t end) {
-            for (int64_t i = begin; i < end; ++i) {
-              int64_t row = i / blocks, first = i % blocks * column_block;
-              find(from + row * view.size * view.inner + first, view.size, view.inner,
-                   std::min(column_block, view.inner - first), to + row * view.inner + first);
-            }
-          });
-        });
+    dispatch<float, double, float16, bfloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t,
+             uint64_t>(x.type(), [&]<typename T>() {
+      const T* from = x.data<T>().data();
+      auto find = last_ ? find_columns<largest, true, T> : find_columns<largest, false, T>;
+      run.threads().parallel_for(view.outer * blocks, grain, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          int64_t row = i / blocks, first = i % blocks * column_block;
+          find(from + row * view.size * view.inner + first, view.size, view.inner,
+               std::min(column_block, view.inner - first), to + row * view.inner + first);
+        }
+      });
+    });
   }
 
  private:

@@ -16,9 +16,14 @@ constexpr int64_t block = 1024;
 ElementType stage_of(ElementType type) {
   using enum ElementType;
   switch (type) {
-    case int4: case int2: return int8;
-    case uint4: case uint2: return uint8;
-    default: return is_floating(type) && type != float64 ? float32 : type;
+    case int4:
+    case int2:
+      return int8;
+    case uint4:
+    case uint2:
+      return uint8;
+    default:
+      return is_floating(type) && type != float64 ? float32 : type;
   }
 }
 
@@ -85,7 +90,8 @@ template <typename T>
 const std::array<float, 256>& decoded() {
   static const std::array<float, 256> table = [] {
     std::array<float, 256> values;
-    for (int code = 0; code < 256; ++code) values[static_cast<size_t>(code)] = decode_small_float(T::format, static_cast<uint8_t>(code));
+    for (int code = 0; code < 256; ++code)
+      values[static_cast<size_t>(code)] = decode_small_float(T::format, static_cast<uint8_t>(code));
     return values;
   }();
   return table;
@@ -121,19 +127,34 @@ void unpack(ElementType type, const void* from, int64_t first, int64_t n, void* 
   float* floats = static_cast<float*>(to);
   switch (type) {
     using enum ElementType;
-    case float16: return unpack_halves<tenon::float16>(from, first, n, floats);
-    case bfloat16: return unpack_halves<tenon::bfloat16>(from, first, n, floats);
-    case float8e4m3fn: return unpack_floats<tenon::float8e4m3fn>(from, first, n, bits, floats);
-    case float8e4m3fnuz: return unpack_floats<tenon::float8e4m3fnuz>(from, first, n, bits, floats);
-    case float8e5m2: return unpack_floats<tenon::float8e5m2>(from, first, n, bits, floats);
-    case float8e5m2fnuz: return unpack_floats<tenon::float8e5m2fnuz>(from, first, n, bits, floats);
-    case float8e8m0: return unpack_floats<tenon::float8e8m0>(from, first, n, bits, floats);
-    case float6e2m3: return unpack_floats<tenon::float6e2m3>(from, first, n, bits, floats);
-    case float6e3m2: return unpack_floats<tenon::float6e3m2>(from, first, n, bits, floats);
-    case float4e2m1: return unpack_floats<tenon::float4e2m1>(from, first, n, bits, floats);
-    case int4: case int2: return unpack_ints(from, first, n, bits, true, static_cast<uint8_t*>(to));
-    case uint4: case uint2: return unpack_ints(from, first, n, bits, false, static_cast<uint8_t*>(to));
-    default: fail(ErrorCode::unsupported, "cannot convert from {}", name_of(type));
+    case float16:
+      return unpack_halves<tenon::float16>(from, first, n, floats);
+    case bfloat16:
+      return unpack_halves<tenon::bfloat16>(from, first, n, floats);
+    case float8e4m3fn:
+      return unpack_floats<tenon::float8e4m3fn>(from, first, n, bits, floats);
+    case float8e4m3fnuz:
+      return unpack_floats<tenon::float8e4m3fnuz>(from, first, n, bits, floats);
+    case float8e5m2:
+      return unpack_floats<tenon::float8e5m2>(from, first, n, bits, floats);
+    case float8e5m2fnuz:
+      return unpack_floats<tenon::float8e5m2fnuz>(from, first, n, bits, floats);
+    case float8e8m0:
+      return unpack_floats<tenon::float8e8m0>(from, first, n, bits, floats);
+    case float6e2m3:
+      return unpack_floats<tenon::float6e2m3>(from, first, n, bits, floats);
+    case float6e3m2:
+      return unpack_floats<tenon::float6e3m2>(from, first, n, bits, floats);
+    case float4e2m1:
+      return unpack_floats<tenon::float4e2m1>(from, first, n, bits, floats);
+    case int4:
+    case int2:
+      return unpack_ints(from, first, n, bits, true, static_cast<uint8_t*>(to));
+    case uint4:
+    case uint2:
+      return unpack_ints(from, first, n, bits, false, static_cast<uint8_t*>(to));
+    default:
+      fail(ErrorCode::unsupported, "cannot convert from {}", name_of(type));
   }
 }
 
@@ -147,8 +168,10 @@ template <typename T>
 void pack_floats(const float* from, int64_t n, void* to, int64_t first, int bits, bool saturate) {
   for (int64_t i = 0; i < n; ++i) {
     uint8_t code = encode_small_float(T::format, from[i], saturate);
-    if (bits == 8) static_cast<uint8_t*>(to)[first + i] = code;
-    else store_packed(to, bits, first + i, code);
+    if (bits == 8)
+      static_cast<uint8_t*>(to)[first + i] = code;
+    else
+      store_packed(to, bits, first + i, code);
   }
 }
 
@@ -163,7 +186,8 @@ uint8_t encode_e8m0(float value, const ConvertOptions& options) {
     constexpr uint32_t smallest = 0x400000;
     if (mantissa < smallest && !options.saturate && options.round_mode != "up") return 255;
     if (mantissa == 0) return options.saturate ? 0 : 255;
-    bool up = mantissa > smallest && (options.round_mode == "up" || (options.round_mode == "nearest" && mantissa >= 0x600000));
+    bool up = mantissa > smallest &&
+              (options.round_mode == "up" || (options.round_mode == "nearest" && mantissa >= 0x600000));
     return up ? 1 : 0;
   }
   bool up = options.round_mode == "up" ? mantissa > 0 : options.round_mode == "nearest" && mantissa >= 0x400000;
@@ -176,24 +200,37 @@ void pack(ElementType type, const void* from, int64_t n, void* to, int64_t first
   const float* floats = static_cast<const float*>(from);
   switch (type) {
     using enum ElementType;
-    case float16: return pack_halves<tenon::float16>(floats, n, to, first);
-    case bfloat16: return pack_halves<tenon::bfloat16>(floats, n, to, first);
-    case float8e4m3fn: return pack_floats<tenon::float8e4m3fn>(floats, n, to, first, bits, options.saturate);
-    case float8e4m3fnuz: return pack_floats<tenon::float8e4m3fnuz>(floats, n, to, first, bits, options.saturate);
-    case float8e5m2: return pack_floats<tenon::float8e5m2>(floats, n, to, first, bits, options.saturate);
-    case float8e5m2fnuz: return pack_floats<tenon::float8e5m2fnuz>(floats, n, to, first, bits, options.saturate);
-    case float6e2m3: return pack_floats<tenon::float6e2m3>(floats, n, to, first, bits, true);
-    case float6e3m2: return pack_floats<tenon::float6e3m2>(floats, n, to, first, bits, true);
-    case float4e2m1: return pack_floats<tenon::float4e2m1>(floats, n, to, first, bits, true);
+    case float16:
+      return pack_halves<tenon::float16>(floats, n, to, first);
+    case bfloat16:
+      return pack_halves<tenon::bfloat16>(floats, n, to, first);
+    case float8e4m3fn:
+      return pack_floats<tenon::float8e4m3fn>(floats, n, to, first, bits, options.saturate);
+    case float8e4m3fnuz:
+      return pack_floats<tenon::float8e4m3fnuz>(floats, n, to, first, bits, options.saturate);
+    case float8e5m2:
+      return pack_floats<tenon::float8e5m2>(floats, n, to, first, bits, options.saturate);
+    case float8e5m2fnuz:
+      return pack_floats<tenon::float8e5m2fnuz>(floats, n, to, first, bits, options.saturate);
+    case float6e2m3:
+      return pack_floats<tenon::float6e2m3>(floats, n, to, first, bits, true);
+    case float6e3m2:
+      return pack_floats<tenon::float6e3m2>(floats, n, to, first, bits, true);
+    case float4e2m1:
+      return pack_floats<tenon::float4e2m1>(floats, n, to, first, bits, true);
     case float8e8m0:
       for (int64_t i = 0; i < n; ++i) static_cast<uint8_t*>(to)[first + i] = encode_e8m0(floats[i], options);
       return;
-    case int4: case int2: case uint4: case uint2: {
+    case int4:
+    case int2:
+    case uint4:
+    case uint2: {
       uint8_t mask = static_cast<uint8_t>((1 << bits) - 1);
       for (int64_t i = 0; i < n; ++i) store_packed(to, bits, first + i, static_cast<const uint8_t*>(from)[i] & mask);
       return;
     }
-    default: fail(ErrorCode::unsupported, "cannot convert to {}", name_of(type));
+    default:
+      fail(ErrorCode::unsupported, "cannot convert to {}", name_of(type));
   }
 }
 
@@ -204,7 +241,8 @@ const void* staged(ElementType type, const void* from, int64_t first, int64_t n,
   return buffer;
 }
 
-void convert_range(const Tensor& from, ElementType to, void* out, int64_t first, int64_t n, const ConvertOptions& options) {
+void convert_range(const Tensor& from, ElementType to, void* out, int64_t first, int64_t n,
+                   const ConvertOptions& options) {
   alignas(64) char in_buffer[block * 4], out_buffer[block * 4];
   ElementType in_stage = stage_of(from.type()), out_stage = stage_of(to);
   bool direct = out_stage == to;
@@ -212,8 +250,10 @@ void convert_range(const Tensor& from, ElementType to, void* out, int64_t first,
   if (in_stage == out_stage) {
     // One of both is unpacked into place or packed from it.
     const void* stage = staged(from.type(), from.raw(), first, n, direct ? target : in_buffer);
-    if (!direct) pack(to, stage, n, out, first, options);
-    else if (stage != target) std::memcpy(target, stage, static_cast<size_t>(n * bits_of(to) / 8));
+    if (!direct)
+      pack(to, stage, n, out, first, options);
+    else if (stage != target)
+      std::memcpy(target, stage, static_cast<size_t>(n * bits_of(to) / 8));
     return;
   }
   const void* stage = staged(from.type(), from.raw(), first, n, in_buffer);

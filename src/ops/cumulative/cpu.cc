@@ -61,7 +61,8 @@ void accumulate_all(ThreadPool& threads, const Tensor& x, Tensor& y, const AxisV
   threads.parallel_for(view.outer * blocks, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       int64_t column = i % blocks * column_block, first = i / blocks * view.size * view.inner + column;
-      accumulate<F>(from + first, to + first, view.size, view.inner, std::min(column_block, view.inner - column), order);
+      accumulate<F>(from + first, to + first, view.size, view.inner, std::min(column_block, view.inner - column),
+                    order);
     }
   });
 }
@@ -80,11 +81,17 @@ class Cumulative final : public Kernel {
     ThreadPool& threads = run.threads();
     switch (x.type()) {
       using enum ElementType;
-      case int32: case uint32: return accumulate_all<F, uint32_t>(threads, x, y, view, order_);
-      case int64: case uint64: return accumulate_all<F, uint64_t>(threads, x, y, view, order_);
-      default: break;
+      case int32:
+      case uint32:
+        return accumulate_all<F, uint32_t>(threads, x, y, view, order_);
+      case int64:
+      case uint64:
+        return accumulate_all<F, uint64_t>(threads, x, y, view, order_);
+      default:
+        break;
     }
-    dispatch<float, double, tenon::float16, tenon::bfloat16>(x.type(), [&]<typename T>() { accumulate_all<F, T>(threads, x, y, view, order_); });
+    dispatch<float, double, tenon::float16, tenon::bfloat16>(
+        x.type(), [&]<typename T>() { accumulate_all<F, T>(threads, x, y, view, order_); });
   }
 
  private:

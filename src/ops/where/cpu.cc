@@ -17,8 +17,10 @@ void choose(const bool* condition, const T* x, const T* y, T* out, const Broadca
   for (int64_t row = 0; row < tile.rows; ++row) {
     if (!dc) {
       const T* source = *condition ? x : y;
-      if (*condition ? dx : dy) std::copy_n(source, n, out);
-      else std::fill_n(out, n, *source);
+      if (*condition ? dx : dy)
+        std::copy_n(source, n, out);
+      else
+        std::fill_n(out, n, *source);
     } else if constexpr (std::is_integral_v<T>) {
       if (dx && dy) {
         for (int64_t i = 0; i < n; ++i) out[i] = condition[i] ? x[i] : y[i];
@@ -51,7 +53,8 @@ void run_where(KernelRun& run) {
   const bool* flags = condition.data<bool>().data();
   dispatch_width(x.type(), [&]<typename T>() {
     loop.run(run.threads(), cheap_grain, [&](const BroadcastTile& tile) {
-      choose(flags, static_cast<const T*>(x.raw()), static_cast<const T*>(y.raw()), static_cast<T*>(out.mutable_raw()), tile);
+      choose(flags, static_cast<const T*>(x.raw()), static_cast<const T*>(y.raw()), static_cast<T*>(out.mutable_raw()),
+             tile);
     });
   });
 }
