@@ -40,6 +40,37 @@ void find_columns(const T* x, int64_t size, int64_t inner, int64_t n, int64_t* y
   }
 }
 
+// The position in one row of adjacent elements: first the best value, lane by lane, then where it is.
+template <bool largest, bool last, typename T>
+int64_t find_in_row(const T* x, int64_t size) {
+  using C = Compute<T>;
+  constexpr int64_t lane_count = 16;
+  C lanes[lane_count];
+  std::fill_n(lanes, lane_count, static_cast<C>(x[0]));
+  bool has_nan = false;
+  int64_t i = 0;
+  for (; i + lane_count <= size; i += lane_count) {
+    for (int64_t lane = 0; lane < lane_count; ++lane) {
+      C value = static_cast<C>(x[i + lane]);
+      has_nan |= value != value;
+      lanes[lane] = (largest ? value > lanes[lane] : value < lanes[lane]) ? value : lanes[lane];
+    }
+  }
+  for (; i < size; ++i) {
+    C value = static_cast<C>(x[i]);
+    has_nan |= value != value;
+    lanes[0] = (largest ? value > lanes[0] : value < lanes[0]) ? value : lanes[0];
+  }
+  C best = largest ? *std::max_element(lanes, lanes + lane_count) : *std::min_element(lanes, lanes + lane_count);
+  auto is_best = [&](const T& element) {
+    C value = static_cast<C>(element);
+    return has_nan ? value != value : value == best;
+  };
+  if (!last) return std::find_if(x, x + size, is_best) - x;
+  for (i = size - 1; i > 0 && !is_best(x[i]);) --i;
+  return i;
+}
+
 template <bool largest>
 class ArgReduce final : public Kernel {
  public:

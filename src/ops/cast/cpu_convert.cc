@@ -33,8 +33,10 @@ Integer clamped(Float x) {
   constexpr Float low = static_cast<Float>(std::numeric_limits<Integer>::min());
   constexpr int lost_bits = std::max(0, std::numeric_limits<Integer>::digits - std::numeric_limits<Float>::digits);
   constexpr Float high = static_cast<Float>(std::numeric_limits<Integer>::max() >> lost_bits << lost_bits);
-  x = x < low ? low : x > high ? high : x;
-  return static_cast<Integer>(x == x ? x : Float(0));
+  x = x == x ? x : Float(0);
+  x = x > low ? x : low;
+  x = x < high ? x : high;
+  return static_cast<Integer>(x);
 }
 
 // Floats become integers by truncation and then wrap around; those beyond 64 bits (32 for narrow types) end at the

@@ -89,7 +89,7 @@ struct Largest {
   }
   template <typename A>
   static A merge(A a, A b) {
-    return a > b || a != a ? a : b;
+    return (a > b) | (a != a) ? a : b;
   }
 };
 struct Smallest {
@@ -106,7 +106,7 @@ struct Smallest {
   }
   template <typename A>
   static A merge(A a, A b) {
-    return a < b || a != a ? a : b;
+    return (a < b) | (a != a) ? a : b;
   }
 };
 
@@ -197,7 +197,7 @@ void reduce_rows(const ReducePlan& plan, const T* x, T* y, int64_t begin, int64_
   }
 }
 
-constexpr int64_t column_block = 512;
+constexpr int64_t column_block = 2048;
 
 // Rows of adjacent elements that are kept, one row added to the other.
 template <typename F, typename T>

@@ -75,7 +75,7 @@ struct Softsign {
 struct HardSwish {
   template <typename T>
   static T call(T x, const P&) {
-    T gate = x / 6 + T(0.5);
+    T gate = x * T(1.0 / 6) + T(0.5);
     return x * (gate < 0 ? T(0) : gate > 1 ? T(1) : gate);
   }
 };

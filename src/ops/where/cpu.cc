@@ -7,6 +7,12 @@ namespace tenon::ops {
 namespace {
 
 template <typename T>
+T select(bool condition, T x, T y) {
+  T mask = static_cast<T>(T(0) - static_cast<T>(condition));
+  return static_cast<T>((x & mask) | (y & static_cast<T>(~mask)));
+}
+
+template <typename T>
 void choose(const bool* condition, const T* x, const T* y, T* out, const BroadcastTile& tile) {
   auto [dc, dx, dy] = tile.column_stride;
   int64_t n = tile.columns;
@@ -22,17 +28,22 @@ void choose(const bool* condition, const T* x, const T* y, T* out, const Broadca
       else
         std::fill_n(out, n, *source);
     } else if constexpr (std::is_integral_v<T>) {
+      // Both sides are read always, so that the loops need no branches.
       if (dx && dy) {
-        for (int64_t i = 0; i < n; ++i) out[i] = condition[i] ? x[i] : y[i];
+#pragma GCC ivdep
+        for (int64_t i = 0; i < n; ++i) out[i] = select(condition[i], x[i], y[i]);
       } else if (dx) {
         const T other = *y;
-        for (int64_t i = 0; i < n; ++i) out[i] = condition[i] ? x[i] : other;
+#pragma GCC ivdep
+        for (int64_t i = 0; i < n; ++i) out[i] = select(condition[i], x[i], other);
       } else if (dy) {
         const T other = *x;
-        for (int64_t i = 0; i < n; ++i) out[i] = condition[i] ? other : y[i];
+#pragma GCC ivdep
+        for (int64_t i = 0; i < n; ++i) out[i] = select(condition[i], other, y[i]);
       } else {
         const T first = *x, second = *y;
-        for (int64_t i = 0; i < n; ++i) out[i] = condition[i] ? first : second;
+#pragma GCC ivdep
+        for (int64_t i = 0; i < n; ++i) out[i] = select(condition[i], first, second);
       }
     } else {
       for (int64_t i = 0; i < n; ++i) out[i] = condition[i] ? x[i * dx] : y[i * dy];
