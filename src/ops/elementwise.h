@@ -68,8 +68,9 @@ void unary_loop(const void* from, void* to, int64_t n, const Parameters& paramet
       }
     }
   } else {
+    const Parameters copy = parameters;  // which y cannot be part of
 #pragma GCC ivdep
-    for (int64_t i = 0; i < n; ++i) y[i] = static_cast<Out>(F::call(static_cast<C>(x[i]), parameters));
+    for (int64_t i = 0; i < n; ++i) y[i] = static_cast<Out>(F::call(static_cast<C>(x[i]), copy));
   }
 }
 

@@ -20,7 +20,8 @@ struct HardSigmoid {
 struct LeakyRelu {
   template <typename T>
   static T call(T x, const P& p) {
-    return x < 0 ? T(p.a) * x : x;
+    T scaled = T(p.a) * x;
+    return x < 0 ? scaled : x;
   }
 };
 struct ThresholdedRelu {

@@ -3,6 +3,7 @@
 #include "ops/axis_view.h"
 #include "ops/dispatch.h"
 #include "ops/elementwise.h"
+#include "ops/extreme.h"
 #include "provider/cpu_kernels.h"
 
 namespace tenon::ops {
@@ -40,34 +41,18 @@ void find_columns(const T* x, int64_t size, int64_t inner, int64_t n, int64_t* y
   }
 }
 
-// The position in one row of adjacent elements: first the best value, lane by lane, then where it is.
+// The position in one row of adjacent elements: first the best value, then where it is.
 template <bool largest, bool last, typename T>
 int64_t find_in_row(const T* x, int64_t size) {
   using C = Compute<T>;
-  constexpr int64_t lane_count = 16;
-  C lanes[lane_count];
-  std::fill_n(lanes, lane_count, static_cast<C>(x[0]));
-  bool has_nan = false;
-  int64_t i = 0;
-  for (; i + lane_count <= size; i += lane_count) {
-    for (int64_t lane = 0; lane < lane_count; ++lane) {
-      C value = static_cast<C>(x[i + lane]);
-      has_nan |= value != value;
-      lanes[lane] = (largest ? value > lanes[lane] : value < lanes[lane]) ? value : lanes[lane];
-    }
-  }
-  for (; i < size; ++i) {
-    C value = static_cast<C>(x[i]);
-    has_nan |= value != value;
-    lanes[0] = (largest ? value > lanes[0] : value < lanes[0]) ? value : lanes[0];
-  }
-  C best = largest ? *std::max_element(lanes, lanes + lane_count) : *std::min_element(lanes, lanes + lane_count);
+  C best = extreme<largest>(x, size);
   auto is_best = [&](const T& element) {
     C value = static_cast<C>(element);
-    return has_nan ? value != value : value == best;
+    return value == best || (value != value && best != best);
   };
   if (!last) return std::find_if(x, x + size, is_best) - x;
-  for (i = size - 1; i > 0 && !is_best(x[i]);) --i;
+  int64_t i = size - 1;
+  while (i > 0 && !is_best(x[i])) --i;
   return i;
 }
 
@@ -88,6 +73,13 @@ class ArgReduce final : public Kernel {
     dispatch<float, double, float16, bfloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t,
              uint64_t>(x.type(), [&]<typename T>() {
       const T* from = x.data<T>().data();
+      if (view.inner == 1) {
+        auto find_one = last_ ? find_in_row<largest, true, T> : find_in_row<largest, false, T>;
+        run.threads().parallel_for(view.outer, grain, [&](int64_t begin, int64_t end) {
+          for (int64_t row = begin; row < end; ++row) to[row] = find_one(from + row * view.size, view.size);
+        });
+        return;
+      }
       auto find = last_ ? find_columns<largest, true, T> : find_columns<largest, false, T>;
       run.threads().parallel_for(view.outer * blocks, grain, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {

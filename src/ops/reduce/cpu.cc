@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "ops/elementwise.h"
+#include "ops/extreme.h"
 #include "ops/reduce/plan.h"
 #include "provider/cpu_kernels.h"
 
@@ -76,6 +77,7 @@ struct Product {
   }
 };
 struct Largest {
+  static constexpr bool is_largest = true;
   template <typename T, typename A>
   static A start() {
     if constexpr (std::is_integral_v<A>)
@@ -93,6 +95,7 @@ struct Largest {
   }
 };
 struct Smallest {
+  static constexpr bool is_largest = false;
   template <typename T, typename A>
   static A start() {
     if constexpr (std::is_integral_v<A>)
@@ -163,6 +166,7 @@ A finished(ExponentialSum<A> total, Finish, int64_t) {
 // Adjacent elements to one. Several independent lanes let the loop vectorise and keep rounding errors small.
 template <typename F, typename T, typename A>
 auto reduce_run(const T* x, int64_t n) {
+  if constexpr (requires { F::is_largest; } && std::is_floating_point_v<A>) return extreme<F::is_largest>(x, n);
   using Total = decltype(F::template start<T, A>());
   constexpr int64_t lane_count = 16;
   Total lanes[lane_count];
