@@ -17,19 +17,21 @@ Compute<T> extreme(const T* x, int64_t n) {
   int64_t i = 0;
   if constexpr (std::is_same_v<T, C>) {
     // Conditional loops over lanes do not vectorise by themselves, so the lanes are written out.
-    constexpr int64_t lanes = 64 / sizeof(T);
-    typedef T Vector __attribute__((vector_size(64)));
-    if (n >= lanes) {
-      Vector bests, values;
+    typedef T Vector __attribute__((vector_size(16)));
+    constexpr int64_t width = 16 / sizeof(T), vectors = 4;
+    if (n >= width * vectors) {
+      Vector bests[vectors], value;
       std::memcpy(&bests, x, sizeof bests);
-      for (i = lanes; i + lanes <= n; i += lanes) {
-        std::memcpy(&values, x + i, sizeof values);
-        if constexpr (largest)
-          bests = (values > bests) | (values != values) ? values : bests;
-        else
-          bests = (values < bests) | (values != values) ? values : bests;
+      for (i = width * vectors; i + width * vectors <= n; i += width * vectors) {
+        for (int64_t k = 0; k < vectors; ++k) {
+          std::memcpy(&value, x + i + k * width, sizeof value);
+          auto take = (largest ? value > bests[k] : value < bests[k]) | (value != value);
+          bests[k] = take ? value : bests[k];
+        }
       }
-      for (int64_t lane = 0; lane < lanes; ++lane) best = pick(best, bests[lane]);
+      for (const Vector& part : bests) {
+        for (int64_t lane = 0; lane < width; ++lane) best = pick(best, part[lane]);
+      }
     }
   }
   for (; i < n; ++i) best = pick(best, static_cast<C>(x[i]));

@@ -14,7 +14,8 @@ struct HardSigmoid {
   template <typename T>
   static T call(T x, const P& p) {
     T y = T(p.a) * x + T(p.b);
-    return y < 0 ? T(0) : y > 1 ? T(1) : y;
+    y = y < 0 ? T(0) : y;
+    return y > 1 ? T(1) : y;
   }
 };
 struct LeakyRelu {

@@ -66,6 +66,17 @@ template <typename From, typename To>
 void plain_loop(const void* from, void* to, int64_t n) {
   const From* __restrict x = static_cast<const From*>(from);
   To* __restrict y = static_cast<To*>(to);
+  if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To> && !std::is_same_v<To, bool>) {
+    // The usual case, which vectorises: all are in the range of a wider integer, and wrap around from there.
+    using Wide = std::conditional_t<sizeof(To) < 4 || std::is_same_v<To, int32_t>, int32_t, int64_t>;
+    const From limit = sizeof(Wide) == 4 ? From(2147483392) : From(9.2e18);
+    int outside = 0;
+    for (int64_t i = 0; i < n; ++i) outside |= !(x[i] <= limit) | !(x[i] >= -limit);
+    if (!outside) {
+      for (int64_t i = 0; i < n; ++i) y[i] = static_cast<To>(static_cast<Wide>(x[i]));
+      return;
+    }
+  }
   for (int64_t i = 0; i < n; ++i) y[i] = convert_one<To>(x[i]);
 }
 

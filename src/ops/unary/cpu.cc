@@ -76,7 +76,9 @@ struct HardSwish {
   template <typename T>
   static T call(T x, const P&) {
     T gate = x * T(1.0 / 6) + T(0.5);
-    return x * (gate < 0 ? T(0) : gate > 1 ? T(1) : gate);
+    gate = gate < 0 ? T(0) : gate;
+    gate = gate > 1 ? T(1) : gate;
+    return x * gate;
   }
 };
 struct IsNaN {
