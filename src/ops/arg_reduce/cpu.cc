@@ -50,7 +50,17 @@ int64_t find_in_row(const T* x, int64_t size) {
     C value = static_cast<C>(element);
     return value == best || (value != value && best != best);
   };
-  if (!last) return std::find_if(x, x + size, is_best) - x;
+  if (!last) {
+    // Whole blocks without it are passed quickly.
+    constexpr int64_t block = 256;
+    int64_t first = 0;
+    for (; first + block <= size; first += block) {
+      int found = best != best;
+      for (int64_t i = 0; i < block; ++i) found |= static_cast<C>(x[first + i]) == best;
+      if (found) break;
+    }
+    return std::find_if(x + first, x + size, is_best) - x;
+  }
   int64_t i = size - 1;
   while (i > 0 && !is_best(x[i])) --i;
   return i;
