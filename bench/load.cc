@@ -78,11 +78,11 @@ void measure(const std::string& title, Load&& load) {
       if (write(pipe_ends[1], result, sizeof(result)) < 0) std::abort();
       _exit(0);
     }
+    close(pipe_ends[1]);
     double result[2] = {};
     if (read(pipe_ends[0], result, sizeof(result)) != sizeof(result)) std::abort();
     wait(nullptr);
     close(pipe_ends[0]);
-    close(pipe_ends[1]);
     best = std::min(best, result[0]);
     memory = static_cast<int64_t>(result[1]);
   }

@@ -1,0 +1,114 @@
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "ops/conv_shape.h"
+#include "ops/dispatch.h"
+#include "provider/cpu_kernels.h"
+
+namespace tenon::ops {
+namespace {
+
+std::vector<int32_t> ints_of(const Tensor& tensor) {
+  std::vector<int32_t> result;
+  dispatch<int8_t, uint8_t>(tensor.type(), [&]<typename T>() { result.assign(tensor.data<T>().begin(), tensor.data<T>().end()); });
+  return result;
+}
+
+// The elements of `x`, whose first axis has one zero point for all or one each, less that zero point.
+std::vector<int32_t> centered(const Tensor& x, const Tensor* zero_point) {
+  std::vector<int32_t> result = ints_of(x);
+  if (!zero_point || result.empty()) return result;
+  const std::vector<int32_t> zeros = ints_of(*zero_point);
+  if (zeros.size() != 1 && static_cast<int64_t>(zeros.size()) != x.dim(0)) {
+    fail(ErrorCode::shape_mismatch, "a zero point has {} elements; it may have 1 or {}", zeros.size(), x.dim(0));
+  }
+  const size_t step = result.size() / zeros.size();
+  for (size_t i = 0; i < result.size(); ++i) result[i] -= zeros[i / step];
+  return result;
+}
+
+class IntegerConv : public Kernel {
+ public:
+  IntegerConv(const NodeInfo& info, size_t w_input, size_t w_zero_input)
+      : window_(info.node()), groups_(info.node().int_attribute("group", 1)), w_input_(w_input), w_zero_input_(w_zero_input) {
+    const bool constant_zero = !info.node().input(w_zero_input) || info.constant(w_zero_input);
+    if (info.constant(w_input) && constant_zero) weights_ = centered(*info.constant(w_input), info.constant(w_zero_input));
+  }
+
+ protected:
+  void convolve(KernelRun& run, size_t x_zero_input, const int32_t* bias, int32_t* y) const {
+    const Tensor* x_zero = run.has_input(x_zero_input) ? &run.input(x_zero_input) : nullptr;
+    if (x_zero && x_zero->elements() != 1) fail(ErrorCode::shape_mismatch, "x_zero_point has {} elements; it must have 1", x_zero->elements());
+    const std::vector<int32_t> x = centered(run.input(0), x_zero);
+    std::vector<int32_t> own;
+    if (weights_.empty()) own = centered(run.input(w_input_), run.has_input(w_zero_input_) ? &run.input(w_zero_input_) : nullptr);
+    const auto shape = conv_shape(window_, groups_, run.input(0).shape(), run.input(w_input_).shape(), run.output(0).shape());
+    conv_any<int32_t>(run.threads(), shape, x.data(), weights_.empty() ? own.data() : weights_.data(), bias, y);
+  }
+
+ private:
+  WindowAttributes window_;
+  int64_t groups_;
+  size_t w_input_, w_zero_input_;
+  std::vector<int32_t> weights_;
+};
+
+class ConvInteger final : public IntegerConv {
+ public:
+  explicit ConvInteger(const NodeInfo& info) : IntegerConv(info, 1, 3) {}
+  void run(KernelRun& run) const override {
+    Tensor& y = run.output(0);
+    if (y.elements() > 0) convolve(run, 2, nullptr, y.mutable_data<int32_t>().data());
+  }
+};
+
+class QLinearConv final : public IntegerConv {
+ public:
+  explicit QLinearConv(const NodeInfo& info) : IntegerConv(info, 3, 5) {}
+
+  void run(KernelRun& run) const override {
+    Tensor& y = run.output(0);
+    if (y.elements() == 0) return;
+    Tensor sums(ElementType::int32, y.shape(), run.allocator());
+    convolve(run, 2, run.has_input(8) ? run.data<int32_t>(8).data() : nullptr, sums.mutable_data<int32_t>().data());
+    auto w_scale = run.data<float>(4);
+    for (size_t input : {1, 6, 7}) {
+      if (run.input(input).elements() != 1) fail(ErrorCode::shape_mismatch, "input {} has {} elements; it must have 1", input, run.input(input).elements());
+    }
+    const int64_t channels = y.dim(1), size = y.shape().elements(2, y.rank());
+    if (w_scale.size() != 1 && static_cast<int64_t>(w_scale.size()) != channels) {
+      fail(ErrorCode::shape_mismatch, "w_scale has {} elements; it may have 1 or {}", w_scale.size(), channels);
+    }
+    dispatch<int8_t, uint8_t>(y.type(), [&]<typename T>() {
+      const T zero = run.data<T>(7)[0];
+      const int32_t* from = sums.data<int32_t>().data();
+      T* to = y.mutable_data<T>().data();
+      run.threads().parallel_for(y.dim(0) * channels, 1 + (16 << 10) / (size + 1), [&](int64_t begin, int64_t end) {
+        for (int64_t plane = begin; plane < end; ++plane) {
+          const float scale = run.data<float>(1)[0] * w_scale[w_scale.size() == 1 ? 0 : static_cast<size_t>(plane % channels)] / run.data<float>(6)[0];
+          requantize(from + plane * size, to + plane * size, size, scale, zero);
+        }
+      });
+    });
+  }
+
+ private:
+  template <typename T>
+  static void requantize(const int32_t* __restrict from, T* __restrict to, int64_t n, float scale, T zero) {
+    constexpr float low = static_cast<float>(std::numeric_limits<T>::min()), high = static_cast<float>(std::numeric_limits<T>::max());
+    for (int64_t i = 0; i < n; ++i) {
+      const float value = std::nearbyint(static_cast<float>(from[i]) * scale) + static_cast<float>(zero);
+      to[i] = static_cast<T>(static_cast<int32_t>(value > low ? (value < high ? value : high) : low));
+    }
+  }
+};
+
+}  // namespace
+
+void cpu_conv_integer(CpuKernels& list) {
+  list.add("ConvInteger", [](const NodeInfo& info) { return std::make_unique<ConvInteger>(info); });
+  list.add("QLinearConv", [](const NodeInfo& info) { return std::make_unique<QLinearConv>(info); });
+}
+
+}  // namespace tenon::ops

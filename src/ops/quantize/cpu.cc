@@ -1,0 +1,195 @@
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "base/fail.h"
+#include "ops/quantize/codec.h"
+#include "provider/cpu_kernels.h"
+
+namespace tenon::ops {
+namespace {
+
+constexpr int64_t chunk = 4096;
+
+std::vector<float> floats_of(const Tensor& tensor) {
+  std::vector<float> result(static_cast<size_t>(tensor.elements()));
+  load_as_float(tensor, 0, tensor.elements(), result.data());
+  return result;
+}
+
+// Consecutive elements whose parameters are consecutive (step 1) or one and the same (step 0).
+struct Segment {
+  int64_t first, count, parameter, step;
+};
+
+// How a tensor falls into segments.
+class Segments {
+ public:
+  Segments(const Shape& x, const Shape& scale, int64_t axis, int64_t block) {
+    if (scale.rank() == 0 || (scale.rank() == 1 && scale[0] == 1 && block == 0)) {
+      kind_ = Kind::tensor;
+      inner_ = x.elements();
+      count_ = (inner_ + chunk - 1) / chunk;
+      return;
+    }
+    const int a = static_cast<int>(axis < 0 ? axis + x.rank() : axis);
+    const int64_t outer = x.elements(0, a);
+    size_ = x[a];
+    inner_ = x.elements(a + 1, x.rank());
+    if (block == 0) {
+      kind_ = inner_ == 1 ? Kind::axis_last : Kind::axis;
+      count_ = inner_ == 1 ? outer : outer * size_;
+      return;
+    }
+    block_ = std::min(block, std::max<int64_t>(size_, 1));
+    blocks_ = scale[a];
+    kind_ = inner_ == 1 ? Kind::blocks_last : Kind::blocks;
+    count_ = inner_ == 1 ? outer * blocks_ : outer * size_;
+  }
+
+  int64_t count() const { return count_; }
+  int64_t length() const { return kind_ == Kind::tensor ? chunk : kind_ == Kind::axis_last ? size_ : kind_ == Kind::blocks_last ? block_ : inner_; }
+
+  Segment at(int64_t i) const {
+    switch (kind_) {
+      case Kind::tensor: return {i * chunk, std::min(chunk, inner_ - i * chunk), 0, 0};
+      case Kind::axis_last: return {i * size_, size_, 0, 1};
+      case Kind::axis: return {i * inner_, inner_, i % size_, 0};
+      case Kind::blocks_last: {
+        const int64_t start = i % blocks_ * block_;
+        return {i / blocks_ * size_ + start, std::min(block_, size_ - start), i, 0};
+      }
+      case Kind::blocks: return {i * inner_, inner_, (i / size_ * blocks_ + i % size_ / block_) * inner_, 1};
+    }
+    return {};
+  }
+
+ private:
+  enum class Kind { tensor, axis, axis_last, blocks, blocks_last } kind_;
+  int64_t count_ = 0, inner_ = 1, size_ = 1, block_ = 1, blocks_ = 1;
+};
+
+// Rounds to the precision that the division is to have.
+void round_to(ElementType precision, float* x, int64_t n) {
+  if (precision == ElementType::float16) {
+    for (int64_t i = 0; i < n; ++i) x[i] = static_cast<float>(float16(x[i]));
+  } else if (precision == ElementType::bfloat16) {
+    for (int64_t i = 0; i < n; ++i) x[i] = static_cast<float>(bfloat16(x[i]));
+  }
+}
+
+class Linear : public Kernel {
+ public:
+  explicit Linear(const NodeInfo& info) : axis_(info.node().int_attribute("axis", 1)), block_(info.node().int_attribute("block_size", 0)) {}
+
+  void run(KernelRun& run) const override {
+    const Tensor &x = run.input(0), &scale = run.input(1);
+    Tensor& y = run.output(0);
+    if (y.elements() == 0) return;
+    const std::vector<float> scales = floats_of(scale);
+    const std::vector<float> zeros = run.has_input(2) ? floats_of(run.input(2)) : std::vector<float>(scales.size());
+    if (zeros.size() != scales.size()) fail(ErrorCode::shape_mismatch, "the zero point has {} elements, the scale {}", zeros.size(), scales.size());
+    const Segments segments(x.shape(), scale.shape(), axis_, block_);
+    auto body = [&](int64_t begin, int64_t end) {
+      float buffer[chunk];
+      for (int64_t i = begin; i < end; ++i) {
+        const Segment whole = segments.at(i);
+        for (int64_t done = 0; done < whole.count; done += chunk) {
+          const Segment part{whole.first + done, std::min(chunk, whole.count - done), whole.parameter + done * whole.step, whole.step};
+          load_as_float(x, part.first, part.count, buffer);
+          compute(buffer, part.count, scales.data() + part.parameter, zeros.data() + part.parameter, part.step, scale.type());
+          store_from_float(buffer, y, part.first, part.count, saturate_);
+        }
+      }
+    };
+    // Neighbours of less than 8 bits share bytes, so that threads would write the same ones.
+    if (bits_of(y.type()) < 8) return body(0, segments.count());
+    run.threads().parallel_for(segments.count(), 1 + 4 * chunk / std::max<int64_t>(1, segments.length()), body);
+  }
+
+ protected:
+  virtual void compute(float* x, int64_t n, const float* scale, const float* zero, int64_t step, ElementType scale_type) const = 0;
+  bool saturate_ = true;
+
+ private:
+  int64_t axis_, block_;
+};
+
+class QuantizeLinear final : public Linear {
+ public:
+  explicit QuantizeLinear(const NodeInfo& info) : Linear(info), precision_(static_cast<ElementType>(info.node().int_attribute("precision", 0))) {
+    saturate_ = info.node().int_attribute("saturate", 1) != 0;
+    const ir::Value* output = info.node().output(0);
+    whole_ = output && (is_integer(output->type.element));
+  }
+
+ private:
+  void compute(float* x, int64_t n, const float* scale, const float* zero, int64_t step, ElementType scale_type) const override {
+    if (step == 0) {
+      const float divisor = *scale;
+      for (int64_t i = 0; i < n; ++i) x[i] = x[i] / divisor;
+    } else {
+      for (int64_t i = 0; i < n; ++i) x[i] = x[i] / scale[i];
+    }
+    round_to(precision_ == ElementType::undefined ? scale_type : precision_, x, n);
+    // The quotient is rounded before the zero point is added.
+    if (whole_) {
+      for (int64_t i = 0; i < n; ++i) x[i] = std::nearbyint(x[i]);
+    }
+    if (step == 0) {
+      const float addend = *zero;
+      for (int64_t i = 0; i < n; ++i) x[i] += addend;
+    } else {
+      for (int64_t i = 0; i < n; ++i) x[i] += zero[i];
+    }
+  }
+
+  ElementType precision_;
+  bool whole_;
+};
+
+class DequantizeLinear final : public Linear {
+ public:
+  using Linear::Linear;
+
+ private:
+  void compute(float* x, int64_t n, const float* scale, const float* zero, int64_t step, ElementType) const override {
+    if (step == 0) {
+      const float factor = *scale, shift = *zero;
+      for (int64_t i = 0; i < n; ++i) x[i] = (x[i] - shift) * factor;
+    } else {
+      for (int64_t i = 0; i < n; ++i) x[i] = (x[i] - zero[i]) * scale[i];
+    }
+  }
+};
+
+void run_dynamic_quantize(KernelRun& run) {
+  auto x = run.data<float>(0);
+  float low = 0, high = 0;
+  for (float value : x) {
+    low = value < low ? value : low;
+    high = value > high ? value : high;
+  }
+  const float scale = low == high ? 1.0f / 255 : (high - low) / 255;
+  const float zero = std::nearbyint(std::clamp(0 - low / scale, 0.0f, 255.0f));
+  if (run.wants_output(1)) run.output(1).mutable_data<float>()[0] = scale;
+  if (run.wants_output(2)) run.output(2).mutable_data<uint8_t>()[0] = static_cast<uint8_t>(zero);
+  if (!run.wants_output(0)) return;
+  uint8_t* y = run.output(0).mutable_data<uint8_t>().data();
+  run.threads().parallel_for(static_cast<int64_t>(x.size()), 16 << 10, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const float value = std::nearbyint(x[static_cast<size_t>(i)] / scale) + zero;
+      y[i] = static_cast<uint8_t>(static_cast<int32_t>(value > 0 ? (value < 255 ? value : 255) : 0));
+    }
+  });
+}
+
+}  // namespace
+
+void cpu_quantize(CpuKernels& list) {
+  list.add("QuantizeLinear", [](const NodeInfo& info) { return std::make_unique<QuantizeLinear>(info); });
+  list.add("DequantizeLinear", [](const NodeInfo& info) { return std::make_unique<DequantizeLinear>(info); });
+  list.add_simple("DynamicQuantizeLinear", run_dynamic_quantize);
+}
+
+}  // namespace tenon::ops

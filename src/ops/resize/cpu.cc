@@ -1,0 +1,341 @@
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "ops/compute_type.h"
+#include "ops/resize/resize.h"
+#include "ops/resize/sampling.h"
+#include "provider/cpu_kernels.h"
+
+namespace tenon::ops {
+namespace {
+
+constexpr int64_t work_per_task = 8 << 10;
+
+template <typename Enum>
+Enum choice(const ir::Node& node, const char* attribute, const char* otherwise, std::initializer_list<std::pair<const char*, Enum>> choices) {
+  std::string text = node.string_attribute(attribute, otherwise), names;
+  for (const auto& [name, value] : choices) {
+    if (text == name) return value;
+    names += names.empty() ? name : std::string(", ") + name;
+  }
+  fail(ErrorCode::invalid_attribute, "{} is '{}'; it may be one of {}", attribute, text, names);
+}
+
+ResizeMode mode_of(const ir::Node& node) {
+  using Filter = ResizeMode::Filter;
+  using Transform = ResizeMode::Transform;
+  using Nearest = ResizeMode::Nearest;
+  ResizeMode mode;
+  mode.filter = choice<Filter>(node, "mode", "nearest", {{"nearest", Filter::nearest}, {"linear", Filter::linear}, {"cubic", Filter::cubic}});
+  mode.transform = choice<Transform>(node, "coordinate_transformation_mode", "half_pixel",
+                                     {{"half_pixel", Transform::half_pixel},
+                                      {"half_pixel_symmetric", Transform::half_pixel_symmetric},
+                                      {"pytorch_half_pixel", Transform::pytorch_half_pixel},
+                                      {"align_corners", Transform::align_corners},
+                                      {"asymmetric", Transform::asymmetric},
+                                      {"tf_crop_and_resize", Transform::crop}});
+  mode.nearest = choice<Nearest>(node, "nearest_mode", "round_prefer_floor",
+                                 {{"round_prefer_floor", Nearest::round_prefer_floor},
+                                  {"round_prefer_ceil", Nearest::round_prefer_ceil},
+                                  {"floor", Nearest::floor},
+                                  {"ceil", Nearest::ceil}});
+  mode.cubic_coefficient = node.float_attribute("cubic_coeff_a", -0.75f);
+  mode.antialias = node.int_attribute("antialias", 0) != 0;
+  mode.exclude_outside = node.int_attribute("exclude_outside", 0) != 0;
+  if (mode.antialias && mode.filter == Filter::nearest) fail(ErrorCode::invalid_attribute, "antialias works with the modes linear and cubic only");
+  return mode;
+}
+
+// Copies elements by index, all axes at once. An index below 0 means the extrapolation value.
+template <typename T>
+void gather(ThreadPool& pool, const T* x, T* y, const Shape& in, const Shape& out, const std::vector<std::vector<int64_t>>& indices, const T& outside) {
+  const int rank = in.rank();
+  const int64_t width = out[rank - 1];
+  const std::vector<int64_t>& columns = indices[static_cast<size_t>(rank - 1)];
+  bool identity = width == in[rank - 1];
+  for (int64_t i = 0; identity && i < width; ++i) identity = columns[static_cast<size_t>(i)] == i;
+  pool.parallel_for(out.elements() / width, 1 + work_per_task / width, [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      int64_t rest = row, from = 0, stride = in[rank - 1];
+      bool inside = true;
+      for (int axis = rank - 2; axis >= 0; --axis) {
+        const int64_t index = indices[static_cast<size_t>(axis)][static_cast<size_t>(rest % out[axis])];
+        inside = inside && index >= 0;
+        from += index * stride;
+        stride *= in[axis];
+        rest /= out[axis];
+      }
+      T* to = y + row * width;
+      if (!inside) {
+        std::fill_n(to, width, outside);
+      } else if (identity) {
+        std::copy_n(x + from, width, to);
+      } else {
+        const T* source = x + from;
+        const int64_t* column = columns.data();
+        for (int64_t i = 0; i < width; ++i) to[i] = column[i] < 0 ? outside : source[column[i]];
+      }
+    }
+  });
+}
+
+// A sampling with weights in the type of the computation.
+template <typename T>
+struct Weighted {
+  explicit Weighted(const Sampling& sampling) : s(sampling), weights(sampling.weights.begin(), sampling.weights.end()) {}
+  const Sampling& s;
+  std::vector<T> weights;
+
+  bool outside(int64_t o) const { return !s.outside.empty() && s.outside[static_cast<size_t>(o)]; }
+
+  // to[i] = the weighted sum of the rows that output `o` is made of.
+  void mix_rows(const T* x, int64_t stride, int64_t o, T* __restrict to, int64_t n) const {
+    const int64_t* index = s.indices.data() + o * s.taps;
+    const T* weight = weights.data() + o * s.taps;
+    if (s.taps == 2) {
+      const T *a = x + index[0] * stride, *b = x + index[1] * stride;
+      const T wa = weight[0], wb = weight[1];
+      for (int64_t i = 0; i < n; ++i) to[i] = a[i] * wa + b[i] * wb;
+      return;
+    }
+    std::fill_n(to, n, T{});
+    for (int64_t k = 0; k < s.taps; ++k) {
+      const T* row = x + index[k] * stride;
+      const T w = weight[k];
+      for (int64_t i = 0; i < n; ++i) to[i] += row[i] * w;
+    }
+  }
+
+  // to[o] = the weighted sum of the elements of one row.
+  void mix_elements(const T* row, T* __restrict to, int64_t outputs, T extrapolation) const {
+    const int64_t* index = s.indices.data();
+    const T* weight = weights.data();
+    if (s.taps == 2) {
+      for (int64_t o = 0; o < outputs; ++o) to[o] = row[index[2 * o]] * weight[2 * o] + row[index[2 * o + 1]] * weight[2 * o + 1];
+    } else {
+      for (int64_t o = 0; o < outputs; ++o) {
+        T sum{};
+        for (int64_t k = 0; k < s.taps; ++k) sum += row[index[o * s.taps + k]] * weight[o * s.taps + k];
+        to[o] = sum;
+      }
+    }
+    for (int64_t o = 0; !s.outside.empty() && o < outputs; ++o) {
+      if (s.outside[static_cast<size_t>(o)]) to[o] = extrapolation;
+    }
+  }
+};
+
+// [outer, in, inner] to [outer, out, inner].
+template <typename T>
+void resize_axis(ThreadPool& pool, const T* x, T* y, int64_t outer, const ResizedAxis& axis, int64_t inner, const Weighted<T>& w, T extrapolation) {
+  if (inner == 1) {
+    return pool.parallel_for(outer, 1 + work_per_task / (axis.output * w.s.taps), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) w.mix_elements(x + i * axis.input, y + i * axis.output, axis.output, extrapolation);
+    });
+  }
+  pool.parallel_for(outer * axis.output, 1 + work_per_task / (inner * w.s.taps), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t o = i % axis.output;
+      T* to = y + i * inner;
+      if (w.outside(o)) std::fill_n(to, inner, extrapolation);
+      else w.mix_rows(x + i / axis.output * axis.input * inner, inner, o, to, inner);
+    }
+  });
+}
+
+// Both last axes at once: rows are mixed first, then the elements of the mixed row.
+template <typename T>
+void resize_image(ThreadPool& pool, const T* x, T* y, int64_t planes, const ResizedAxis& rows, const ResizedAxis& columns,
+                  const Weighted<T>& by_row, const Weighted<T>& by_column, T extrapolation) {
+  const int64_t work = columns.input * by_row.s.taps + columns.output * by_column.s.taps;
+  pool.parallel_for(planes * rows.output, 1 + work_per_task / work, [&](int64_t begin, int64_t end) {
+    std::vector<T> mixed(static_cast<size_t>(columns.input));
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t o = i % rows.output;
+      T* to = y + i * columns.output;
+      if (by_row.outside(o)) {
+        std::fill_n(to, columns.output, extrapolation);
+        continue;
+      }
+      by_row.mix_rows(x + i / rows.output * rows.input * columns.input, columns.input, o, mixed.data(), columns.input);
+      by_column.mix_elements(mixed.data(), to, columns.output, extrapolation);
+    }
+  });
+}
+
+// Elements that are no floats become some for the computation and are rounded after it.
+template <typename T>
+Tensor to_compute(const Tensor& x, ThreadPool& pool, Allocator& allocator) {
+  Tensor result(element_type_of<T>, x.shape(), allocator);
+  dispatch<int8_t, uint8_t, int16_t, uint16_t, int32_t, uint32_t, int64_t, uint64_t>(x.type(), [&]<typename From>() {
+    convert_elements(pool, x.data<From>().data(), result.mutable_data<T>().data(), x.elements());
+  });
+  return result;
+}
+
+template <typename T>
+void from_compute(const T* from, Tensor& y) {
+  dispatch<int8_t, uint8_t, int16_t, uint16_t, int32_t, uint32_t, int64_t, uint64_t>(y.type(), [&]<typename To>() {
+    auto to = y.mutable_data<To>();
+    constexpr double low = static_cast<double>(std::numeric_limits<To>::min()), high = static_cast<double>(std::numeric_limits<To>::max());
+    for (size_t i = 0; i < to.size(); ++i) {
+      double value = std::nearbyint(static_cast<double>(from[i]));
+      to[i] = value >= high ? std::numeric_limits<To>::max() : value > low ? static_cast<To>(value) : std::numeric_limits<To>::min();
+    }
+  });
+}
+
+class Resize final : public Kernel {
+ public:
+  explicit Resize(const NodeInfo& info)
+      : mode_(mode_of(info.node())), extrapolation_(info.node().float_attribute("extrapolation_value", 0)) {}
+
+  void run(KernelRun& run) const override {
+    const Tensor& x = run.input(0);
+    const Tensor& y = run.output(0);
+    if (y.elements() == 0) return;
+    if (x.elements() == 0) fail(ErrorCode::invalid_value, "an empty tensor of shape {} cannot be resized to {}", x.shape().to_string(), y.shape().to_string());
+    std::vector<ResizedAxis> axes = axes_of(run, x.shape(), y.shape());
+    if (std::ranges::all_of(axes, [&](const ResizedAxis& axis) { return axis.is_identity(mode_); })) return run.set_output(0, run.value(0));
+    if (mode_.filter == ResizeMode::Filter::nearest) return run_nearest(run, axes);
+    if (is_floating(x.type())) {
+      return dispatch_compute(x.type(), [&]<typename T>() {
+        ComputeArguments<T> arguments(run);
+        interpolate(run, arguments.in(0), arguments.out(0), x.shape(), axes);
+        arguments.finish();
+      });
+    }
+    if (bits_of(x.type()) <= 16) run_integers<float>(run, axes);
+    else run_integers<double>(run, axes);
+  }
+
+ private:
+  std::vector<ResizedAxis> axes_of(KernelRun& run, const Shape& in, const Shape& out) const {
+    std::vector<ResizedAxis> result;
+    for (int axis = 0; axis < in.rank(); ++axis) result.push_back({in[axis], out[axis], 1});
+    std::vector<int> axes = resized_axes(run.node(), in.rank());
+    const bool by_scales = run.has_input(2) && run.input(2).elements() > 0;
+    const bool same_scale = !by_scales && run.node().string_attribute("keep_aspect_ratio_policy", "stretch") != "stretch";
+    std::vector<int64_t> sizes = by_scales ? std::vector<int64_t>{} : run.ints(3);
+    double common = 0;
+    const bool smallest = run.node().string_attribute("keep_aspect_ratio_policy", "stretch") == "not_larger";
+    for (size_t k = 0; k < axes.size(); ++k) {
+      ResizedAxis& axis = result[static_cast<size_t>(axes[k])];
+      axis.scale = by_scales ? checked_scale(run.data<float>(2)[k]) : static_cast<double>(sizes[k]) / static_cast<double>(axis.input);
+      common = k == 0 ? axis.scale : smallest ? std::min(common, axis.scale) : std::max(common, axis.scale);
+    }
+    if (same_scale) {
+      for (int axis : axes) result[static_cast<size_t>(axis)].scale = common;
+    }
+    if (mode_.transform == ResizeMode::Transform::crop) set_crop(run, axes, result);
+    return result;
+  }
+
+  static void set_crop(KernelRun& run, const std::vector<int>& axes, std::vector<ResizedAxis>& result) {
+    if (!run.has_input(1)) fail(ErrorCode::missing_input, "tf_crop_and_resize needs the input roi");
+    Tensor roi = as_type<double>(run.input(1), run.threads());
+    if (roi.elements() != static_cast<int64_t>(2 * axes.size())) {
+      fail(ErrorCode::invalid_value, "roi has {} elements; {} axes need {}", roi.elements(), axes.size(), 2 * axes.size());
+    }
+    for (size_t k = 0; k < axes.size(); ++k) {
+      result[static_cast<size_t>(axes[k])].crop_begin = roi.data<double>()[k];
+      result[static_cast<size_t>(axes[k])].crop_end = roi.data<double>()[axes.size() + k];
+    }
+  }
+
+  void run_nearest(KernelRun& run, const std::vector<ResizedAxis>& axes) const {
+    std::vector<std::vector<int64_t>> indices;
+    for (const ResizedAxis& axis : axes) {
+      Sampling sampling = sample_axis(mode_, axis);
+      if (axis.is_identity(mode_)) {
+        for (int64_t i = 0; i < axis.output; ++i) sampling.indices[static_cast<size_t>(i)] = i;
+        sampling.outside.clear();
+      }
+      for (size_t o = 0; o < sampling.outside.size(); ++o) {
+        if (sampling.outside[o]) sampling.indices[o] = -1;
+      }
+      indices.push_back(std::move(sampling.indices));
+    }
+    const Tensor& x = run.input(0);
+    Tensor& y = run.output(0);
+    Tensor outside = extrapolation_in(x.type());
+    dispatch_width(x.type(), [&]<typename T>() {
+      T value{};
+      if constexpr (std::is_same_v<T, std::string>) {
+        gather(run.threads(), x.data<std::string>().data(), y.mutable_data<std::string>().data(), x.shape(), y.shape(), indices, value);
+      } else {
+        std::memcpy(&value, outside.raw(), sizeof(T));
+        gather(run.threads(), static_cast<const T*>(x.raw()), static_cast<T*>(y.mutable_raw()), x.shape(), y.shape(), indices, value);
+      }
+    });
+  }
+
+  // One element of the given type with the extrapolation value.
+  Tensor extrapolation_in(ElementType type) const {
+    Tensor result(type, Shape{});
+    if (type == ElementType::string) return result;
+    std::memset(result.mutable_raw(), 0, static_cast<size_t>(result.bytes()));
+    if (extrapolation_ == 0) return result;
+    if (is_floating(type)) {
+      dispatch<float, double, float16, bfloat16>(type, [&]<typename T>() { result.mutable_data<T>()[0] = T(extrapolation_); });
+    } else {
+      from_compute(&extrapolation_, result);
+    }
+    return result;
+  }
+
+  template <typename T>
+  void run_integers(KernelRun& run, const std::vector<ResizedAxis>& axes) const {
+    const Tensor& x = run.input(0);
+    Tensor& y = run.output(0);
+    Tensor in = to_compute<T>(x, run.threads(), run.allocator()), out(element_type_of<T>, y.shape(), run.allocator());
+    interpolate(run, in.data<T>().data(), out.mutable_data<T>().data(), x.shape(), axes);
+    from_compute(out.data<T>().data(), y);
+  }
+
+  template <typename T>
+  void interpolate(KernelRun& run, const T* x, T* y, Shape shape, const std::vector<ResizedAxis>& axes) const {
+    const int rank = shape.rank();
+    std::vector<int> changed;
+    for (int axis = 0; axis < rank; ++axis) {
+      if (!axes[static_cast<size_t>(axis)].is_identity(mode_)) changed.push_back(axis);
+    }
+    const T extrapolation = static_cast<T>(extrapolation_);
+    std::vector<Tensor> steps;
+    for (size_t k = 0; k < changed.size(); ++k) {
+      const int axis = changed[k];
+      const ResizedAxis& own = axes[static_cast<size_t>(axis)];
+      const bool image = k + 2 == changed.size() && axis == rank - 2;
+      Shape next = shape;
+      next[axis] = own.output;
+      if (image) next[rank - 1] = axes.back().output;
+      T* to = y;
+      if (k + (image ? 2 : 1) < changed.size()) {
+        steps.emplace_back(element_type_of<T>, next, run.allocator());
+        to = steps.back().template mutable_data<T>().data();
+      }
+      const Sampling sampling = sample_axis(mode_, own);
+      const Weighted<T> weighted(sampling);
+      if (image) {
+        const Sampling columns = sample_axis(mode_, axes.back());
+        return resize_image(run.threads(), x, to, shape.elements(0, axis), own, axes.back(), weighted, Weighted<T>(columns), extrapolation);
+      }
+      resize_axis(run.threads(), x, to, shape.elements(0, axis), own, shape.elements(axis + 1, rank), weighted, extrapolation);
+      x = to;
+      shape = next;
+    }
+  }
+
+  ResizeMode mode_;
+  float extrapolation_;
+};
+
+}  // namespace
+
+void cpu_resize(CpuKernels& list) {
+  list.add("Resize", [](const NodeInfo& info) { return std::make_unique<Resize>(info); });
+}
+
+}  // namespace tenon::ops

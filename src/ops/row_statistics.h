@@ -1,0 +1,33 @@
+// Sums over contiguous elements, in the vector kernels where there are some.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/layer_norm/layer_norm.h"
+
+namespace tenon::ops {
+
+inline float row_sum(const float* x, int64_t n) { return kernels::layer_norm_kernels().sum(x, n); }
+inline double row_sum(const double* x, int64_t n) {
+  double sum = 0;
+  for (int64_t i = 0; i < n; ++i) sum += x[i];
+  return sum;
+}
+
+// The sum of (x - shift)^2.
+inline float row_sum_of_squares(const float* x, float shift, int64_t n) {
+  return kernels::layer_norm_kernels().sum_of_squares(x, shift, n);
+}
+inline double row_sum_of_squares(const double* x, double shift, int64_t n) {
+  double sum = 0;
+  for (int64_t i = 0; i < n; ++i) sum += (x[i] - shift) * (x[i] - shift);
+  return sum;
+}
+
+// y = x * scale + shift.
+template <typename T>
+void scale_row(const T* __restrict x, T* __restrict y, int64_t n, T scale, T shift) {
+  for (int64_t i = 0; i < n; ++i) y[i] = x[i] * scale + shift;
+}
+
+}  // namespace tenon::ops
