@@ -4,7 +4,9 @@
 
 namespace tenon::ops {
 
-void fail_no_loop(ElementType type) { fail(ErrorCode::unsupported, "there is no kernel for element type {}", name_of(type)); }
+void fail_no_loop(ElementType type) {
+  fail(ErrorCode::unsupported, "there is no kernel for element type {}", name_of(type));
+}
 
 void infer_broadcast(Inference& i, ElementType element, size_t first) {
   SymbolicShape shape;

@@ -19,8 +19,14 @@ template <typename T>
 struct ComputeOf {
   using type = T;
 };
-template <> struct ComputeOf<float16> { using type = float; };
-template <> struct ComputeOf<bfloat16> { using type = float; };
+template <>
+struct ComputeOf<float16> {
+  using type = float;
+};
+template <>
+struct ComputeOf<bfloat16> {
+  using type = float;
+};
 template <ElementType type_>
 struct ComputeOf<SmallFloat<type_>> {
   using type = float;
@@ -48,7 +54,7 @@ void unary_loop(const void* from, void* to, int64_t n, const Parameters& paramet
   using Out = std::conditional_t<std::is_same_v<Result, C>, T, Result>;
   const T* x = static_cast<const T*>(from);
   Out* y = static_cast<Out*>(to);
-  if constexpr (requires(C* p) { F::array(p, p, n, parameters); }) {
+  if constexpr (requires(C * p) { F::array(p, p, n, parameters); }) {
     if constexpr (std::is_same_v<T, C>) {
       F::array(x, y, n, parameters);
     } else {
@@ -62,8 +68,9 @@ void unary_loop(const void* from, void* to, int64_t n, const Parameters& paramet
       }
     }
   } else {
+    const Parameters copy = parameters;  // which y cannot be part of
 #pragma GCC ivdep
-    for (int64_t i = 0; i < n; ++i) y[i] = static_cast<Out>(F::call(static_cast<C>(x[i]), parameters));
+    for (int64_t i = 0; i < n; ++i) y[i] = static_cast<Out>(F::call(static_cast<C>(x[i]), copy));
   }
 }
 

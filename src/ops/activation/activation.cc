@@ -31,8 +31,9 @@ void define_activation(OperatorList& list) {
   add("Swish", {24}, {"alpha"});
   add("Gelu", {20}, {}).attribute("approximate", AttributeKind::string);
   list.add("Shrink", {9})
-      .input("input", "T").output("output", "T")
-      .types("T", (types::numbers) - TypeSet{ElementType::bfloat16})
+      .input("input", "T")
+      .output("output", "T")
+      .types("T", (types::numbers)-TypeSet{ElementType::bfloat16})
       .attribute("lambd", AttributeKind::float_)
       .attribute("bias", AttributeKind::float_)
       .infer([](Inference& i) { i.same_as_input(0); });

@@ -14,13 +14,15 @@ struct HardSigmoid {
   template <typename T>
   static T call(T x, const P& p) {
     T y = T(p.a) * x + T(p.b);
-    return y < 0 ? T(0) : y > 1 ? T(1) : y;
+    y = y < 0 ? T(0) : y;
+    return y > 1 ? T(1) : y;
   }
 };
 struct LeakyRelu {
   template <typename T>
   static T call(T x, const P& p) {
-    return x < 0 ? T(p.a) * x : x;
+    T scaled = T(p.a) * x;
+    return x < 0 ? scaled : x;
   }
 };
 struct ThresholdedRelu {
@@ -95,7 +97,8 @@ constexpr LoopTable<UnaryLoop> loops = unary_loops<F, float, double, float16, Mo
 
 // Attributes become the function's parameters a and b.
 template <typename F>
-void add(CpuKernels& list, std::string_view name, int64_t grain, std::pair<const char*, float> a, std::pair<const char*, float> b = {"", 0}) {
+void add(CpuKernels& list, std::string_view name, int64_t grain, std::pair<const char*, float> a,
+         std::pair<const char*, float> b = {"", 0}) {
   list.add(name, [=](const NodeInfo& info) {
     Parameters p{info.node().float_attribute(a.first, a.second), info.node().float_attribute(b.first, b.second)};
     return std::make_unique<UnaryKernel>(loops<F, bfloat16>, grain, p);
@@ -107,12 +110,14 @@ std::unique_ptr<Kernel> make_gelu(const NodeInfo& info) {
   if (approximate != "none" && approximate != "tanh") {
     fail(ErrorCode::invalid_attribute, "approximate is '{}', it must be none or tanh", approximate);
   }
-  return std::make_unique<UnaryKernel>(approximate == "tanh" ? loops<GeluTanh, bfloat16> : loops<Gelu, bfloat16>, costly_grain);
+  return std::make_unique<UnaryKernel>(approximate == "tanh" ? loops<GeluTanh, bfloat16> : loops<Gelu, bfloat16>,
+                                       costly_grain);
 }
 
 std::unique_ptr<Kernel> make_shrink(const NodeInfo& info) {
   Parameters p{info.node().float_attribute("lambd", 0.5f), info.node().float_attribute("bias", 0)};
-  return std::make_unique<UnaryKernel>(loops<Shrink, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>, cheap_grain, p);
+  return std::make_unique<UnaryKernel>(
+      loops<Shrink, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>, cheap_grain, p);
 }
 
 std::unique_ptr<Kernel> make_celu(const NodeInfo& info) {

@@ -16,18 +16,36 @@ TEST(Activation, Defaults) {
 }
 
 TEST(Activation, Attributes) {
-  OpTest("HardSigmoid").attribute("alpha", 0.5f).attribute("beta", 0.25f).input<double>({1}, {1}).expect<double>({1}, {0.75}).run();
-  OpTest("LeakyRelu").attribute("alpha", 0.5f).input<float16>({1}, {float16(-1)}).expect<float16>({1}, {float16(-0.5f)}).run();
+  OpTest("HardSigmoid")
+      .attribute("alpha", 0.5f)
+      .attribute("beta", 0.25f)
+      .input<double>({1}, {1})
+      .expect<double>({1}, {0.75})
+      .run();
+  OpTest("LeakyRelu")
+      .attribute("alpha", 0.5f)
+      .input<float16>({1}, {float16(-1)})
+      .expect<float16>({1}, {float16(-0.5f)})
+      .run();
   OpTest("Celu").attribute("alpha", 2.0f).input<float>({1}, {-1}).expect<float>({1}, {-0.7869387f}).run();
   OpTest("Swish").attribute("alpha", 2.0f).input<float>({1}, {1}).expect<float>({1}, {0.8807970f}).run();
   OpTest("Gelu").attribute("approximate", "tanh").input<float>({1}, {1}).expect<float>({1}, {0.8411920f}).run();
   OpTest("Gelu").attribute("approximate", "tanh").input<double>({1}, {1}).expect<double>({1}, {0.8411920}).run();
-  OpTest("Shrink").attribute("lambd", 1.5f).attribute("bias", 1.5f).input<int32_t>({3}, {-2, 1, 2}).expect<int32_t>({3}, {0, 0, 0}).run();
+  OpTest("Shrink")
+      .attribute("lambd", 1.5f)
+      .attribute("bias", 1.5f)
+      .input<int32_t>({3}, {-2, 1, 2})
+      .expect<int32_t>({3}, {0, 0, 0})
+      .run();
 }
 
 TEST(Activation, OldVersions) {
   OpTest("Selu", 1).input<float>({1}, {1}).expect<float>({1}, {1.0507f}).tolerance(1e-8, 0).run();
-  OpTest("Elu", 1).attribute("consumed_inputs", std::vector<int64_t>{0}).input<float>({1}, {1}).expect<float>({1}, {1}).run();
+  OpTest("Elu", 1)
+      .attribute("consumed_inputs", std::vector<int64_t>{0})
+      .input<float>({1}, {1})
+      .expect<float>({1}, {1})
+      .run();
 }
 
 TEST(Activation, Errors) {

@@ -15,8 +15,10 @@ void infer_arg_reduce(Inference& i) {
     int axis = i.axis(wanted, i.rank(0));
     Dim& dim = shape[static_cast<size_t>(axis)];
     if (dim.is(0)) i.fail("axis {} is empty, it has no largest or smallest element", axis);
-    if (keep) dim = Dim(1);
-    else shape.erase(&dim);
+    if (keep)
+      dim = Dim(1);
+    else
+      shape.erase(&dim);
   } else if (wanted != 0 && wanted != -1) {
     i.axis(wanted, 1);
   }
@@ -28,7 +30,8 @@ void infer_arg_reduce(Inference& i) {
 void define_arg_reduce(OperatorList& list) {
   for (const char* name : {"ArgMax", "ArgMin"}) {
     list.add(name, {1, 11, 12, 13})
-        .input("data", types::numbers).output("reduced", TypeSet{ElementType::int64})
+        .input("data", types::numbers)
+        .output("reduced", TypeSet{ElementType::int64})
         .attribute("axis", AttributeKind::int_)
         .attribute("keepdims", AttributeKind::int_)
         .attribute("select_last_index", AttributeKind::int_)

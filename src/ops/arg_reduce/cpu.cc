@@ -3,6 +3,7 @@
 #include "ops/axis_view.h"
 #include "ops/dispatch.h"
 #include "ops/elementwise.h"
+#include "ops/extreme.h"
 #include "provider/cpu_kernels.h"
 
 namespace tenon::ops {
@@ -40,6 +41,31 @@ void find_columns(const T* x, int64_t size, int64_t inner, int64_t n, int64_t* y
   }
 }
 
+// The position in one row of adjacent elements: first the best value, then where it is.
+template <bool largest, bool last, typename T>
+int64_t find_in_row(const T* x, int64_t size) {
+  using C = Compute<T>;
+  C best = extreme<largest>(x, size);
+  auto is_best = [&](const T& element) {
+    C value = static_cast<C>(element);
+    return value == best || (value != value && best != best);
+  };
+  if (!last) {
+    // Whole blocks without it are passed quickly.
+    constexpr int64_t block = 256;
+    int64_t first = 0;
+    for (; first + block <= size; first += block) {
+      int found = best != best;
+      for (int64_t i = 0; i < block; ++i) found |= static_cast<C>(x[first + i]) == best;
+      if (found) break;
+    }
+    return std::find_if(x + first, x + size, is_best) - x;
+  }
+  int64_t i = size - 1;
+  while (i > 0 && !is_best(x[i])) --i;
+  return i;
+}
+
 template <bool largest>
 class ArgReduce final : public Kernel {
  public:
@@ -54,18 +80,25 @@ class ArgReduce final : public Kernel {
     int64_t* to = y.mutable_data<int64_t>().data();
     int64_t blocks = (view.inner + column_block - 1) / column_block;
     int64_t grain = std::max<int64_t>(1, cheap_grain / (view.size * std::min(view.inner, column_block)));
-    dispatch<float, double, float16, bfloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>(
-        x.type(), [&]<typename T>() {
-          const T* from = x.data<T>().data();
-          auto find = last_ ? find_columns<largest, true, T> : find_columns<largest, false, T>;
-          run.threads().parallel_for(view.outer * blocks, grain, [&](int64_t begin, int64_t end) {
-            for (int64_t i = begin; i < end; ++i) {
-              int64_t row = i / blocks, first = i % blocks * column_block;
-              find(from + row * view.size * view.inner + first, view.size, view.inner,
-                   std::min(column_block, view.inner - first), to + row * view.inner + first);
-            }
-          });
+    dispatch<float, double, float16, bfloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t,
+             uint64_t>(x.type(), [&]<typename T>() {
+      const T* from = x.data<T>().data();
+      if (view.inner == 1) {
+        auto find_one = last_ ? find_in_row<largest, true, T> : find_in_row<largest, false, T>;
+        run.threads().parallel_for(view.outer, grain, [&](int64_t begin, int64_t end) {
+          for (int64_t row = begin; row < end; ++row) to[row] = find_one(from + row * view.size, view.size);
         });
+        return;
+      }
+      auto find = last_ ? find_columns<largest, true, T> : find_columns<largest, false, T>;
+      run.threads().parallel_for(view.outer * blocks, grain, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          int64_t row = i / blocks, first = i % blocks * column_block;
+          find(from + row * view.size * view.inner + first, view.size, view.inner,
+               std::min(column_block, view.inner - first), to + row * view.inner + first);
+        }
+      });
+    });
   }
 
  private:

@@ -7,9 +7,21 @@ TEST(ArgReduce, Axes) {
   const Tensor x({2, 3}, {1.0f, 3.0f, 3.0f, 6.0f, 0.0f, 0.0f});
   OpTest("ArgMax").input(x).expect<int64_t>({1, 3}, {1, 0, 0}).run();
   OpTest("ArgMax").input(x).attribute("axis", 1).expect<int64_t>({2, 1}, {1, 0}).run();
-  OpTest("ArgMax").input(x).attribute("axis", -1).attribute("keepdims", 0).attribute("select_last_index", 1).expect<int64_t>({2}, {2, 0}).run();
+  OpTest("ArgMax")
+      .input(x)
+      .attribute("axis", -1)
+      .attribute("keepdims", 0)
+      .attribute("select_last_index", 1)
+      .expect<int64_t>({2}, {2, 0})
+      .run();
   OpTest("ArgMin").input(x).attribute("axis", 1).attribute("keepdims", 0).expect<int64_t>({2}, {0, 1}).run();
-  OpTest("ArgMin").input(x).attribute("axis", 1).attribute("keepdims", 0).attribute("select_last_index", 1).expect<int64_t>({2}, {0, 2}).run();
+  OpTest("ArgMin")
+      .input(x)
+      .attribute("axis", 1)
+      .attribute("keepdims", 0)
+      .attribute("select_last_index", 1)
+      .expect<int64_t>({2}, {0, 2})
+      .run();
   OpTest("ArgMax").input<float>({}, {1}).expect<int64_t>({}, {0}).run();
   OpTest("ArgMax").input<float>({2, 0}, {}).expect<int64_t>({1, 0}, {}).run();
 }

@@ -80,7 +80,8 @@ void define_binary(OperatorList& list) {
                          Row{"Mul", basic, types::numbers, mul}, Row{"Div", basic, types::numbers, div},
                          Row{"BitwiseAnd", {18}, types::ints}, Row{"BitwiseOr", {18}, types::ints},
                          Row{"BitwiseXor", {18}, types::ints}}) {
-    Operator& op = list.add(row.name, row.versions).input("A", "T").input("B", "T").output("C", "T").types("T", row.types);
+    Operator& op =
+        list.add(row.name, row.versions).input("A", "T").input("B", "T").output("C", "T").types("T", row.types);
     op.infer([values = row.values](Inference& i) { infer_arithmetic(i, values); });
     lift_broadcast_to_7(op);
   }
@@ -92,7 +93,11 @@ void define_binary(OperatorList& list) {
                          Row{"And", {1, 7}, types::bools, compare<std::logical_and<>>},
                          Row{"Or", {1, 7}, types::bools, compare<std::logical_or<>>},
                          Row{"Xor", {1, 7}, types::bools, compare<std::not_equal_to<>>}}) {
-    Operator& op = list.add(row.name, row.versions).input("A", "T").input("B", "T").output("C", types::bools).types("T", row.types);
+    Operator& op = list.add(row.name, row.versions)
+                       .input("A", "T")
+                       .input("B", "T")
+                       .output("C", types::bools)
+                       .types("T", row.types);
     op.infer([values = row.values](Inference& i) { infer_predicate(i, values); });
     lift_broadcast_to_7(op);
   }
@@ -105,16 +110,25 @@ void define_binary(OperatorList& list) {
                       .infer([](Inference& i) { infer_arithmetic(i, nullptr); });
   lift_broadcast_to_7(pow);
   list.add("Mod", {10, 13, 28})
-      .input("A", "T").input("B", "T").output("C", "T").types("T", types::numbers)
+      .input("A", "T")
+      .input("B", "T")
+      .output("C", "T")
+      .types("T", types::numbers)
       .attribute("fmod", AttributeKind::int_)
       .infer([](Inference& i) { infer_arithmetic(i, i.node().int_attribute("fmod", 0) == 0 ? floor_mod : nullptr); });
   list.add("BitShift", {11, 28})
-      .input("X", "T").input("Y", "T").output("Z", "T").types("T", types::ints)
+      .input("X", "T")
+      .input("Y", "T")
+      .output("Z", "T")
+      .types("T", types::ints)
       .required_attribute("direction", AttributeKind::string)
       .infer([](Inference& i) { infer_arithmetic(i, nullptr); });
   list.add("PRelu", {1, 6, 7, 9, 16})
-      .input("X", "T").input("slope", "T").output("Y", "T")
-      .types("T", types::floats | TypeSet{ElementType::int32, ElementType::int64, ElementType::uint32, ElementType::uint64})
+      .input("X", "T")
+      .input("slope", "T")
+      .output("Y", "T")
+      .types("T",
+             types::floats | TypeSet{ElementType::int32, ElementType::int64, ElementType::uint32, ElementType::uint64})
       .infer([](Inference& i) {
         if (i.has_shape(0) && i.has_shape(1) && i.broadcast(i.shape(0), i.shape(1)).size() > i.shape(0).size()) {
           i.fail("the slope has more axes than X");

@@ -49,14 +49,14 @@ void run_pow(KernelRun& run) {
   if (x.type() == y.type()) return apply(run, pow_loops, x, y, costly_grain);
   if (is_integer(x.type()) && is_floating(y.type())) {
     // An integer to a fractional power is computed in double and truncated.
-    Tensor base = convert(x, ElementType::float64, run.allocator()), power = convert(y, ElementType::float64, run.allocator());
+    Tensor base = convert(x, ElementType::float64, run.allocator()),
+           power = convert(y, ElementType::float64, run.allocator());
     Tensor& z = run.output(0);
     Tensor wide(ElementType::float64, z.shape(), run.allocator());
     BinaryLoop loop = loop_for(pow_loops, ElementType::float64);
     void* to = wide.mutable_raw();
-    Broadcast(z.shape(), {&base.shape(), &power.shape()}).run(run.threads(), costly_grain, [&](const BroadcastTile& tile) {
-      loop(base.raw(), power.raw(), to, tile);
-    });
+    Broadcast(z.shape(), {&base.shape(), &power.shape()})
+        .run(run.threads(), costly_grain, [&](const BroadcastTile& tile) { loop(base.raw(), power.raw(), to, tile); });
     return convert_into(wide, z, run.threads());
   }
   apply(run, pow_loops, x, convert(y, x.type(), run.allocator()), costly_grain);

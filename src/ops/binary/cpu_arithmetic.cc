@@ -7,29 +7,36 @@ namespace {
 
 // An unsigned type that integer arithmetic wraps around in.
 template <typename T>
-using Wrapping = std::conditional_t<sizeof(T) < 4, uint32_t, std::make_unsigned_t<std::conditional_t<std::is_integral_v<T>, T, int>>>;
+using Wrapping = std::conditional_t<sizeof(T) < 4, uint32_t,
+                                    std::make_unsigned_t<std::conditional_t<std::is_integral_v<T>, T, int>>>;
 
 struct Add {
   template <typename T>
   static T call(T a, T b) {
-    if constexpr (std::is_integral_v<T>) return static_cast<T>(Wrapping<T>(a) + Wrapping<T>(b));
-    else return a + b;
+    if constexpr (std::is_integral_v<T>)
+      return static_cast<T>(Wrapping<T>(a) + Wrapping<T>(b));
+    else
+      return a + b;
   }
 };
 
 struct Sub {
   template <typename T>
   static T call(T a, T b) {
-    if constexpr (std::is_integral_v<T>) return static_cast<T>(Wrapping<T>(a) - Wrapping<T>(b));
-    else return a - b;
+    if constexpr (std::is_integral_v<T>)
+      return static_cast<T>(Wrapping<T>(a) - Wrapping<T>(b));
+    else
+      return a - b;
   }
 };
 
 struct Mul {
   template <typename T>
   static T call(T a, T b) {
-    if constexpr (std::is_integral_v<T>) return static_cast<T>(Wrapping<T>(a) * Wrapping<T>(b));
-    else return a * b;
+    if constexpr (std::is_integral_v<T>)
+      return static_cast<T>(Wrapping<T>(a) * Wrapping<T>(b));
+    else
+      return a * b;
   }
 };
 
@@ -115,7 +122,9 @@ template <typename F>
 constexpr BinaryTable sign_free_loops() {
   BinaryTable table = binary_loops<F, float, double, float16, bfloat16, uint8_t, uint16_t, uint32_t, uint64_t>();
   using enum ElementType;
-  auto share = [&](ElementType to, ElementType from) { table[static_cast<size_t>(to)] = table[static_cast<size_t>(from)]; };
+  auto share = [&](ElementType to, ElementType from) {
+    table[static_cast<size_t>(to)] = table[static_cast<size_t>(from)];
+  };
   share(int8, uint8);
   share(int16, uint16);
   share(int32, uint32);
@@ -125,7 +134,8 @@ constexpr BinaryTable sign_free_loops() {
 
 template <typename F>
 constexpr BinaryTable number_loops() {
-  return binary_loops<F, float, double, float16, bfloat16, uint8_t, uint16_t, uint32_t, uint64_t, int8_t, int16_t, int32_t, int64_t>();
+  return binary_loops<F, float, double, float16, bfloat16, uint8_t, uint16_t, uint32_t, uint64_t, int8_t, int16_t,
+                      int32_t, int64_t>();
 }
 
 }  // namespace
@@ -136,7 +146,8 @@ constexpr BinaryTable mul_loops = sign_free_loops<Mul>();
 constexpr BinaryTable div_loops = number_loops<Div>();
 constexpr BinaryTable floor_mod_loops = number_loops<FloorMod>();
 constexpr BinaryTable truncated_mod_loops = number_loops<TruncatedMod>();
-constexpr BinaryTable prelu_loops = binary_loops<PRelu, float, double, float16, bfloat16, int32_t, int64_t, uint32_t, uint64_t>();
+constexpr BinaryTable prelu_loops =
+    binary_loops<PRelu, float, double, float16, bfloat16, int32_t, int64_t, uint32_t, uint64_t>();
 constexpr BinaryTable pow_loops = binary_loops<Pow, float, double, float16, bfloat16, int32_t, int64_t>();
 constexpr BinaryTable square_loops = binary_loops<Square, float, double, float16, bfloat16>();
 constexpr BinaryTable square_root_loops = binary_loops<SquareRoot, float, double, float16, bfloat16>();

@@ -63,7 +63,9 @@ struct ShiftRight {
 // Loops that do not look at signs are shared between signed and unsigned integers.
 constexpr BinaryTable shared_between_signs(BinaryTable table) {
   using enum ElementType;
-  auto share = [&](ElementType to, ElementType from) { table[static_cast<size_t>(to)] = table[static_cast<size_t>(from)]; };
+  auto share = [&](ElementType to, ElementType from) {
+    table[static_cast<size_t>(to)] = table[static_cast<size_t>(from)];
+  };
   share(int8, uint8);
   share(int16, uint16);
   share(int32, uint32);
@@ -73,7 +75,8 @@ constexpr BinaryTable shared_between_signs(BinaryTable table) {
 
 template <typename F>
 constexpr BinaryTable ordering_loops() {
-  return binary_loops<F, float, double, float16, bfloat16, uint8_t, uint16_t, uint32_t, uint64_t, int8_t, int16_t, int32_t, int64_t>();
+  return binary_loops<F, float, double, float16, bfloat16, uint8_t, uint16_t, uint32_t, uint64_t, int8_t, int16_t,
+                      int32_t, int64_t>();
 }
 
 template <typename F>
@@ -88,8 +91,8 @@ constexpr BinaryTable shift_loops() {
 
 }  // namespace
 
-constexpr BinaryTable equal_loops =
-    shared_between_signs(binary_loops<Equal, float, double, float16, bfloat16, uint8_t, uint16_t, uint32_t, uint64_t, bool, std::string>());
+constexpr BinaryTable equal_loops = shared_between_signs(
+    binary_loops<Equal, float, double, float16, bfloat16, uint8_t, uint16_t, uint32_t, uint64_t, bool, std::string>());
 constexpr BinaryTable less_loops = ordering_loops<Less>();
 constexpr BinaryTable less_or_equal_loops = ordering_loops<LessOrEqual>();
 constexpr BinaryTable greater_loops = ordering_loops<Greater>();

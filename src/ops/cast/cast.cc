@@ -31,7 +31,8 @@ void infer_cast(Inference& i, ElementType to) {
 // The first version names the type.
 void name_to_number(ir::Node& node) {
   std::string name = node.string_attribute("to", "");
-  std::ranges::transform(name, name.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  std::ranges::transform(name, name.begin(),
+                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
   auto type = element_type_from_name(name);
   node.set_attribute({"to", static_cast<int64_t>(type.value_or(ElementType::undefined))});
 }
@@ -41,26 +42,31 @@ void name_to_number(ir::Node& node) {
 void define_cast(OperatorList& list) {
   constexpr TypeSet castable = types::all - types::complexes;
   list.add("Cast", {1, 6, 9, 13, 19, 21, 23, 24, 25, 28})
-      .input("input", castable).output("output", castable)
+      .input("input", castable)
+      .output("output", castable)
       .required_attribute("to", AttributeKind::int_)
       .attribute("saturate", AttributeKind::int_)
       .attribute("round_mode", AttributeKind::string)
       .infer([](Inference& i) { infer_cast(i, target_of(i)); })
       .lift(1, 6, name_to_number);
   list.add("CastLike", {15, 19, 21, 23, 24, 25})
-      .input("input", castable).input("target_type", castable).output("output", castable)
+      .input("input", castable)
+      .input("target_type", castable)
+      .output("output", castable)
       .attribute("saturate", AttributeKind::int_)
       .attribute("round_mode", AttributeKind::string)
       .infer([](Inference& i) { infer_cast(i, i.element(1)); });
   list.add("BitCast", {26})
-      .input("input", types::all - types::strings).output("output", types::all - types::strings)
+      .input("input", types::all - types::strings)
+      .output("output", types::all - types::strings)
       .required_attribute("to", AttributeKind::int_)
       .infer([](Inference& i) {
         ir::Type type = i.type(0);
         ElementType to = target_of(i);
         if (to == ElementType::string || bits_of(to) != bits_of(type.element)) {
-          i.fail_with(ErrorCode::invalid_attribute, fmt::format("{} has {} bits, {} has {}: a BitCast keeps them", name_of(type.element),
-                                                                bits_of(type.element), name_of(to), bits_of(to)));
+          i.fail_with(ErrorCode::invalid_attribute,
+                      fmt::format("{} has {} bits, {} has {}: a BitCast keeps them", name_of(type.element),
+                                  bits_of(type.element), name_of(to), bits_of(to)));
         }
         type.element = to;
         i.output(0, std::move(type));

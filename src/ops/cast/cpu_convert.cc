@@ -16,9 +16,14 @@ constexpr int64_t block = 1024;
 ElementType stage_of(ElementType type) {
   using enum ElementType;
   switch (type) {
-    case int4: case int2: return int8;
-    case uint4: case uint2: return uint8;
-    default: return is_floating(type) && type != float64 ? float32 : type;
+    case int4:
+    case int2:
+      return int8;
+    case uint4:
+    case uint2:
+      return uint8;
+    default:
+      return is_floating(type) && type != float64 ? float32 : type;
   }
 }
 
@@ -28,8 +33,10 @@ Integer clamped(Float x) {
   constexpr Float low = static_cast<Float>(std::numeric_limits<Integer>::min());
   constexpr int lost_bits = std::max(0, std::numeric_limits<Integer>::digits - std::numeric_limits<Float>::digits);
   constexpr Float high = static_cast<Float>(std::numeric_limits<Integer>::max() >> lost_bits << lost_bits);
-  x = x < low ? low : x > high ? high : x;
-  return static_cast<Integer>(x == x ? x : Float(0));
+  x = x == x ? x : Float(0);
+  x = x > low ? x : low;
+  x = x < high ? x : high;
+  return static_cast<Integer>(x);
 }
 
 // Floats become integers by truncation and then wrap around; those beyond 64 bits (32 for narrow types) end at the
@@ -59,6 +66,17 @@ template <typename From, typename To>
 void plain_loop(const void* from, void* to, int64_t n) {
   const From* __restrict x = static_cast<const From*>(from);
   To* __restrict y = static_cast<To*>(to);
+  if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To> && !std::is_same_v<To, bool>) {
+    // The usual case, which vectorises: all are in the range of a wider integer, and wrap around from there.
+    using Wide = std::conditional_t<sizeof(To) < 4 || std::is_same_v<To, int32_t>, int32_t, int64_t>;
+    const From limit = sizeof(Wide) == 4 ? From(2147483392) : From(9.2e18);
+    int outside = 0;
+    for (int64_t i = 0; i < n; ++i) outside |= !(x[i] <= limit) | !(x[i] >= -limit);
+    if (!outside) {
+      for (int64_t i = 0; i < n; ++i) y[i] = static_cast<To>(static_cast<Wide>(x[i]));
+      return;
+    }
+  }
   for (int64_t i = 0; i < n; ++i) y[i] = convert_one<To>(x[i]);
 }
 
@@ -85,7 +103,8 @@ template <typename T>
 const std::array<float, 256>& decoded() {
   static const std::array<float, 256> table = [] {
     std::array<float, 256> values;
-    for (int code = 0; code < 256; ++code) values[static_cast<size_t>(code)] = decode_small_float(T::format, static_cast<uint8_t>(code));
+    for (int code = 0; code < 256; ++code)
+      values[static_cast<size_t>(code)] = decode_small_float(T::format, static_cast<uint8_t>(code));
     return values;
   }();
   return table;
@@ -121,19 +140,34 @@ void unpack(ElementType type, const void* from, int64_t first, int64_t n, void* 
   float* floats = static_cast<float*>(to);
   switch (type) {
     using enum ElementType;
-    case float16: return unpack_halves<tenon::float16>(from, first, n, floats);
-    case bfloat16: return unpack_halves<tenon::bfloat16>(from, first, n, floats);
-    case float8e4m3fn: return unpack_floats<tenon::float8e4m3fn>(from, first, n, bits, floats);
-    case float8e4m3fnuz: return unpack_floats<tenon::float8e4m3fnuz>(from, first, n, bits, floats);
-    case float8e5m2: return unpack_floats<tenon::float8e5m2>(from, first, n, bits, floats);
-    case float8e5m2fnuz: return unpack_floats<tenon::float8e5m2fnuz>(from, first, n, bits, floats);
-    case float8e8m0: return unpack_floats<tenon::float8e8m0>(from, first, n, bits, floats);
-    case float6e2m3: return unpack_floats<tenon::float6e2m3>(from, first, n, bits, floats);
-    case float6e3m2: return unpack_floats<tenon::float6e3m2>(from, first, n, bits, floats);
-    case float4e2m1: return unpack_floats<tenon::float4e2m1>(from, first, n, bits, floats);
-    case int4: case int2: return unpack_ints(from, first, n, bits, true, static_cast<uint8_t*>(to));
-    case uint4: case uint2: return unpack_ints(from, first, n, bits, false, static_cast<uint8_t*>(to));
-    default: fail(ErrorCode::unsupported, "cannot convert from {}", name_of(type));
+    case float16:
+      return unpack_halves<tenon::float16>(from, first, n, floats);
+    case bfloat16:
+      return unpack_halves<tenon::bfloat16>(from, first, n, floats);
+    case float8e4m3fn:
+      return unpack_floats<tenon::float8e4m3fn>(from, first, n, bits, floats);
+    case float8e4m3fnuz:
+      return unpack_floats<tenon::float8e4m3fnuz>(from, first, n, bits, floats);
+    case float8e5m2:
+      return unpack_floats<tenon::float8e5m2>(from, first, n, bits, floats);
+    case float8e5m2fnuz:
+      return unpack_floats<tenon::float8e5m2fnuz>(from, first, n, bits, floats);
+    case float8e8m0:
+      return unpack_floats<tenon::float8e8m0>(from, first, n, bits, floats);
+    case float6e2m3:
+      return unpack_floats<tenon::float6e2m3>(from, first, n, bits, floats);
+    case float6e3m2:
+      return unpack_floats<tenon::float6e3m2>(from, first, n, bits, floats);
+    case float4e2m1:
+      return unpack_floats<tenon::float4e2m1>(from, first, n, bits, floats);
+    case int4:
+    case int2:
+      return unpack_ints(from, first, n, bits, true, static_cast<uint8_t*>(to));
+    case uint4:
+    case uint2:
+      return unpack_ints(from, first, n, bits, false, static_cast<uint8_t*>(to));
+    default:
+      fail(ErrorCode::unsupported, "cannot convert from {}", name_of(type));
   }
 }
 
@@ -147,8 +181,10 @@ template <typename T>
 void pack_floats(const float* from, int64_t n, void* to, int64_t first, int bits, bool saturate) {
   for (int64_t i = 0; i < n; ++i) {
     uint8_t code = encode_small_float(T::format, from[i], saturate);
-    if (bits == 8) static_cast<uint8_t*>(to)[first + i] = code;
-    else store_packed(to, bits, first + i, code);
+    if (bits == 8)
+      static_cast<uint8_t*>(to)[first + i] = code;
+    else
+      store_packed(to, bits, first + i, code);
   }
 }
 
@@ -163,7 +199,8 @@ uint8_t encode_e8m0(float value, const ConvertOptions& options) {
     constexpr uint32_t smallest = 0x400000;
     if (mantissa < smallest && !options.saturate && options.round_mode != "up") return 255;
     if (mantissa == 0) return options.saturate ? 0 : 255;
-    bool up = mantissa > smallest && (options.round_mode == "up" || (options.round_mode == "nearest" && mantissa >= 0x600000));
+    bool up = mantissa > smallest &&
+              (options.round_mode == "up" || (options.round_mode == "nearest" && mantissa >= 0x600000));
     return up ? 1 : 0;
   }
   bool up = options.round_mode == "up" ? mantissa > 0 : options.round_mode == "nearest" && mantissa >= 0x400000;
@@ -176,24 +213,37 @@ void pack(ElementType type, const void* from, int64_t n, void* to, int64_t first
   const float* floats = static_cast<const float*>(from);
   switch (type) {
     using enum ElementType;
-    case float16: return pack_halves<tenon::float16>(floats, n, to, first);
-    case bfloat16: return pack_halves<tenon::bfloat16>(floats, n, to, first);
-    case float8e4m3fn: return pack_floats<tenon::float8e4m3fn>(floats, n, to, first, bits, options.saturate);
-    case float8e4m3fnuz: return pack_floats<tenon::float8e4m3fnuz>(floats, n, to, first, bits, options.saturate);
-    case float8e5m2: return pack_floats<tenon::float8e5m2>(floats, n, to, first, bits, options.saturate);
-    case float8e5m2fnuz: return pack_floats<tenon::float8e5m2fnuz>(floats, n, to, first, bits, options.saturate);
-    case float6e2m3: return pack_floats<tenon::float6e2m3>(floats, n, to, first, bits, true);
-    case float6e3m2: return pack_floats<tenon::float6e3m2>(floats, n, to, first, bits, true);
-    case float4e2m1: return pack_floats<tenon::float4e2m1>(floats, n, to, first, bits, true);
+    case float16:
+      return pack_halves<tenon::float16>(floats, n, to, first);
+    case bfloat16:
+      return pack_halves<tenon::bfloat16>(floats, n, to, first);
+    case float8e4m3fn:
+      return pack_floats<tenon::float8e4m3fn>(floats, n, to, first, bits, options.saturate);
+    case float8e4m3fnuz:
+      return pack_floats<tenon::float8e4m3fnuz>(floats, n, to, first, bits, options.saturate);
+    case float8e5m2:
+      return pack_floats<tenon::float8e5m2>(floats, n, to, first, bits, options.saturate);
+    case float8e5m2fnuz:
+      return pack_floats<tenon::float8e5m2fnuz>(floats, n, to, first, bits, options.saturate);
+    case float6e2m3:
+      return pack_floats<tenon::float6e2m3>(floats, n, to, first, bits, true);
+    case float6e3m2:
+      return pack_floats<tenon::float6e3m2>(floats, n, to, first, bits, true);
+    case float4e2m1:
+      return pack_floats<tenon::float4e2m1>(floats, n, to, first, bits, true);
     case float8e8m0:
       for (int64_t i = 0; i < n; ++i) static_cast<uint8_t*>(to)[first + i] = encode_e8m0(floats[i], options);
       return;
-    case int4: case int2: case uint4: case uint2: {
+    case int4:
+    case int2:
+    case uint4:
+    case uint2: {
       uint8_t mask = static_cast<uint8_t>((1 << bits) - 1);
       for (int64_t i = 0; i < n; ++i) store_packed(to, bits, first + i, static_cast<const uint8_t*>(from)[i] & mask);
       return;
     }
-    default: fail(ErrorCode::unsupported, "cannot convert to {}", name_of(type));
+    default:
+      fail(ErrorCode::unsupported, "cannot convert to {}", name_of(type));
   }
 }
 
@@ -204,7 +254,8 @@ const void* staged(ElementType type, const void* from, int64_t first, int64_t n,
   return buffer;
 }
 
-void convert_range(const Tensor& from, ElementType to, void* out, int64_t first, int64_t n, const ConvertOptions& options) {
+void convert_range(const Tensor& from, ElementType to, void* out, int64_t first, int64_t n,
+                   const ConvertOptions& options) {
   alignas(64) char in_buffer[block * 4], out_buffer[block * 4];
   ElementType in_stage = stage_of(from.type()), out_stage = stage_of(to);
   bool direct = out_stage == to;
@@ -212,8 +263,10 @@ void convert_range(const Tensor& from, ElementType to, void* out, int64_t first,
   if (in_stage == out_stage) {
     // One of both is unpacked into place or packed from it.
     const void* stage = staged(from.type(), from.raw(), first, n, direct ? target : in_buffer);
-    if (!direct) pack(to, stage, n, out, first, options);
-    else if (stage != target) std::memcpy(target, stage, static_cast<size_t>(n * bits_of(to) / 8));
+    if (!direct)
+      pack(to, stage, n, out, first, options);
+    else if (stage != target)
+      std::memcpy(target, stage, static_cast<size_t>(n * bits_of(to) / 8));
     return;
   }
   const void* stage = staged(from.type(), from.raw(), first, n, in_buffer);
@@ -233,6 +286,8 @@ void convert_into(const Tensor& from, Tensor& to, ThreadPool& threads, const Con
   }
   int64_t count = from.elements();
   void* out = to.mutable_raw();
+  // The last byte may be used in part only.
+  if (bits_of(to.type()) < 8 && count > 0) static_cast<char*>(out)[to.bytes() - 1] = 0;
   threads.parallel_for((count + block - 1) / block, 8, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       convert_range(from, to.type(), out, i * block, std::min(block, count - i * block), options);

@@ -29,9 +29,12 @@ void write(const Tensor& from, Tensor& to) {
   auto in = from.data<T>();
   auto out = to.mutable_data<std::string>();
   for (size_t i = 0; i < in.size(); ++i) {
-    if constexpr (std::is_floating_point_v<T>) out[i] = text_of(in[i]);
-    else if constexpr (std::is_same_v<T, bool>) out[i] = in[i] ? "True" : "False";
-    else out[i] = fmt::format("{}", in[i]);
+    if constexpr (std::is_floating_point_v<T>)
+      out[i] = text_of(in[i]);
+    else if constexpr (std::is_same_v<T, bool>)
+      out[i] = in[i] ? "True" : "False";
+    else
+      out[i] = fmt::format("{}", in[i]);
   }
 }
 
@@ -64,16 +67,22 @@ double read_double(const std::string& text) {
 void numbers_to_text(const Tensor& from, Tensor& to) {
   switch (from.type()) {
     using enum ElementType;
-    case float32: return write<float>(from, to);
-    case float64: return write<double>(from, to);
-    case boolean: return write<bool>(from, to);
-    case int64: return write<int64_t>(from, to);
-    case uint64: return write<uint64_t>(from, to);
+    case float32:
+      return write<float>(from, to);
+    case float64:
+      return write<double>(from, to);
+    case boolean:
+      return write<bool>(from, to);
+    case int64:
+      return write<int64_t>(from, to);
+    case uint64:
+      return write<uint64_t>(from, to);
     case string: {
       std::ranges::copy(from.data<std::string>(), to.mutable_data<std::string>().begin());
       return;
     }
-    default: return numbers_to_text(convert(from, is_floating(from.type()) ? float32 : int64), to);
+    default:
+      return numbers_to_text(convert(from, is_floating(from.type()) ? float32 : int64), to);
   }
 }
 

@@ -43,7 +43,10 @@ void bounds_to_inputs(ir::Node& node) {
 
 void define_clip(OperatorList& list) {
   list.add("Clip", {1, 6, 11, 12, 13})
-      .input("input", "T").optional_input("min", "T").optional_input("max", "T").output("output", "T")
+      .input("input", "T")
+      .optional_input("min", "T")
+      .optional_input("max", "T")
+      .output("output", "T")
       .types("T", types::numbers)
       .infer(infer_clip)
       .lift(1, 11, bounds_to_inputs);

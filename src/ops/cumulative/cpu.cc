@@ -52,6 +52,19 @@ void accumulate(const T* x, T* y, int64_t size, int64_t inner, int64_t n, Order 
   }
 }
 
+// The same for one row of adjacent elements.
+template <typename F, typename T>
+void accumulate_row(const T* x, T* y, int64_t size, Order order) {
+  using C = Compute<T>;
+  C total(F::start);
+  int64_t step = order.reverse ? -1 : 1;
+  for (int64_t i = order.reverse ? size - 1 : 0; i >= 0 && i < size; i += step) {
+    C next = F::merge(total, static_cast<C>(x[i]));
+    y[i] = static_cast<T>(order.exclusive ? total : next);
+    total = next;
+  }
+}
+
 template <typename F, typename T>
 void accumulate_all(ThreadPool& threads, const Tensor& x, Tensor& y, const AxisView& view, Order order) {
   const T* from = static_cast<const T*>(x.raw());
@@ -61,7 +74,12 @@ void accumulate_all(ThreadPool& threads, const Tensor& x, Tensor& y, const AxisV
   threads.parallel_for(view.outer * blocks, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       int64_t column = i % blocks * column_block, first = i / blocks * view.size * view.inner + column;
-      accumulate<F>(from + first, to + first, view.size, view.inner, std::min(column_block, view.inner - column), order);
+      if (view.inner == 1) {
+        accumulate_row<F>(from + first, to + first, view.size, order);
+      } else {
+        int64_t columns = std::min(column_block, view.inner - column);
+        accumulate<F>(from + first, to + first, view.size, view.inner, columns, order);
+      }
     }
   });
 }
@@ -80,11 +98,17 @@ class Cumulative final : public Kernel {
     ThreadPool& threads = run.threads();
     switch (x.type()) {
       using enum ElementType;
-      case int32: case uint32: return accumulate_all<F, uint32_t>(threads, x, y, view, order_);
-      case int64: case uint64: return accumulate_all<F, uint64_t>(threads, x, y, view, order_);
-      default: break;
+      case int32:
+      case uint32:
+        return accumulate_all<F, uint32_t>(threads, x, y, view, order_);
+      case int64:
+      case uint64:
+        return accumulate_all<F, uint64_t>(threads, x, y, view, order_);
+      default:
+        break;
     }
-    dispatch<float, double, tenon::float16, tenon::bfloat16>(x.type(), [&]<typename T>() { accumulate_all<F, T>(threads, x, y, view, order_); });
+    dispatch<float, double, tenon::float16, tenon::bfloat16>(
+        x.type(), [&]<typename T>() { accumulate_all<F, T>(threads, x, y, view, order_); });
   }
 
  private:

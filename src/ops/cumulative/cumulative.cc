@@ -18,8 +18,11 @@ void infer_cumulative(Inference& i) {
 void define_cumulative(OperatorList& list) {
   auto add = [&](const char* name, std::vector<int> versions) {
     list.add(name, std::move(versions))
-        .input("x", "T").input("axis", types::index).output("y", "T")
-        .types("T", types::floats | TypeSet{ElementType::int32, ElementType::int64, ElementType::uint32, ElementType::uint64})
+        .input("x", "T")
+        .input("axis", types::index)
+        .output("y", "T")
+        .types("T", types::floats |
+                        TypeSet{ElementType::int32, ElementType::int64, ElementType::uint32, ElementType::uint64})
         .attribute("exclusive", ir::AttributeKind::int_)
         .attribute("reverse", ir::AttributeKind::int_)
         .infer(infer_cumulative);

@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "ops/elementwise.h"
+#include "ops/extreme.h"
 #include "ops/reduce/plan.h"
 #include "provider/cpu_kernels.h"
 
@@ -10,59 +11,106 @@ namespace {
 
 // The type that elements of type T are collected in.
 template <typename T>
-using Accumulator = std::conditional_t<std::is_integral_v<T>, std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>, Compute<T>>;
+using Accumulator =
+    std::conditional_t<std::is_integral_v<T>, std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>, Compute<T>>;
 
 template <typename A>
 A plus(A a, A b) {
-  if constexpr (std::is_integral_v<A>) return static_cast<A>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
-  else return a + b;
+  if constexpr (std::is_integral_v<A>)
+    return static_cast<A>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+  else
+    return a + b;
 }
 
 template <typename A>
 A times(A a, A b) {
-  if constexpr (std::is_integral_v<A>) return static_cast<A>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
-  else return a * b;
+  if constexpr (std::is_integral_v<A>)
+    return static_cast<A>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+  else
+    return a * b;
 }
 
 // How values are collected: merge(a, map(x)), from `start` on.
 struct Sum {
-  template <typename T, typename A> static A start() { return A(0); }
-  template <typename A> static A map(A x) { return x; }
-  template <typename A> static A merge(A a, A b) { return plus(a, b); }
+  template <typename T, typename A>
+  static A start() {
+    return A(0);
+  }
+  template <typename A>
+  static A map(A x) {
+    return x;
+  }
+  template <typename A>
+  static A merge(A a, A b) {
+    return plus(a, b);
+  }
 };
 struct SumOfMagnitudes : Sum {
   template <typename A>
   static A map(A x) {
-    if constexpr (std::is_floating_point_v<A>) return std::fabs(x);
-    else if constexpr (std::is_signed_v<A>) return x < 0 ? static_cast<A>(0 - static_cast<uint64_t>(x)) : x;
-    else return x;
+    if constexpr (std::is_floating_point_v<A>)
+      return std::fabs(x);
+    else if constexpr (std::is_signed_v<A>)
+      return x < 0 ? static_cast<A>(0 - static_cast<uint64_t>(x)) : x;
+    else
+      return x;
   }
 };
 struct SumOfSquares : Sum {
-  template <typename A> static A map(A x) { return times(x, x); }
+  template <typename A>
+  static A map(A x) {
+    return times(x, x);
+  }
 };
 struct Product {
-  template <typename T, typename A> static A start() { return A(1); }
-  template <typename A> static A map(A x) { return x; }
-  template <typename A> static A merge(A a, A b) { return times(a, b); }
+  template <typename T, typename A>
+  static A start() {
+    return A(1);
+  }
+  template <typename A>
+  static A map(A x) {
+    return x;
+  }
+  template <typename A>
+  static A merge(A a, A b) {
+    return times(a, b);
+  }
 };
 struct Largest {
+  static constexpr bool is_largest = true;
   template <typename T, typename A>
   static A start() {
-    if constexpr (std::is_integral_v<A>) return static_cast<A>(std::numeric_limits<T>::lowest());
-    else return -std::numeric_limits<A>::infinity();
+    if constexpr (std::is_integral_v<A>)
+      return static_cast<A>(std::numeric_limits<T>::lowest());
+    else
+      return -std::numeric_limits<A>::infinity();
   }
-  template <typename A> static A map(A x) { return x; }
-  template <typename A> static A merge(A a, A b) { return a > b || a != a ? a : b; }
+  template <typename A>
+  static A map(A x) {
+    return x;
+  }
+  template <typename A>
+  static A merge(A a, A b) {
+    return (a > b) | (a != a) ? a : b;
+  }
 };
 struct Smallest {
+  static constexpr bool is_largest = false;
   template <typename T, typename A>
   static A start() {
-    if constexpr (std::is_integral_v<A>) return static_cast<A>(std::numeric_limits<T>::max());
-    else return std::numeric_limits<A>::infinity();
+    if constexpr (std::is_integral_v<A>)
+      return static_cast<A>(std::numeric_limits<T>::max());
+    else
+      return std::numeric_limits<A>::infinity();
   }
-  template <typename A> static A map(A x) { return x; }
-  template <typename A> static A merge(A a, A b) { return a < b || a != a ? a : b; }
+  template <typename A>
+  static A map(A x) {
+    return x;
+  }
+  template <typename A>
+  static A merge(A a, A b) {
+    return (a < b) | (a != a) ? a : b;
+  }
 };
 
 // The sum of exponentials as sum * exp(largest), so that it does not overflow.
@@ -71,8 +119,14 @@ struct ExponentialSum {
   A largest = -std::numeric_limits<A>::infinity(), sum = 0;
 };
 struct SumOfExponentials {
-  template <typename T, typename A> static ExponentialSum<A> start() { return {}; }
-  template <typename A> static ExponentialSum<A> map(A x) { return {x, 1}; }
+  template <typename T, typename A>
+  static ExponentialSum<A> start() {
+    return {};
+  }
+  template <typename A>
+  static ExponentialSum<A> map(A x) {
+    return {x, 1};
+  }
   template <typename A>
   static ExponentialSum<A> merge(ExponentialSum<A> a, ExponentialSum<A> b) {
     if (a.largest == b.largest) return {a.largest, a.sum + b.sum};
@@ -86,14 +140,20 @@ enum class Finish { none, mean, square_root, logarithm };
 template <typename A>
 A finished(A total, Finish finish, int64_t count) {
   switch (finish) {
-    case Finish::none: return total;
+    case Finish::none:
+      return total;
     case Finish::mean:
-      if constexpr (std::is_integral_v<A>) return count ? static_cast<A>(total / static_cast<A>(count)) : A(0);
-      else return total / static_cast<A>(count);
-    case Finish::square_root: return static_cast<A>(std::sqrt(total));
+      if constexpr (std::is_integral_v<A>)
+        return count ? static_cast<A>(total / static_cast<A>(count)) : A(0);
+      else
+        return total / static_cast<A>(count);
+    case Finish::square_root:
+      return static_cast<A>(std::sqrt(total));
     case Finish::logarithm:
-      if constexpr (std::is_floating_point_v<A>) return std::log(total);
-      else return A(0);
+      if constexpr (std::is_floating_point_v<A>)
+        return std::log(total);
+      else
+        return A(0);
   }
   return total;
 }
@@ -106,6 +166,7 @@ A finished(ExponentialSum<A> total, Finish, int64_t) {
 // Adjacent elements to one. Several independent lanes let the loop vectorise and keep rounding errors small.
 template <typename F, typename T, typename A>
 auto reduce_run(const T* x, int64_t n) {
+  if constexpr (requires { F::is_largest; } && std::is_floating_point_v<A>) return extreme<F::is_largest>(x, n);
   using Total = decltype(F::template start<T, A>());
   constexpr int64_t lane_count = 16;
   Total lanes[lane_count];
@@ -140,7 +201,7 @@ void reduce_rows(const ReducePlan& plan, const T* x, T* y, int64_t begin, int64_
   }
 }
 
-constexpr int64_t column_block = 512;
+constexpr int64_t column_block = 2048;
 
 // Rows of adjacent elements that are kept, one row added to the other.
 template <typename F, typename T>
@@ -166,7 +227,8 @@ void reduce(ThreadPool& threads, const ReducePlan& plan, const void* from, void*
   constexpr int64_t work = 32768;
   if (plan.inner == 1) {
     int64_t grain = std::max<int64_t>(1, work / std::max<int64_t>(1, plan.count));
-    return threads.parallel_for(plan.outer, grain, [&](int64_t begin, int64_t end) { reduce_rows<F>(plan, x, y, begin, end, finish); });
+    return threads.parallel_for(plan.outer, grain,
+                                [&](int64_t begin, int64_t end) { reduce_rows<F>(plan, x, y, begin, end, finish); });
   }
   int64_t blocks = (plan.inner + column_block - 1) / column_block;
   int64_t grain = std::max<int64_t>(1, work / std::max<int64_t>(1, plan.count * std::min(plan.inner, column_block)));

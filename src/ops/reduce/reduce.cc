@@ -10,8 +10,10 @@ using ir::AttributeKind;
 // The axes to reduce: the second input, or all (none with noop_with_empty_axes) when it is left out or empty.
 std::optional<std::vector<int>> reduced_axes(const Inference& i) {
   std::optional<std::vector<int64_t>> listed;
-  if (!i.has_input(1)) listed.emplace();
-  else listed = i.ints(1);
+  if (!i.has_input(1))
+    listed.emplace();
+  else
+    listed = i.ints(1);
   if (!listed) return std::nullopt;
   std::vector<int> axes = i.axes(*listed, i.rank(0));
   if (axes.empty() && i.node().int_attribute("noop_with_empty_axes", 0) == 0) {
@@ -36,8 +38,10 @@ void infer_reduce(Inference& i, Combine values) {
   for (int axis : *axes) reduced[static_cast<size_t>(axis)] = true;
   SymbolicShape shape;
   for (size_t axis = 0; axis < reduced.size(); ++axis) {
-    if (!reduced[axis]) shape.push_back(i.shape(0)[axis]);
-    else if (keep) shape.push_back(Dim(1));
+    if (!reduced[axis])
+      shape.push_back(i.shape(0)[axis]);
+    else if (keep)
+      shape.push_back(Dim(1));
   }
   i.output(0, i.element(0), std::move(shape));
   if (!values || !i.wants_values() || reduced.size() > 1) return;
@@ -54,12 +58,16 @@ void axes_to_input(ir::Node& node) { attribute_to_input(node, "axes", 1); }
 }  // namespace
 
 void define_reduce(OperatorList& list) {
-  constexpr TypeSet summable = types::floats | TypeSet{ElementType::int32, ElementType::int64, ElementType::uint32, ElementType::uint64};
+  constexpr TypeSet summable =
+      types::floats | TypeSet{ElementType::int32, ElementType::int64, ElementType::uint32, ElementType::uint64};
   constexpr TypeSet comparable = summable | TypeSet{ElementType::int8, ElementType::uint8, ElementType::boolean};
   auto add = [&](const char* name, std::vector<int> versions, TypeSet types, Combine values = nullptr) {
     int axes_became_input = versions.size() == 3 ? 13 : 18;
     list.add(name, std::move(versions))
-        .input("data", "T").optional_input("axes", TypeSet{ElementType::int64}).output("reduced", "T").types("T", types)
+        .input("data", "T")
+        .optional_input("axes", TypeSet{ElementType::int64})
+        .output("reduced", "T")
+        .types("T", types)
         .attribute("keepdims", AttributeKind::int_)
         .attribute("noop_with_empty_axes", AttributeKind::int_)
         .infer([values](Inference& i) { infer_reduce(i, values); })

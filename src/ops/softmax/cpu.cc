@@ -24,18 +24,19 @@ void softmax(ThreadPool& threads, Kind kind, const float* x, float* y, const Axi
 }
 
 void softmax(ThreadPool& threads, Kind kind, const double* x, double* y, const AxisView& view) {
-  threads.parallel_for(view.outer * view.inner, std::max<int64_t>(1, costly_grain / view.size), [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) {
-      int64_t first = row / view.inner * view.size * view.inner + row % view.inner;
-      double largest = -std::numeric_limits<double>::infinity(), sum = 0;
-      auto at = [&](int64_t i) { return first + i * view.inner; };
-      for (int64_t i = 0; i < view.size; ++i) largest = std::max(largest, x[at(i)]);
-      for (int64_t i = 0; i < view.size; ++i) sum += y[at(i)] = std::exp(x[at(i)] - largest);
-      for (int64_t i = 0; i < view.size; ++i) {
-        y[at(i)] = kind == Kind::softmax ? y[at(i)] / sum : x[at(i)] - largest - std::log(sum);
-      }
-    }
-  });
+  threads.parallel_for(view.outer * view.inner, std::max<int64_t>(1, costly_grain / view.size),
+                       [&](int64_t begin, int64_t end) {
+                         for (int64_t row = begin; row < end; ++row) {
+                           int64_t first = row / view.inner * view.size * view.inner + row % view.inner;
+                           double largest = -std::numeric_limits<double>::infinity(), sum = 0;
+                           auto at = [&](int64_t i) { return first + i * view.inner; };
+                           for (int64_t i = 0; i < view.size; ++i) largest = std::max(largest, x[at(i)]);
+                           for (int64_t i = 0; i < view.size; ++i) sum += y[at(i)] = std::exp(x[at(i)] - largest);
+                           for (int64_t i = 0; i < view.size; ++i) {
+                             y[at(i)] = kind == Kind::softmax ? y[at(i)] / sum : x[at(i)] - largest - std::log(sum);
+                           }
+                         }
+                       });
 }
 
 class Softmax final : public Kernel {

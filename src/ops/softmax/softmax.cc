@@ -10,7 +10,7 @@ void infer_softmax(Inference& i) {
 }
 
 ir::Value* add_before(ir::Node& node, std::string op, std::initializer_list<ir::Value*> inputs, ir::Node* before,
-                     std::vector<ir::Attribute> attributes = {}) {
+                      std::vector<ir::Attribute> attributes = {}) {
   ir::Graph& graph = node.graph();
   ir::Node& added = graph.add_node(std::move(op), "", before);
   added.origin = node.origin;
@@ -54,7 +54,9 @@ void flatten_first(ir::Node& node) {
 void define_softmax(OperatorList& list) {
   for (const char* name : {"Softmax", "LogSoftmax", "Hardmax"}) {
     list.add(name, {1, 11, 13})
-        .input("input", "T").output("output", "T").types("T", types::floats)
+        .input("input", "T")
+        .output("output", "T")
+        .types("T", types::floats)
         .attribute("axis", ir::AttributeKind::int_)
         .infer(infer_softmax)
         .lift(1, 13, flatten_first);

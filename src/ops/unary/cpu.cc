@@ -12,16 +12,21 @@ using P = Parameters;
 struct Abs {
   template <typename T>
   static T call(T x, const P&) {
-    if constexpr (std::is_floating_point_v<T>) return std::fabs(x);
-    else if constexpr (std::is_unsigned_v<T>) return x;
-    else return x < 0 ? static_cast<T>(0 - static_cast<std::make_unsigned_t<T>>(x)) : x;
+    if constexpr (std::is_floating_point_v<T>)
+      return std::fabs(x);
+    else if constexpr (std::is_unsigned_v<T>)
+      return x;
+    else
+      return x < 0 ? static_cast<T>(0 - static_cast<std::make_unsigned_t<T>>(x)) : x;
   }
 };
 struct Neg {
   template <typename T>
   static T call(T x, const P&) {
-    if constexpr (std::is_floating_point_v<T>) return -x;
-    else return static_cast<T>(0 - static_cast<std::make_unsigned_t<T>>(x));
+    if constexpr (std::is_floating_point_v<T>)
+      return -x;
+    else
+      return static_cast<T>(0 - static_cast<std::make_unsigned_t<T>>(x));
   }
 };
 struct Relu {
@@ -70,8 +75,10 @@ struct Softsign {
 struct HardSwish {
   template <typename T>
   static T call(T x, const P&) {
-    T gate = x / 6 + T(0.5);
-    return x * (gate < 0 ? T(0) : gate > 1 ? T(1) : gate);
+    T gate = x * T(1.0 / 6) + T(0.5);
+    gate = gate < 0 ? T(0) : gate;
+    gate = gate > 1 ? T(1) : gate;
+    return x * gate;
   }
 };
 struct IsNaN {
@@ -87,12 +94,10 @@ struct IsInf {
 };
 
 // Functions of the mathematical kernels, with the standard library's for double.
-#define TENON_MATH(Name, array_function, expression)                       \
-  struct Name {                                                            \
-    static auto call(auto x, const P&) { return expression; }              \
-    static void array(const float* x, float* y, int64_t n, const P&) {     \
-      kernels::array_function(x, y, n);                                    \
-    }                                                                      \
+#define TENON_MATH(Name, array_function, expression)                                                       \
+  struct Name {                                                                                            \
+    static auto call(auto x, const P&) { return expression; }                                              \
+    static void array(const float* x, float* y, int64_t n, const P&) { kernels::array_function(x, y, n); } \
   };
 TENON_MATH(Exp, f32_exp, std::exp(x))
 TENON_MATH(Log, f32_log, std::log(x))
@@ -118,9 +123,9 @@ struct Mish {
   }
 };
 
-#define TENON_STANDARD(Name, function)                                          \
-  struct Name {                                                                 \
-    static auto call(auto x, const P&) { return std::function(x); }             \
+#define TENON_STANDARD(Name, function)                              \
+  struct Name {                                                     \
+    static auto call(auto x, const P&) { return std::function(x); } \
   };
 TENON_STANDARD(Tan, tan)
 TENON_STANDARD(Asin, asin)
@@ -174,7 +179,8 @@ void cpu_unary(CpuKernels& list) {
   add_cheap<IsNaN, float8e4m3fn, float8e4m3fnuz, float8e5m2, float8e5m2fnuz>(list, "IsNaN");
   list.add("IsInf", make_is_inf);
   add<Not, bool>(list, "Not", cheap_grain);
-  add<BitwiseNot, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>(list, "BitwiseNot", cheap_grain);
+  add<BitwiseNot, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>(list, "BitwiseNot",
+                                                                                            cheap_grain);
   add_costly<Exp>(list, "Exp");
   add_costly<Log>(list, "Log");
   add_costly<Tanh>(list, "Tanh");

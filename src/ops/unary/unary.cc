@@ -68,7 +68,8 @@ void define_unary(OperatorList& list) {
   constexpr TypeSet testable = floats | (types::float8s - TypeSet{ElementType::float8e8m0});
   list.add("IsNaN", {9, 13, 20}).input("X", testable).output("Y", types::bools).infer(infer_predicate);
   list.add("IsInf", {10, 20})
-      .input("X", testable).output("Y", types::bools)
+      .input("X", testable)
+      .output("Y", types::bools)
       .attribute("detect_negative", ir::AttributeKind::int_)
       .attribute("detect_positive", ir::AttributeKind::int_)
       .infer(infer_predicate);

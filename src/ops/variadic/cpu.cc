@@ -9,13 +9,13 @@ namespace {
 struct Max {
   template <typename T>
   static T call(T a, T b) {
-    return a > b || a != a ? a : b;
+    return (a > b) | (a != a) ? a : b;
   }
 };
 struct Min {
   template <typename T>
   static T call(T a, T b) {
-    return a < b || a != a ? a : b;
+    return (a < b) | (a != a) ? a : b;
   }
 };
 struct Add {
@@ -30,8 +30,8 @@ struct Divide {
 };
 
 template <typename F>
-constexpr LoopTable<BinaryLoop> number_loops =
-    binary_loops<F, float, double, float16, bfloat16, uint8_t, uint16_t, uint32_t, uint64_t, int8_t, int16_t, int32_t, int64_t>();
+constexpr LoopTable<BinaryLoop> number_loops = binary_loops<F, float, double, float16, bfloat16, uint8_t, uint16_t,
+                                                            uint32_t, uint64_t, int8_t, int16_t, int32_t, int64_t>();
 constexpr LoopTable<BinaryLoop> add_floats = binary_loops<Add, float, double, float16, bfloat16>();
 constexpr LoopTable<UnaryLoop> divide_floats = unary_loops<Divide, float, double, float16, bfloat16>();
 

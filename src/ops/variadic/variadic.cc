@@ -22,7 +22,9 @@ Dim smallest(std::span<const Dim> v) {
 void define_variadic(OperatorList& list) {
   auto add = [&](const char* name, std::vector<int> versions, TypeSet types, ValueFunction values) {
     list.add(name, std::move(versions))
-        .variadic_input("inputs", "T").output("output", "T").types("T", types)
+        .variadic_input("inputs", "T")
+        .output("output", "T")
+        .types("T", types)
         .infer([values](Inference& i) {
           infer_broadcast(i, i.element(0));
           if (values) infer_values(i, values);

@@ -7,6 +7,12 @@ namespace tenon::ops {
 namespace {
 
 template <typename T>
+T select(bool condition, T x, T y) {
+  T mask = static_cast<T>(T(0) - static_cast<T>(condition));
+  return static_cast<T>((x & mask) | (y & static_cast<T>(~mask)));
+}
+
+template <typename T>
 void choose(const bool* condition, const T* x, const T* y, T* out, const BroadcastTile& tile) {
   auto [dc, dx, dy] = tile.column_stride;
   int64_t n = tile.columns;
@@ -17,20 +23,27 @@ void choose(const bool* condition, const T* x, const T* y, T* out, const Broadca
   for (int64_t row = 0; row < tile.rows; ++row) {
     if (!dc) {
       const T* source = *condition ? x : y;
-      if (*condition ? dx : dy) std::copy_n(source, n, out);
-      else std::fill_n(out, n, *source);
+      if (*condition ? dx : dy)
+        std::copy_n(source, n, out);
+      else
+        std::fill_n(out, n, *source);
     } else if constexpr (std::is_integral_v<T>) {
+      // Both sides are read always, so that the loops need no branches.
       if (dx && dy) {
-        for (int64_t i = 0; i < n; ++i) out[i] = condition[i] ? x[i] : y[i];
+#pragma GCC ivdep
+        for (int64_t i = 0; i < n; ++i) out[i] = select(condition[i], x[i], y[i]);
       } else if (dx) {
         const T other = *y;
-        for (int64_t i = 0; i < n; ++i) out[i] = condition[i] ? x[i] : other;
+#pragma GCC ivdep
+        for (int64_t i = 0; i < n; ++i) out[i] = select(condition[i], x[i], other);
       } else if (dy) {
         const T other = *x;
-        for (int64_t i = 0; i < n; ++i) out[i] = condition[i] ? other : y[i];
+#pragma GCC ivdep
+        for (int64_t i = 0; i < n; ++i) out[i] = select(condition[i], other, y[i]);
       } else {
         const T first = *x, second = *y;
-        for (int64_t i = 0; i < n; ++i) out[i] = condition[i] ? first : second;
+#pragma GCC ivdep
+        for (int64_t i = 0; i < n; ++i) out[i] = select(condition[i], first, second);
       }
     } else {
       for (int64_t i = 0; i < n; ++i) out[i] = condition[i] ? x[i * dx] : y[i * dy];
@@ -51,7 +64,8 @@ void run_where(KernelRun& run) {
   const bool* flags = condition.data<bool>().data();
   dispatch_width(x.type(), [&]<typename T>() {
     loop.run(run.threads(), cheap_grain, [&](const BroadcastTile& tile) {
-      choose(flags, static_cast<const T*>(x.raw()), static_cast<const T*>(y.raw()), static_cast<T*>(out.mutable_raw()), tile);
+      choose(flags, static_cast<const T*>(x.raw()), static_cast<const T*>(y.raw()), static_cast<T*>(out.mutable_raw()),
+             tile);
     });
   });
 }

@@ -13,7 +13,10 @@ Dim choose(std::span<const Dim> v) {
 
 void define_where(OperatorList& list) {
   list.add("Where", {9, 16})
-      .input("condition", types::bools).input("X", "T").input("Y", "T").output("output", "T")
+      .input("condition", types::bools)
+      .input("X", "T")
+      .input("Y", "T")
+      .output("output", "T")
       .types("T", types::movable)
       .infer([](Inference& i) {
         infer_broadcast(i, i.element(1));

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+
+#include "ops/elementwise.h"
+
+namespace tenon::ops {
+
+// The largest (or smallest) of n >= 1 adjacent elements; NaN if one is NaN.
+template <bool largest, typename T>
+Compute<T> extreme(const T* x, int64_t n) {
+  using C = Compute<T>;
+  auto pick = [](C a, C b) { return a == a && ((largest ? b > a : b < a) || b != b) ? b : a; };
+  C best = static_cast<C>(x[0]);
+  int64_t i = 0;
+  if constexpr (std::is_same_v<T, C>) {
+    // Conditional loops over lanes do not vectorise by themselves, so the lanes are written out.
+    typedef T Vector __attribute__((vector_size(16)));
+    constexpr int64_t width = 16 / sizeof(T), vectors = 4;
+    if (n >= width * vectors) {
+      Vector bests[vectors], value;
+      std::memcpy(&bests, x, sizeof bests);
+      for (i = width * vectors; i + width * vectors <= n; i += width * vectors) {
+        for (int64_t k = 0; k < vectors; ++k) {
+          std::memcpy(&value, x + i + k * width, sizeof value);
+          auto take = (largest ? value > bests[k] : value < bests[k]) | (value != value);
+          bests[k] = take ? value : bests[k];
+        }
+      }
+      for (const Vector& part : bests) {
+        for (int64_t lane = 0; lane < width; ++lane) best = pick(best, part[lane]);
+      }
+    }
+  }
+  for (; i < n; ++i) best = pick(best, static_cast<C>(x[i]));
+  return best;
+}
+
+}  // namespace tenon::ops
