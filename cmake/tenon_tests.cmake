@@ -1,7 +1,7 @@
 # One test program per folder of src/ (and one for tests/), so that editing one relinks only its own.
 find_package(GTest REQUIRED)
 
-add_library(tenon_test_support STATIC tests/op_test.cc)
+add_library(tenon_test_support STATIC tests/op_test.cc tests/model_builder.cc)
 target_include_directories(tenon_test_support PUBLIC src tests)
 target_link_libraries(tenon_test_support PUBLIC tenon tenon_headers GTest::gtest_main)
 
@@ -19,3 +19,29 @@ foreach(layer base tensor kernels ir onnx provider ops passes session tools)
   tenon_test_program(${layer} src/${layer})
 endforeach()
 tenon_test_program(cpu_provider src/providers/cpu)
+
+add_executable(rewrite tests/rewrite.cc)
+target_link_libraries(rewrite PRIVATE tenon_test_support)
+
+# The fuzzers run for a minute each on the models of the repository and of the ONNX suite (tests/onnx_suite.py). The reader's is always built with sanitizers;
+# the other one takes those of the whole build.
+if(TENON_FUZZERS)
+  set(TENON_FUZZ_SECONDS 60 CACHE STRING "How long each fuzzer runs in the tests")
+  set(fuzz_corpus ${PROJECT_SOURCE_DIR}/tests/models ${PROJECT_SOURCE_DIR}/examples ${PROJECT_SOURCE_DIR}/build/suite/node)
+
+  file(GLOB_RECURSE reader_sources CONFIGURE_DEPENDS src/base/*.cc src/tensor/*.cc src/ir/*.cc src/onnx/*.cc)
+  list(FILTER reader_sources EXCLUDE REGEX "_test\\.cc$")
+  add_executable(fuzz_reader tests/fuzz/fuzz_reader.cc tests/fuzz/driver.cc ${reader_sources})
+  target_include_directories(fuzz_reader PRIVATE src include)
+  target_link_libraries(fuzz_reader PRIVATE tenon_headers Threads::Threads)
+  target_compile_definitions(fuzz_reader PRIVATE TENON_VERSION="${PROJECT_VERSION}")
+  target_compile_options(fuzz_reader PRIVATE -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=all)
+  target_link_options(fuzz_reader PRIVATE -fsanitize=address,undefined)
+
+  add_executable(fuzz_load tests/fuzz/fuzz_load.cc tests/fuzz/driver.cc)
+  target_link_libraries(fuzz_load PRIVATE tenon)
+
+  foreach(name fuzz_reader fuzz_load)
+    add_test(NAME ${name} COMMAND ${name} --seconds ${TENON_FUZZ_SECONDS} ${fuzz_corpus})
+  endforeach()
+endif()

@@ -55,6 +55,22 @@ void expect_near(const Value& actual, const Value& expected, double relative, do
   }
 }
 
+OpTest& OpTest::input(Value value) {
+  inputs_.emplace_back().value = std::move(value);
+  return *this;
+}
+
+OpTest& OpTest::constant(Tensor tensor) {
+  input(std::move(tensor));
+  inputs_.back().is_constant = true;
+  return *this;
+}
+
+OpTest& OpTest::expect(Value value) {
+  expected_.emplace_back(std::move(value));
+  return *this;
+}
+
 OpTest& OpTest::no_input() {
   inputs_.emplace_back();
   return *this;

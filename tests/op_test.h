@@ -36,29 +36,20 @@ class OpTest {
   OpTest& input(Shape shape, std::initializer_list<T> values) {
     return input(Tensor(std::move(shape), values));
   }
-  OpTest& input(Value value) {
-    inputs_.push_back({std::move(value), false});
-    return *this;
-  }
+  OpTest& input(Value value);
   // An input that the model holds as an initializer, so that kernels may pack it.
   template <typename T>
   OpTest& constant(Shape shape, std::initializer_list<T> values) {
     return constant(Tensor(std::move(shape), values));
   }
-  OpTest& constant(Tensor tensor) {
-    inputs_.push_back({std::move(tensor), true});
-    return *this;
-  }
+  OpTest& constant(Tensor tensor);
   // An optional input that is left out.
   OpTest& no_input();
   template <typename T>
   OpTest& expect(Shape shape, std::initializer_list<T> values) {
     return expect(Tensor(std::move(shape), values));
   }
-  OpTest& expect(Value value) {
-    expected_.push_back(std::move(value));
-    return *this;
-  }
+  OpTest& expect(Value value);
   OpTest& no_output();
   OpTest& tolerance(double relative, double absolute) {
     relative_ = relative;

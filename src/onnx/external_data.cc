@@ -102,7 +102,7 @@ ExternalData::Location ExternalData::find(const ir::Constant& constant, int64_t 
       return {file, file->bytes().subspan(static_cast<size_t>(offset), static_cast<size_t>(expected_bytes))};
     }
   }
-  if (++problem_count_ <= 20) problems_.push_back(fmt::format("tensor '{}' in '{}' {}", constant.name, location, problem));
+  if (++problem_count_ <= 20) problems_.push_back(fmt::format("tensor '{}' in '{}': {}", constant.name, location, problem));
   return {};
 }
 

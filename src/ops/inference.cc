@@ -11,34 +11,40 @@ Fact Fact::of(const Tensor& tensor) {
   return fact;
 }
 
+namespace {
+
+// The content of an int64, int32 or bool tensor of rank 0 or 1, as numbers of another type.
+template <typename List>
+std::optional<List> content_as(const Tensor& tensor) {
+  if (tensor.rank() > 1) return std::nullopt;
+  List list;
+  auto append = [&](auto numbers) {
+    for (auto number : numbers) list.push_back(typename List::value_type(static_cast<int64_t>(number)));
+  };
+  switch (tensor.type()) {
+    case ElementType::int64: append(tensor.data<int64_t>()); return list;
+    case ElementType::int32: append(tensor.data<int32_t>()); return list;
+    case ElementType::boolean: append(tensor.data<bool>()); return list;
+    default: return std::nullopt;
+  }
+}
+
+}  // namespace
+
 std::optional<SymbolicValues> Inference::values(size_t i) const {
   if (!has_input(i)) return std::nullopt;
   const Fact& fact = *inputs_[i];
   if (fact.values) return fact.values;
-  if (!fact.constant || fact.constant->rank() > 1) return std::nullopt;
-  const Tensor& tensor = *fact.constant;
-  if (tensor.type() == ElementType::int64) {
-    auto numbers = tensor.data<int64_t>();
-    return SymbolicValues(numbers.begin(), numbers.end());
-  }
-  if (tensor.type() == ElementType::int32) {
-    auto numbers = tensor.data<int32_t>();
-    return SymbolicValues(numbers.begin(), numbers.end());
-  }
-  if (tensor.type() == ElementType::boolean) {
-    auto flags = tensor.data<bool>();
-    SymbolicValues result;
-    for (bool flag : flags) result.push_back(Dim(flag));
-    return result;
-  }
-  return std::nullopt;
+  if (!fact.constant || static_cast<size_t>(fact.constant->elements()) > most_values) return std::nullopt;
+  return content_as<SymbolicValues>(*fact.constant);
 }
 
 std::optional<std::vector<int64_t>> Inference::ints(size_t i) const {
-  auto symbolic_values = values(i);
-  if (!symbolic_values) return std::nullopt;
+  if (!has_input(i)) return std::nullopt;
+  const Fact& fact = *inputs_[i];
+  if (!fact.values) return fact.constant ? content_as<std::vector<int64_t>>(*fact.constant) : std::nullopt;
   std::vector<int64_t> numbers;
-  for (const Dim& dim : *symbolic_values) {
+  for (const Dim& dim : *fact.values) {
     if (!dim.is_known()) return std::nullopt;
     numbers.push_back(dim.value());
   }
@@ -58,7 +64,7 @@ void Inference::output(size_t i, Fact fact) {
 }
 
 void Inference::output_values(size_t i, SymbolicValues values) {
-  if (i < outputs_.size()) outputs_[i].values = std::move(values);
+  if (i < outputs_.size() && values.size() <= most_values) outputs_[i].values = std::move(values);
 }
 
 int Inference::axis(int64_t axis, int rank, bool one_past) const {

@@ -15,6 +15,9 @@ namespace tenon::ops {
 // The integers in a tensor of rank 0 or 1, as sizes.
 using SymbolicValues = SmallVector<Dim, 4>;
 
+// Longer tensors are data, not shapes: their values are not followed.
+inline constexpr size_t most_values = 64;
+
 // What is known about a value: before the model runs, or from the value itself while it runs.
 struct Fact {
   ir::Type type;
@@ -48,9 +51,10 @@ class Inference {
   bool has_shape(size_t i) const { return has_input(i) && inputs_[i]->type.shape.has_value(); }
   const SymbolicShape& shape(size_t i) const { return *inputs_[i]->type.shape; }
   int rank(size_t i) const { return static_cast<int>(shape(i).size()); }
-  // The content of an input of int32, int64 or bool, as far as known: each element may be a number or an expression.
+  // The content of an input of int32, int64 or bool of at most `most_values` elements, as far as known: each element may
+  // be a number or an expression.
   std::optional<SymbolicValues> values(size_t i) const;
-  // The content as numbers, if all are known.
+  // The content as numbers, however many, if all are known.
   std::optional<std::vector<int64_t>> ints(size_t i) const;
   // The whole content, if known; else null.
   const Tensor* constant(size_t i) const { return has_input(i) ? inputs_[i]->constant : nullptr; }
@@ -61,6 +65,8 @@ class Inference {
   void output(size_t i, ir::Type type);
   void output(size_t i, Fact fact);
   void output_values(size_t i, SymbolicValues values);
+  // Whether anybody reads output_values: not while the model runs, where the values themselves are there.
+  bool wants_values() const { return subgraphs_ != nullptr; }
   void same_as_input(size_t input, size_t output_index = 0) { output(output_index, type(input)); }
   bool wants_output(size_t i) const { return i < node_.output_count() && node_.output(i); }
 

@@ -69,6 +69,10 @@ class GraphInference {
     result_.facts[&value] = std::move(fact);
   }
 
+  // The type the model gives the value. A loop's body is inferred more than once, and what an earlier round found must
+  // not count as declared in the next.
+  const ir::Type& declared_type(const ir::Value& value) { return declared_.try_emplace(&value, value.type).first->second; }
+
   const Fact& fact_of(const ir::Value& value) { return result_.facts[&value]; }
 
   void infer_node(ir::Node& node) {
@@ -128,7 +132,7 @@ class GraphInference {
     for (size_t i = 0; i < graph.inputs().size() && i < inputs.size(); ++i) {
       Fact fact = inputs[i];
       ir::Value& value = *graph.inputs()[i];
-      if (!fact.type.known()) fact.type = value.type;
+      if (!fact.type.known()) fact.type = declared_type(value);
       set(value, std::move(fact));
     }
     run(graph);
@@ -140,7 +144,7 @@ class GraphInference {
   // Joins what was inferred with what the model declares. Element types must agree; a shape the nodes contradict is
   // noted and dropped, as it often is a leftover of an exporter.
   void finish_output(const ir::Node& node, ir::Value& value, Fact inferred) {
-    const ir::Type& declared = value.type;
+    const ir::Type& declared = declared_type(value);
     if (!inferred.type.known()) {
       inferred.type = declared;
     } else if (!ir::same_kind(declared, inferred.type)) {
@@ -149,13 +153,12 @@ class GraphInference {
                   "correct or remove the declared type (value_info)")
           .on_tensor(value.name);
     } else if (declared.is_tensor() && declared.shape) {
-      merge_shape(node, value, inferred);
+      merge_shape(node, value, *declared.shape, inferred);
     }
     set(value, std::move(inferred));
   }
 
-  void merge_shape(const ir::Node& node, const ir::Value& value, Fact& inferred) {
-    const SymbolicShape& declared = *value.type.shape;
+  void merge_shape(const ir::Node& node, const ir::Value& value, const SymbolicShape& declared, Fact& inferred) {
     if (!inferred.type.shape) {
       inferred.type.shape = declared;
       return;
@@ -176,6 +179,7 @@ class GraphInference {
   }
 
   InferenceResult& result_;
+  std::unordered_map<const ir::Value*, ir::Type> declared_;
 };
 
 }  // namespace

@@ -40,7 +40,7 @@ uint8_t nan_code(const Format& f, int sign) {
     case Format::all_ones: return static_cast<uint8_t>(sign | ((1 << code_bits(f)) - 1));
     case Format::ieee: return static_cast<uint8_t>(sign | ((1 << code_bits(f)) - 1));
     case Format::negative_zero: return 0x80;
-    case Format::none: return static_cast<uint8_t>(largest_finite(f));
+    case Format::none: return static_cast<uint8_t>(1 << code_bits(f));  // negative zero, as ONNX casts it
   }
   return 0;
 }

@@ -1,0 +1,138 @@
+#include <cmath>
+
+#include "base/fail.h"
+#include "kernels/math/math.h"
+#include "ops/unary_kernel.h"
+#include "provider/cpu_kernels.h"
+
+namespace tenon::ops {
+namespace {
+
+using P = Parameters;
+
+struct HardSigmoid {
+  template <typename T>
+  static T call(T x, const P& p) {
+    T y = T(p.a) * x + T(p.b);
+    return y < 0 ? T(0) : y > 1 ? T(1) : y;
+  }
+};
+struct LeakyRelu {
+  template <typename T>
+  static T call(T x, const P& p) {
+    return x < 0 ? T(p.a) * x : x;
+  }
+};
+struct ThresholdedRelu {
+  template <typename T>
+  static T call(T x, const P& p) {
+    return x > T(p.a) ? x : T(0);
+  }
+};
+// a: lambd, b: bias.
+struct Shrink {
+  template <typename T>
+  static T call(T x, const P& p) {
+    using Wide = std::conditional_t<std::is_same_v<T, float>, float, double>;
+    Wide value = static_cast<Wide>(x);
+    if (value < -p.a) return static_cast<T>(value + p.b);
+    if (value > p.a) return static_cast<T>(value - p.b);
+    return T(0);
+  }
+};
+
+// positive * x above zero, negative * (exp(x * inside) - 1) below.
+struct ExponentialUnit {
+  float positive, negative, inside;
+
+  template <typename T>
+  T one(T x) const {
+    return x > 0 ? T(positive) * x : T(negative) * std::expm1(x * T(inside));
+  }
+};
+
+struct Elu {
+  static ExponentialUnit unit(const P& p) { return {1, p.a, 1}; }
+  static auto call(auto x, const P& p) { return unit(p).one(x); }
+};
+struct Selu {
+  static ExponentialUnit unit(const P& p) { return {p.b, p.b * p.a, 1}; }
+  static auto call(auto x, const P& p) { return unit(p).one(x); }
+};
+struct Celu {
+  static ExponentialUnit unit(const P& p) { return {1, p.a, 1 / p.a}; }
+  static auto call(auto x, const P& p) { return unit(p).one(x); }
+};
+
+struct Gelu {
+  static auto call(auto x, const P&) { return x / 2 * std::erfc(-x * decltype(x)(M_SQRT1_2)); }
+  static void array(const float* x, float* y, int64_t n, const P&) { kernels::f32_gelu(x, y, n); }
+};
+struct GeluTanh {
+  template <typename T>
+  static T call(T x, const P&) {
+    return x / 2 * (1 + std::tanh(T(M_2_SQRTPI * M_SQRT1_2) * (x + T(0.044715) * x * x * x)));
+  }
+  static void array(const float* x, float* y, int64_t n, const P&) { kernels::f32_gelu_tanh(x, y, n); }
+};
+struct Swish {
+  static auto call(auto x, const P& p) { return x / (1 + std::exp(-x * p.a)); }
+  static void array(const float* x, float* y, int64_t n, const P& p) {
+    if (p.a == 1) return kernels::f32_silu(x, y, n);
+    constexpr int64_t block = 512;
+    float gate[block];
+    for (int64_t begin = 0; begin < n; begin += block) {
+      int64_t size = std::min(block, n - begin);
+      for (int64_t i = 0; i < size; ++i) gate[i] = x[begin + i] * p.a;
+      kernels::f32_sigmoid(gate, gate, size);
+      for (int64_t i = 0; i < size; ++i) y[begin + i] = x[begin + i] * gate[i];
+    }
+  }
+};
+
+template <typename F, typename... More>
+constexpr LoopTable<UnaryLoop> loops = unary_loops<F, float, double, float16, More...>();
+
+// Attributes become the function's parameters a and b.
+template <typename F>
+void add(CpuKernels& list, std::string_view name, int64_t grain, std::pair<const char*, float> a, std::pair<const char*, float> b = {"", 0}) {
+  list.add(name, [=](const NodeInfo& info) {
+    Parameters p{info.node().float_attribute(a.first, a.second), info.node().float_attribute(b.first, b.second)};
+    return std::make_unique<UnaryKernel>(loops<F, bfloat16>, grain, p);
+  });
+}
+
+std::unique_ptr<Kernel> make_gelu(const NodeInfo& info) {
+  std::string approximate = info.node().string_attribute("approximate", "none");
+  if (approximate != "none" && approximate != "tanh") {
+    fail(ErrorCode::invalid_attribute, "approximate is '{}', it must be none or tanh", approximate);
+  }
+  return std::make_unique<UnaryKernel>(approximate == "tanh" ? loops<GeluTanh, bfloat16> : loops<Gelu, bfloat16>, costly_grain);
+}
+
+std::unique_ptr<Kernel> make_shrink(const NodeInfo& info) {
+  Parameters p{info.node().float_attribute("lambd", 0.5f), info.node().float_attribute("bias", 0)};
+  return std::make_unique<UnaryKernel>(loops<Shrink, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>, cheap_grain, p);
+}
+
+std::unique_ptr<Kernel> make_celu(const NodeInfo& info) {
+  Parameters p{info.node().float_attribute("alpha", 1)};
+  if (p.a == 0) fail(ErrorCode::invalid_attribute, "alpha is 0, Celu divides by it");
+  return std::make_unique<UnaryKernel>(loops<Celu, bfloat16>, costly_grain, p);
+}
+
+}  // namespace
+
+void cpu_activation(CpuKernels& list) {
+  add<HardSigmoid>(list, "HardSigmoid", cheap_grain, {"alpha", 0.2f}, {"beta", 0.5f});
+  add<LeakyRelu>(list, "LeakyRelu", cheap_grain, {"alpha", 0.01f});
+  add<ThresholdedRelu>(list, "ThresholdedRelu", cheap_grain, {"alpha", 1.0f});
+  add<Elu>(list, "Elu", costly_grain, {"alpha", 1.0f});
+  add<Selu>(list, "Selu", costly_grain, {"alpha", 1.67326319217681884765625f}, {"gamma", 1.05070102214813232421875f});
+  add<Swish>(list, "Swish", costly_grain, {"alpha", 1.0f});
+  list.add("Gelu", make_gelu);
+  list.add("Celu", make_celu);
+  list.add("Shrink", make_shrink);
+}
+
+}  // namespace tenon::ops

@@ -1,0 +1,144 @@
+#include <cmath>
+
+#include "ops/binary/loops.h"
+
+namespace tenon::ops {
+namespace {
+
+// An unsigned type that integer arithmetic wraps around in.
+template <typename T>
+using Wrapping = std::conditional_t<sizeof(T) < 4, uint32_t, std::make_unsigned_t<std::conditional_t<std::is_integral_v<T>, T, int>>>;
+
+struct Add {
+  template <typename T>
+  static T call(T a, T b) {
+    if constexpr (std::is_integral_v<T>) return static_cast<T>(Wrapping<T>(a) + Wrapping<T>(b));
+    else return a + b;
+  }
+};
+
+struct Sub {
+  template <typename T>
+  static T call(T a, T b) {
+    if constexpr (std::is_integral_v<T>) return static_cast<T>(Wrapping<T>(a) - Wrapping<T>(b));
+    else return a - b;
+  }
+};
+
+struct Mul {
+  template <typename T>
+  static T call(T a, T b) {
+    if constexpr (std::is_integral_v<T>) return static_cast<T>(Wrapping<T>(a) * Wrapping<T>(b));
+    else return a * b;
+  }
+};
+
+// Of integers: towards zero; by zero it is 0.
+struct Div {
+  template <typename T>
+  static T call(T a, T b) {
+    if constexpr (std::is_integral_v<T>) {
+      if (b == 0) return 0;
+      if (std::is_signed_v<T> && b == static_cast<T>(-1)) return Sub::call(T(0), a);
+      return static_cast<T>(a / b);
+    } else {
+      return a / b;
+    }
+  }
+};
+
+// With the sign of the dividend. Of integers: by zero it is 0.
+struct TruncatedMod {
+  template <typename T>
+  static T call(T a, T b) {
+    if constexpr (std::is_integral_v<T>) {
+      if (b == 0 || (std::is_signed_v<T> && b == static_cast<T>(-1))) return 0;
+      return static_cast<T>(a % b);
+    } else {
+      return std::fmod(a, b);
+    }
+  }
+};
+
+// With the sign of the divisor.
+struct FloorMod {
+  template <typename T>
+  static T call(T a, T b) {
+    T rest = TruncatedMod::call(a, b);
+    if constexpr (std::is_unsigned_v<T>) return rest;
+    if (rest != 0) return (rest < 0) != (b < 0) ? static_cast<T>(rest + b) : rest;
+    if constexpr (std::is_floating_point_v<T>) rest = std::copysign(rest, b);
+    return rest;
+  }
+};
+
+struct PRelu {
+  template <typename T>
+  static T call(T x, T slope) {
+    return x < 0 ? Mul::call(x, slope) : x;
+  }
+};
+
+// Of integers: wraps around; to a negative power it is what truncation leaves of the quotient, and 0 for 0.
+struct Pow {
+  template <typename T>
+  static T call(T base, T power) {
+    if constexpr (std::is_integral_v<T>) {
+      if (power < 0) return base == 1 ? 1 : base == -1 ? (power % 2 ? -1 : 1) : 0;
+      Wrapping<T> result = 1, factor = static_cast<Wrapping<T>>(base);
+      for (T rest = power; rest; rest /= 2, factor *= factor) {
+        if (rest % 2) result *= factor;
+      }
+      return static_cast<T>(result);
+    } else {
+      return std::pow(base, power);
+    }
+  }
+};
+
+struct Square {
+  template <typename T>
+  static T call(T x, T) {
+    return x * x;
+  }
+};
+
+struct SquareRoot {
+  template <typename T>
+  static T call(T x, T) {
+    return std::sqrt(x);
+  }
+};
+
+// Loops that do not look at signs are shared between signed and unsigned integers.
+template <typename F>
+constexpr BinaryTable sign_free_loops() {
+  BinaryTable table = binary_loops<F, float, double, float16, bfloat16, uint8_t, uint16_t, uint32_t, uint64_t>();
+  using enum ElementType;
+  auto share = [&](ElementType to, ElementType from) { table[static_cast<size_t>(to)] = table[static_cast<size_t>(from)]; };
+  share(int8, uint8);
+  share(int16, uint16);
+  share(int32, uint32);
+  share(int64, uint64);
+  return table;
+}
+
+template <typename F>
+constexpr BinaryTable number_loops() {
+  return binary_loops<F, float, double, float16, bfloat16, uint8_t, uint16_t, uint32_t, uint64_t, int8_t, int16_t, int32_t, int64_t>();
+}
+
+}  // namespace
+
+constexpr BinaryTable add_loops = sign_free_loops<Add>();
+constexpr BinaryTable sub_loops = sign_free_loops<Sub>();
+constexpr BinaryTable mul_loops = sign_free_loops<Mul>();
+constexpr BinaryTable div_loops = number_loops<Div>();
+constexpr BinaryTable floor_mod_loops = number_loops<FloorMod>();
+constexpr BinaryTable truncated_mod_loops = number_loops<TruncatedMod>();
+constexpr BinaryTable prelu_loops = binary_loops<PRelu, float, double, float16, bfloat16, int32_t, int64_t, uint32_t, uint64_t>();
+constexpr BinaryTable pow_loops = binary_loops<Pow, float, double, float16, bfloat16, int32_t, int64_t>();
+constexpr BinaryTable square_loops = binary_loops<Square, float, double, float16, bfloat16>();
+constexpr BinaryTable square_root_loops = binary_loops<SquareRoot, float, double, float16, bfloat16>();
+
+}  // namespace tenon::ops

@@ -1,0 +1,249 @@
+#include <cmath>
+#include <cstring>
+
+#include "base/fail.h"
+#include "ops/cast/convert.h"
+#include "ops/cast/text.h"
+#include "ops/elementwise.h"
+
+namespace tenon::ops {
+namespace {
+
+// Elements are converted in blocks small enough to stay in the first-level cache. Types that C++ has no arithmetic for
+// are staged: half and smaller floats as float, integers below 8 bits as int8 or uint8.
+constexpr int64_t block = 1024;
+
+ElementType stage_of(ElementType type) {
+  using enum ElementType;
+  switch (type) {
+    case int4: case int2: return int8;
+    case uint4: case uint2: return uint8;
+    default: return is_floating(type) && type != float64 ? float32 : type;
+  }
+}
+
+template <typename Integer, typename Float>
+Integer clamped(Float x) {
+  // The largest value that both types have.
+  constexpr Float low = static_cast<Float>(std::numeric_limits<Integer>::min());
+  constexpr int lost_bits = std::max(0, std::numeric_limits<Integer>::digits - std::numeric_limits<Float>::digits);
+  constexpr Float high = static_cast<Float>(std::numeric_limits<Integer>::max() >> lost_bits << lost_bits);
+  x = x < low ? low : x > high ? high : x;
+  return static_cast<Integer>(x == x ? x : Float(0));
+}
+
+// Floats become integers by truncation and then wrap around; those beyond 64 bits (32 for narrow types) end at the
+// limits, and NaN becomes 0.
+template <typename To, typename From>
+To convert_one(From x) {
+  if constexpr (std::is_same_v<To, bool>) {
+    return x != From(0);
+  } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
+    if constexpr (std::is_same_v<To, uint64_t>) {
+      constexpr From two_to_63 = static_cast<From>(9223372036854775808.0);
+      if (x >= two_to_63) return x < 2 * two_to_63 ? static_cast<uint64_t>(x) : std::numeric_limits<uint64_t>::max();
+      return static_cast<uint64_t>(clamped<int64_t>(x));
+    } else if constexpr (sizeof(To) < 4 || std::is_same_v<To, int32_t>) {
+      return static_cast<To>(clamped<int32_t>(x));
+    } else {
+      return static_cast<To>(clamped<int64_t>(x));
+    }
+  } else {
+    return static_cast<To>(x);
+  }
+}
+
+using Loop = void (*)(const void* from, void* to, int64_t n);
+
+template <typename From, typename To>
+void plain_loop(const void* from, void* to, int64_t n) {
+  const From* __restrict x = static_cast<const From*>(from);
+  To* __restrict y = static_cast<To*>(to);
+  for (int64_t i = 0; i < n; ++i) y[i] = convert_one<To>(x[i]);
+}
+
+template <typename From, typename... To>
+constexpr LoopTable<Loop> loops_from() {
+  LoopTable<Loop> table{};
+  ((table[static_cast<size_t>(element_type_of<To>)] = plain_loop<From, To>), ...);
+  return table;
+}
+
+template <typename... Types>
+struct PlainLoops {
+  static constexpr std::array<LoopTable<Loop>, element_type_count> make() {
+    std::array<LoopTable<Loop>, element_type_count> result{};
+    ((result[static_cast<size_t>(element_type_of<Types>)] = loops_from<Types, Types...>()), ...);
+    return result;
+  }
+};
+constexpr auto plain_loops =
+    PlainLoops<float, double, bool, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>::make();
+
+// The values of all codes of a format.
+template <typename T>
+const std::array<float, 256>& decoded() {
+  static const std::array<float, 256> table = [] {
+    std::array<float, 256> values;
+    for (int code = 0; code < 256; ++code) values[static_cast<size_t>(code)] = decode_small_float(T::format, static_cast<uint8_t>(code));
+    return values;
+  }();
+  return table;
+}
+
+template <typename T>
+void unpack_floats(const void* from, int64_t first, int64_t n, int bits, float* to) {
+  const std::array<float, 256>& values = decoded<T>();
+  if (bits == 8) {
+    const uint8_t* codes = static_cast<const uint8_t*>(from) + first;
+    for (int64_t i = 0; i < n; ++i) to[i] = values[codes[i]];
+  } else {
+    for (int64_t i = 0; i < n; ++i) to[i] = values[load_packed(from, bits, first + i)];
+  }
+}
+
+template <typename T>
+void unpack_halves(const void* from, int64_t first, int64_t n, float* to) {
+  const T* __restrict x = static_cast<const T*>(from) + first;
+  for (int64_t i = 0; i < n; ++i) to[i] = static_cast<float>(x[i]);
+}
+
+void unpack_ints(const void* from, int64_t first, int64_t n, int bits, bool has_sign, uint8_t* to) {
+  int shift = has_sign ? 8 - bits : 0;
+  for (int64_t i = 0; i < n; ++i) {
+    int8_t high = static_cast<int8_t>(load_packed(from, bits, first + i) << shift);
+    to[i] = static_cast<uint8_t>(has_sign ? high >> shift : high);
+  }
+}
+
+void unpack(ElementType type, const void* from, int64_t first, int64_t n, void* to) {
+  int bits = bits_of(type);
+  float* floats = static_cast<float*>(to);
+  switch (type) {
+    using enum ElementType;
+    case float16: return unpack_halves<tenon::float16>(from, first, n, floats);
+    case bfloat16: return unpack_halves<tenon::bfloat16>(from, first, n, floats);
+    case float8e4m3fn: return unpack_floats<tenon::float8e4m3fn>(from, first, n, bits, floats);
+    case float8e4m3fnuz: return unpack_floats<tenon::float8e4m3fnuz>(from, first, n, bits, floats);
+    case float8e5m2: return unpack_floats<tenon::float8e5m2>(from, first, n, bits, floats);
+    case float8e5m2fnuz: return unpack_floats<tenon::float8e5m2fnuz>(from, first, n, bits, floats);
+    case float8e8m0: return unpack_floats<tenon::float8e8m0>(from, first, n, bits, floats);
+    case float6e2m3: return unpack_floats<tenon::float6e2m3>(from, first, n, bits, floats);
+    case float6e3m2: return unpack_floats<tenon::float6e3m2>(from, first, n, bits, floats);
+    case float4e2m1: return unpack_floats<tenon::float4e2m1>(from, first, n, bits, floats);
+    case int4: case int2: return unpack_ints(from, first, n, bits, true, static_cast<uint8_t*>(to));
+    case uint4: case uint2: return unpack_ints(from, first, n, bits, false, static_cast<uint8_t*>(to));
+    default: fail(ErrorCode::unsupported, "cannot convert from {}", name_of(type));
+  }
+}
+
+template <typename T>
+void pack_halves(const float* __restrict from, int64_t n, void* to, int64_t first) {
+  T* __restrict y = static_cast<T*>(to) + first;
+  for (int64_t i = 0; i < n; ++i) y[i] = T(from[i]);
+}
+
+template <typename T>
+void pack_floats(const float* from, int64_t n, void* to, int64_t first, int bits, bool saturate) {
+  for (int64_t i = 0; i < n; ++i) {
+    uint8_t code = encode_small_float(T::format, from[i], saturate);
+    if (bits == 8) static_cast<uint8_t*>(to)[first + i] = code;
+    else store_packed(to, bits, first + i, code);
+  }
+}
+
+// Powers of two: the code is the exponent of a float, 255 means NaN.
+uint8_t encode_e8m0(float value, const ConvertOptions& options) {
+  uint32_t bits = std::bit_cast<uint32_t>(value);
+  if (std::isnan(value)) return 255;
+  if (std::isinf(value)) return options.saturate ? 254 : 255;
+  uint32_t exponent = bits >> 23 & 0xff, mantissa = bits & 0x7fffff;
+  if (exponent == 0) {
+    // 2^-127 is a denormal float; what is below it has no code.
+    constexpr uint32_t smallest = 0x400000;
+    if (mantissa < smallest && !options.saturate && options.round_mode != "up") return 255;
+    if (mantissa == 0) return options.saturate ? 0 : 255;
+    bool up = mantissa > smallest && (options.round_mode == "up" || (options.round_mode == "nearest" && mantissa >= 0x600000));
+    return up ? 1 : 0;
+  }
+  bool up = options.round_mode == "up" ? mantissa > 0 : options.round_mode == "nearest" && mantissa >= 0x400000;
+  if (up && exponent == 254) return options.saturate ? 254 : 255;
+  return static_cast<uint8_t>(exponent + (up ? 1 : 0));
+}
+
+void pack(ElementType type, const void* from, int64_t n, void* to, int64_t first, const ConvertOptions& options) {
+  int bits = bits_of(type);
+  const float* floats = static_cast<const float*>(from);
+  switch (type) {
+    using enum ElementType;
+    case float16: return pack_halves<tenon::float16>(floats, n, to, first);
+    case bfloat16: return pack_halves<tenon::bfloat16>(floats, n, to, first);
+    case float8e4m3fn: return pack_floats<tenon::float8e4m3fn>(floats, n, to, first, bits, options.saturate);
+    case float8e4m3fnuz: return pack_floats<tenon::float8e4m3fnuz>(floats, n, to, first, bits, options.saturate);
+    case float8e5m2: return pack_floats<tenon::float8e5m2>(floats, n, to, first, bits, options.saturate);
+    case float8e5m2fnuz: return pack_floats<tenon::float8e5m2fnuz>(floats, n, to, first, bits, options.saturate);
+    case float6e2m3: return pack_floats<tenon::float6e2m3>(floats, n, to, first, bits, true);
+    case float6e3m2: return pack_floats<tenon::float6e3m2>(floats, n, to, first, bits, true);
+    case float4e2m1: return pack_floats<tenon::float4e2m1>(floats, n, to, first, bits, true);
+    case float8e8m0:
+      for (int64_t i = 0; i < n; ++i) static_cast<uint8_t*>(to)[first + i] = encode_e8m0(floats[i], options);
+      return;
+    case int4: case int2: case uint4: case uint2: {
+      uint8_t mask = static_cast<uint8_t>((1 << bits) - 1);
+      for (int64_t i = 0; i < n; ++i) store_packed(to, bits, first + i, static_cast<const uint8_t*>(from)[i] & mask);
+      return;
+    }
+    default: fail(ErrorCode::unsupported, "cannot convert to {}", name_of(type));
+  }
+}
+
+// Elements of `type` as its stage type; `buffer` is used unless they are in memory as such.
+const void* staged(ElementType type, const void* from, int64_t first, int64_t n, void* buffer) {
+  if (stage_of(type) == type) return static_cast<const char*>(from) + first * bits_of(type) / 8;
+  unpack(type, from, first, n, buffer);
+  return buffer;
+}
+
+void convert_range(const Tensor& from, ElementType to, void* out, int64_t first, int64_t n, const ConvertOptions& options) {
+  alignas(64) char in_buffer[block * 4], out_buffer[block * 4];
+  ElementType in_stage = stage_of(from.type()), out_stage = stage_of(to);
+  bool direct = out_stage == to;
+  void* target = direct ? static_cast<char*>(out) + first * bits_of(to) / 8 : out_buffer;
+  if (in_stage == out_stage) {
+    // One of both is unpacked into place or packed from it.
+    const void* stage = staged(from.type(), from.raw(), first, n, direct ? target : in_buffer);
+    if (!direct) pack(to, stage, n, out, first, options);
+    else if (stage != target) std::memcpy(target, stage, static_cast<size_t>(n * bits_of(to) / 8));
+    return;
+  }
+  const void* stage = staged(from.type(), from.raw(), first, n, in_buffer);
+  Loop loop = plain_loops[static_cast<size_t>(in_stage)][static_cast<size_t>(out_stage)];
+  if (!loop) fail(ErrorCode::unsupported, "cannot convert from {} to {}", name_of(from.type()), name_of(to));
+  loop(stage, target, n);
+  if (!direct) pack(to, out_buffer, n, out, first, options);
+}
+
+}  // namespace
+
+void convert_into(const Tensor& from, Tensor& to, ThreadPool& threads, const ConvertOptions& options) {
+  if (to.type() == ElementType::string) return numbers_to_text(from, to);
+  if (from.type() == ElementType::string) {
+    Tensor numbers = text_to_numbers(from, is_floating(to.type()));
+    return convert_into(numbers, to, threads, options);
+  }
+  int64_t count = from.elements();
+  void* out = to.mutable_raw();
+  threads.parallel_for((count + block - 1) / block, 8, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      convert_range(from, to.type(), out, i * block, std::min(block, count - i * block), options);
+    }
+  });
+}
+
+Tensor convert(const Tensor& from, ElementType to, Allocator& allocator) {
+  Tensor result(to, from.shape(), allocator);
+  convert_into(from, result, *ThreadPool::shared());
+  return result;
+}
+
+}  // namespace tenon::ops

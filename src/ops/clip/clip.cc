@@ -1,0 +1,52 @@
+#include <limits>
+
+#include "ops/inference.h"
+#include "ops/legacy.h"
+#include "ops/operator.h"
+
+namespace tenon::ops {
+namespace {
+
+void infer_clip(Inference& i) {
+  for (size_t k : {1, 2}) {
+    if (i.has_shape(k) && element_count(i.shape(k)).is_known() && !element_count(i.shape(k)).is(1)) {
+      i.fail("input {} must be one number", k);
+    }
+  }
+  i.same_as_input(0);
+}
+
+// Bounds were attributes. They get the type of the first input.
+void bounds_to_inputs(ir::Node& node) {
+  drop_consumed_inputs(node);
+  ir::Graph& graph = node.graph();
+  const std::pair<const char*, size_t> bounds[] = {{"min", 1}, {"max", 2}};
+  for (auto [name, at] : bounds) {
+    if (!node.attribute(name)) continue;
+    ir::Value& number = graph.add_constant(Tensor::scalar(node.float_attribute(name, 0)), name);
+    node.remove_attribute(name);
+    if (node.input(0) && node.input(0)->type.element == ElementType::float32) {
+      node.set_input(at, &number);
+      continue;
+    }
+    ir::Node& cast = graph.add_node("CastLike", "", &node);
+    cast.origin = node.origin;
+    cast.add_input(&number);
+    cast.add_input(node.input(0));
+    ir::Value& bound = graph.add_value(name, /*fresh=*/true);
+    cast.add_output(&bound);
+    node.set_input(at, &bound);
+  }
+}
+
+}  // namespace
+
+void define_clip(OperatorList& list) {
+  list.add("Clip", {1, 6, 11, 12, 13})
+      .input("input", "T").optional_input("min", "T").optional_input("max", "T").output("output", "T")
+      .types("T", types::numbers)
+      .infer(infer_clip)
+      .lift(1, 11, bounds_to_inputs);
+}
+
+}  // namespace tenon::ops

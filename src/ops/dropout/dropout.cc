@@ -1,0 +1,49 @@
+#include "ops/adapters.h"
+#include "ops/inference.h"
+#include "ops/operator.h"
+
+namespace tenon::ops {
+namespace {
+
+void infer_dropout(Inference& i) {
+  i.output(0, i.fact(0));
+  i.output(1, ElementType::boolean, i.type(0).shape);
+}
+
+// Until version 10 the mask had the type of the data.
+void mask_to_bool(ir::Node& node) {
+  node.remove_attribute("consumed_inputs");
+  node.remove_attribute("is_test");
+  ir::Value* mask = node.output(1);
+  if (!mask) return;
+  node.remove_trailing_outputs(1);
+  ir::Value& flags = node.graph().add_value("mask", /*fresh=*/true);
+  node.add_output(&flags);
+  ir::Node& cast = node.graph().add_node("CastLike");
+  cast.origin = node.origin;
+  cast.add_input(&flags);
+  cast.add_input(node.input(0));
+  cast.add_output(mask);
+}
+
+void ratio_to_input(ir::Node& node) {
+  Tensor ratio = Tensor::scalar(node.float_attribute("ratio", 0.5f));
+  node.remove_attribute("ratio");
+  node.set_input(1, &node.graph().add_constant(std::move(ratio), "ratio"));
+}
+
+}  // namespace
+
+void define_dropout(OperatorList& list) {
+  constexpr TypeSet droppable = types::floats | (types::float8s - TypeSet{ElementType::float8e8m0});
+  list.add("Dropout", {1, 6, 7, 10, 12, 13, 22})
+      .input("data", "T").optional_input("ratio", droppable).optional_input("training_mode", types::bools)
+      .output("output", "T").optional_output("mask", types::bools)
+      .types("T", droppable)
+      .attribute("seed", ir::AttributeKind::int_)
+      .infer(infer_dropout)
+      .lift(1, 10, mask_to_bool)
+      .lift(10, 12, ratio_to_input);
+}
+
+}  // namespace tenon::ops

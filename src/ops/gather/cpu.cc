@@ -1,0 +1,129 @@
+#include <algorithm>
+#include <cstring>
+
+#include "ops/dispatch.h"
+#include "ops/indices.h"
+#include "ops/strided_copy.h"
+#include "provider/cpu_kernels.h"
+
+namespace tenon::ops {
+namespace {
+
+constexpr int64_t grain_bytes = 32 << 10;
+
+int64_t grain_for(int64_t bytes) { return std::max<int64_t>(1, grain_bytes / std::max<int64_t>(bytes, 1)); }
+
+int to_axis(int64_t axis, int rank) { return static_cast<int>(axis < 0 ? axis + rank : axis); }
+
+// Copies `count` blocks of `length` elements; block i starts at from_index(i), which is called once per block.
+template <typename FromIndex>
+void copy_blocks(ThreadPool& threads, const Tensor& from, Tensor& to, int64_t count, int64_t length, FromIndex&& from_index) {
+  int64_t bytes = bits_of(from.type()) / 8;
+  threads.parallel_for(count, grain_for(length * bytes), [&](int64_t begin, int64_t end) {
+    if (length == 1) {
+      dispatch_width(from.type(), [&]<typename T>() {
+        const T* in = static_cast<const T*>(from.raw());
+        T* out = static_cast<T*>(to.mutable_raw());
+        for (int64_t i = begin; i < end; ++i) out[i] = in[from_index(i)];
+      });
+      return;
+    }
+    for (int64_t i = begin; i < end; ++i) copy_elements(from.type(), from.raw(), from_index(i), to.mutable_raw(), i * length, length);
+  });
+}
+
+class Gather final : public Kernel {
+ public:
+  explicit Gather(const NodeInfo& info) : axis_(info.node().int_attribute("axis", 0)) {}
+
+  void run(KernelRun& run) const override {
+    const Tensor &x = run.input(0), &picks = run.input(1);
+    int axis = to_axis(axis_, x.rank());
+    int64_t size = x.dim(axis), count = picks.elements();
+    int64_t outer = x.shape().elements(0, axis), inner = x.shape().elements(axis + 1, x.rank());
+    Indices indices(picks);
+    if (outer == 1 && count == 1) return run.set_output(0, x.part(indices.at(0, size, axis) * inner, *run.inferred_shape(0)));
+    Tensor& y = run.output(0);
+    if (y.elements() == 0) {
+      for (int64_t i = 0; i < count; ++i) indices.at(i, size, axis);
+      return;
+    }
+    copy_blocks(run.threads(), x, y, outer * count, inner,
+                [&](int64_t i) { return (i / count * size + indices.at(i % count, size, axis)) * inner; });
+  }
+
+ private:
+  int64_t axis_;
+};
+
+class GatherElements final : public Kernel {
+ public:
+  explicit GatherElements(const NodeInfo& info) : axis_(info.node().int_attribute("axis", 0)) {}
+
+  void run(KernelRun& run) const override {
+    const Tensor &x = run.input(0), &picks = run.input(1);
+    Tensor& y = run.output(0);
+    if (y.elements() == 0) return;
+    int rank = x.rank(), axis = to_axis(axis_, rank);
+    auto strides = dense_strides(x.shape());
+    Indices indices(picks);
+    // Rows along the last axis; the axis that is gathered does not move the start of a row.
+    int64_t columns = rank ? y.dim(rank - 1) : 1, size = x.dim(axis), stride = strides[static_cast<size_t>(axis)];
+    bool along_rows = axis == rank - 1;
+    dispatch_width(x.type(), [&]<typename T>() {
+      const T* in = static_cast<const T*>(x.raw());
+      T* out = static_cast<T*>(y.mutable_raw());
+      run.threads().parallel_for(y.elements() / columns, grain_for(columns * static_cast<int64_t>(sizeof(T))), [&](int64_t begin, int64_t end) {
+        for (int64_t row = begin; row < end; ++row) {
+          int64_t start = 0, rest = row;
+          for (int a = rank - 2; a >= 0; --a) {
+            if (a != axis) start += rest % y.dim(a) * strides[static_cast<size_t>(a)];
+            rest /= y.dim(a);
+          }
+          for (int64_t column = 0; column < columns; ++column) {
+            int64_t at = row * columns + column;
+            out[at] = in[start + indices.at(at, size, axis) * stride + (along_rows ? 0 : column)];
+          }
+        }
+      });
+    });
+  }
+
+ private:
+  int64_t axis_;
+};
+
+class GatherND final : public Kernel {
+ public:
+  explicit GatherND(const NodeInfo& info) : batch_axes_(static_cast<int>(info.node().int_attribute("batch_dims", 0))) {}
+
+  void run(KernelRun& run) const override {
+    const Tensor &x = run.input(0), &picks = run.input(1);
+    Tensor& y = run.output(0);
+    int depth = static_cast<int>(picks.dim(picks.rank() - 1)), first = batch_axes_;
+    auto strides = dense_strides(x.shape());
+    int64_t batches = x.shape().elements(0, first), per_batch = x.shape().elements(first, x.rank());
+    int64_t inner = x.shape().elements(first + depth, x.rank()), count = picks.elements() / depth;
+    if (count == 0 || y.elements() == 0) return;
+    int64_t per_batch_count = count / batches;
+    Indices indices(picks);
+    copy_blocks(run.threads(), x, y, count, inner, [&](int64_t i) {
+      int64_t at = i / per_batch_count * per_batch;
+      for (int k = 0; k < depth; ++k) at += indices.at(i * depth + k, x.dim(first + k), first + k) * strides[static_cast<size_t>(first + k)];
+      return at;
+    });
+  }
+
+ private:
+  int batch_axes_;
+};
+
+}  // namespace
+
+void cpu_gather(CpuKernels& list) {
+  list.add("Gather", [](const NodeInfo& info) { return std::make_unique<Gather>(info); });
+  list.add("GatherElements", [](const NodeInfo& info) { return std::make_unique<GatherElements>(info); });
+  list.add("GatherND", [](const NodeInfo& info) { return std::make_unique<GatherND>(info); });
+}
+
+}  // namespace tenon::ops

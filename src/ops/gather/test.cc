@@ -1,0 +1,38 @@
+#include "op_test.h"
+
+namespace tenon {
+namespace {
+
+TEST(Gather, Axes) {
+  OpTest("Gather").input<float>({3, 2}, {1, 2, 3, 4, 5, 6}).input<int64_t>({2}, {2, 0}).expect<float>({2, 2}, {5, 6, 1, 2}).run();
+  OpTest("Gather").attribute("axis", 1).input<float>({2, 2}, {1, 2, 3, 4}).input<int32_t>({1, 3}, {-1, 0, 1}).expect<float>({2, 1, 3}, {2, 1, 2, 4, 3, 4}).run();
+  OpTest("Gather").input<std::string>({2}, {"a", "b"}).input<int64_t>({}, {1}).expect<std::string>({}, {"b"}).run();
+  OpTest("Gather", 1).input<std::complex<double>>({2}, {1, 2}).input<int64_t>({2}, {1, 0}).expect<std::complex<double>>({2}, {2, 1}).run();
+  OpTest("Gather").input<float>({2, 0}, {}).input<int64_t>({1}, {1}).expect<float>({1, 0}, {}).run();
+}
+
+TEST(Gather, Errors) {
+  EXPECT_EQ(OpTest("Gather").attribute("axis", 1).input<float>({1, 5}, {1, 2, 3, 4, 5}).input<int64_t>({2}, {0, 7}).error(),
+            "invalid-value in Gather 'tested' (node 0): index 7 is out of range for size 5 on axis 1");
+  EXPECT_NE(OpTest("Gather").input<float>({0, 1}, {}).input<int64_t>({1}, {0}).error().find("index 0 is out of range for size 0 on axis 0"), std::string::npos);
+}
+
+TEST(GatherElements, Axes) {
+  OpTest("GatherElements").attribute("axis", 1).input<float>({2, 2}, {1, 2, 3, 4}).input<int64_t>({2, 2}, {0, 0, 1, 0}).expect<float>({2, 2}, {1, 1, 4, 3}).run();
+  OpTest("GatherElements", 11).input<float>({3, 2}, {1, 2, 3, 4, 5, 6}).input<int32_t>({1, 2}, {-1, 1}).expect<float>({1, 2}, {5, 4}).run();
+  EXPECT_NE(OpTest("GatherElements").input<float>({1, 2}, {1, 2}).input<int64_t>({1, 3}, {0, 0, 0}).error().find("indices have size 3 on axis 1, data only 2"),
+            std::string::npos);
+}
+
+TEST(GatherND, Depths) {
+  OpTest("GatherND").input<int32_t>({2, 2}, {0, 1, 2, 3}).input<int64_t>({2, 2}, {0, 0, 1, 1}).expect<int32_t>({2}, {0, 3}).run();
+  OpTest("GatherND").input<int32_t>({2, 2}, {0, 1, 2, 3}).input<int64_t>({2, 1}, {1, 0}).expect<int32_t>({2, 2}, {2, 3, 0, 1}).run();
+  OpTest("GatherND", 12).attribute("batch_dims", 1).input<int32_t>({2, 2, 2}, {0, 1, 2, 3, 4, 5, 6, 7}).input<int64_t>({2, 1}, {1, 0})
+      .expect<int32_t>({2, 2}, {2, 3, 4, 5}).run();
+  OpTest("GatherND", 11).input<std::string>({2}, {"a", "b"}).input<int64_t>({1, 1}, {-1}).expect<std::string>({1}, {"b"}).run();
+  EXPECT_NE(OpTest("GatherND").input<float>({2}, {1, 2}).input<int64_t>({1, 1}, {2}).error().find("index 2 is out of range for size 2 on axis 0"), std::string::npos);
+  EXPECT_NE(OpTest("GatherND").input<float>({2}, {1, 2}).input<int64_t>({1, 2}, {0, 0}).error().find("it must be 1 to 1"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tenon

@@ -1,0 +1,76 @@
+#include "ops/legacy.h"
+
+#include <algorithm>
+
+namespace tenon::ops {
+namespace {
+
+Tensor int64_tensor(std::span<const int64_t> values) {
+  return Tensor(Shape{static_cast<int64_t>(values.size())}, values);
+}
+
+// A new node before `node`, with one new output.
+ir::Value* add_before(ir::Node& node, std::string op, std::initializer_list<ir::Value*> inputs,
+                      std::vector<ir::Attribute> attributes = {}) {
+  ir::Graph& graph = node.graph();
+  ir::Node& added = graph.add_node(std::move(op), "", &node);
+  added.origin = node.origin;
+  for (ir::Value* input : inputs) added.add_input(input);
+  added.attributes = std::move(attributes);
+  ir::Value& output = graph.add_value("lifted", /*fresh=*/true);
+  added.add_output(&output);
+  return &output;
+}
+
+}  // namespace
+
+void drop_consumed_inputs(ir::Node& node) { node.remove_attribute("consumed_inputs"); }
+
+void attribute_to_input(ir::Node& node, std::string_view attribute, size_t input) {
+  if (!node.attribute(attribute)) return;
+  std::vector<int64_t> values = node.ints_attribute(attribute);
+  node.remove_attribute(attribute);
+  node.set_input(input, &node.graph().add_constant(int64_tensor(values), attribute));
+}
+
+void line_up_with_axis(ir::Node& node, size_t i, int64_t axis) {
+  ir::Value* target = node.input(0);
+  ir::Value* value = node.input(i);
+  if (!target || !value) return;
+  ir::Graph& graph = node.graph();
+  if (target->type.shape && value->type.shape) {
+    auto rank = static_cast<int64_t>(target->type.shape->size()), own = static_cast<int64_t>(value->type.shape->size());
+    int64_t missing = (axis < 0 ? -axis : rank - axis) - own;
+    if (missing <= 0) return;
+    std::vector<int64_t> axes;
+    for (int64_t k = 0; k < missing; ++k) axes.push_back(own + k);
+    return node.set_input(i, add_before(node, "Unsqueeze", {value, &graph.add_constant(int64_tensor(axes), "axes")}));
+  }
+  // The ranks are found out when the shapes are.
+  auto number = [&](int64_t n) { return &graph.add_constant(Tensor(Shape{1}, {n}), "number"); };
+  ir::Value* shape = add_before(node, "Shape", {value});
+  ir::Value* end = number(-axis);
+  if (axis >= 0) {
+    ir::Value* rank = add_before(node, "Shape", {add_before(node, "Shape", {target})});
+    end = add_before(node, "Sub", {rank, number(axis)});
+  }
+  ir::Value* missing = add_before(node, "Sub", {end, add_before(node, "Shape", {shape})});
+  ir::Value* count = add_before(node, "Max", {missing, number(0)});
+  std::vector<ir::Attribute> one;
+  one.emplace_back("value", Tensor(Shape{1}, {int64_t{1}}));
+  ir::Value* ones = add_before(node, "ConstantOfShape", {count}, std::move(one));
+  std::vector<ir::Attribute> axis_0;
+  axis_0.emplace_back("axis", int64_t{0});
+  ir::Value* full = add_before(node, "Concat", {shape, ones}, std::move(axis_0));
+  node.set_input(i, add_before(node, "Reshape", {value, full}));
+}
+
+void lift_limited_broadcast(ir::Node& node) {
+  drop_consumed_inputs(node);
+  bool broadcast = node.int_attribute("broadcast", 0) != 0;
+  if (broadcast && node.attribute("axis")) line_up_with_axis(node, 1, node.int_attribute("axis", 0));
+  node.remove_attribute("broadcast");
+  node.remove_attribute("axis");
+}
+
+}  // namespace tenon::ops

@@ -1,0 +1,87 @@
+#include "ops/dispatch.h"
+#include "ops/strided_copy.h"
+#include "provider/cpu_kernels.h"
+
+namespace tenon::ops {
+namespace {
+
+template <typename T>
+bool is_set(const T& value) {
+  if constexpr (std::is_same_v<T, std::string>) {
+    return !value.empty();
+  } else if constexpr (std::is_same_v<T, float16> || std::is_same_v<T, bfloat16>) {
+    return (value.bits & 0x7fff) != 0;
+  } else {
+    return value != T(0);
+  }
+}
+
+template <typename T>
+int64_t count_set(const T* values, int64_t count) {
+  int64_t set = 0;
+  for (int64_t i = 0; i < count; ++i) set += is_set(values[i]);
+  return set;
+}
+
+// Writes the coordinates of position i to column `at`.
+void write_coordinates(const Shape& shape, int64_t i, int64_t* out, int64_t columns, int64_t at) {
+  for (int axis = shape.rank() - 1; axis >= 0; --axis) {
+    out[axis * columns + at] = i % shape[axis];
+    i /= shape[axis];
+  }
+}
+
+void non_zero(KernelRun& run) {
+  const Tensor& x = run.input(0);
+  dispatch<float, double, float16, bfloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, bool, std::string,
+           std::complex<float>, std::complex<double>>(x.type(), [&]<typename T>() {
+    const T* values = x.data<T>().data();
+    int64_t columns = count_set(values, x.elements()), at = 0;
+    int64_t* out = run.output(0, ElementType::int64, Shape{x.rank(), columns}).mutable_data<int64_t>().data();
+    for (int64_t i = 0; i < x.elements(); ++i) {
+      if (is_set(values[i])) write_coordinates(x.shape(), i, out, columns, at++);
+    }
+  });
+}
+
+class Compress final : public Kernel {
+ public:
+  explicit Compress(const NodeInfo& info) : flat_(!info.node().attribute("axis")), axis_(info.node().int_attribute("axis", 0)) {}
+
+  void run(KernelRun& run) const override {
+    const Tensor& x = run.input(0);
+    auto condition = run.data<bool>(1);
+    int axis = flat_ ? 0 : static_cast<int>(axis_ < 0 ? axis_ + x.rank() : axis_);
+    int64_t size = flat_ ? x.elements() : x.dim(axis);
+    int64_t outer = flat_ ? 1 : x.shape().elements(0, axis), inner = flat_ ? 1 : x.shape().elements(axis + 1, x.rank());
+    std::vector<int64_t> kept;
+    for (size_t i = 0; i < condition.size(); ++i) {
+      if (condition[i]) kept.push_back(static_cast<int64_t>(i));
+    }
+    if (!kept.empty() && kept.back() >= size) {
+      fail(ErrorCode::invalid_value, "the condition selects index {}, there are {} elements", kept.back(), size);
+    }
+    auto count = static_cast<int64_t>(kept.size());
+    Shape shape = flat_ ? Shape{count} : x.shape();
+    if (!flat_) shape[axis] = count;
+    Tensor& y = run.output(0, x.type(), shape);
+    for (int64_t o = 0; o < outer; ++o) {
+      for (int64_t k = 0; k < count; ++k) {
+        copy_elements(x.type(), x.raw(), (o * size + kept[static_cast<size_t>(k)]) * inner, y.mutable_raw(), (o * count + k) * inner, inner);
+      }
+    }
+  }
+
+ private:
+  bool flat_;
+  int64_t axis_;
+};
+
+}  // namespace
+
+void cpu_non_zero(CpuKernels& list) {
+  list.add_simple("NonZero", non_zero);
+  list.add("Compress", [](const NodeInfo& info) { return std::make_unique<Compress>(info); });
+}
+
+}  // namespace tenon::ops

@@ -1,0 +1,184 @@
+#include <algorithm>
+
+#include "base/fail.h"
+#include "ops/strided_copy.h"
+#include "provider/cpu_kernels.h"
+
+namespace tenon::ops {
+namespace {
+
+enum class Mode : uint8_t { constant, reflect, edge, wrap };
+
+// Along one axis: which index of the input each index of the output takes; -1 for the constant.
+struct AxisMap {
+  std::vector<int64_t> index;
+  int64_t first = 0, count = 0;  // outputs [first, first + count) take a range of the input as it is
+
+  AxisMap(int64_t size, int64_t before, int64_t after, Mode mode, int axis) {
+    int64_t low = std::max<int64_t>(0, -before), high = size - std::max<int64_t>(0, -after);
+    int64_t kept = high - low, result = size + before + after;
+    first = std::max<int64_t>(0, before);
+    if (kept < 0 || (kept == 0 && mode != Mode::constant && result > 0)) {
+      if (mode != Mode::constant) fail(ErrorCode::shape_mismatch, "axis {} has no elements left to pad with", axis);
+      kept = 0;
+    }
+    index.resize(static_cast<size_t>(result));
+    for (int64_t i = 0; i < result; ++i) index[static_cast<size_t>(i)] = source(i - first, kept, low, mode);
+    first = std::min(first, result);
+    count = std::min(kept, result - first);
+  }
+
+  static int64_t source(int64_t at, int64_t kept, int64_t low, Mode mode) {
+    if (at >= 0 && at < kept) return low + at;
+    switch (mode) {
+      case Mode::constant: return -1;
+      case Mode::edge: return low + std::clamp<int64_t>(at, 0, kept - 1);
+      case Mode::wrap: return low + ((at % kept) + kept) % kept;
+      case Mode::reflect: break;
+    }
+    if (kept == 1) return low;
+    int64_t period = 2 * (kept - 1), within = ((at % period) + period) % period;
+    return low + std::min(within, period - within);
+  }
+};
+
+// Works row by row along the last axis that is padded; the axes after it move as one block.
+class Padder {
+ public:
+  Padder(const Tensor& x, std::span<const int64_t> before, std::span<const int64_t> after, Mode mode) : x_(x) {
+    int rank = x.rank();
+    while (rank > 1 && before[static_cast<size_t>(rank) - 1] == 0 && after[static_cast<size_t>(rank) - 1] == 0) --rank;
+    block_ = x.shape().elements(rank, x.rank());
+    strides_ = dense_strides(x.shape());
+    for (int axis = 0; axis < rank; ++axis) {
+      auto a = static_cast<size_t>(axis);
+      maps_.emplace_back(x.dim(axis), before[a], after[a], mode, axis);
+    }
+  }
+
+  // `value` is one element.
+  void run(ThreadPool& threads, const void* value, Tensor& y) const {
+    if (y.elements() == 0) return;
+    const AxisMap& last = maps_.back();
+    int64_t row_length = static_cast<int64_t>(last.index.size()) * block_, bytes = bits_of(y.type()) / 8;
+    int64_t rows = y.elements() / row_length;
+    threads.parallel_for(rows, std::max<int64_t>(1, (32 << 10) / (row_length * bytes)), [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) write_row(threads, value, y, row, row_length);
+    });
+  }
+
+ private:
+  void fill_range(ThreadPool& threads, const void* value, Tensor& y, int64_t first, int64_t count) const {
+    int64_t zero = 0, one = 1;
+    strided_copy(threads, y.type(), value, {&zero, 1}, element_at(y, first), {&one, 1}, {&count, 1});
+  }
+
+  void write_row(ThreadPool& threads, const void* value, Tensor& y, int64_t row, int64_t row_length) const {
+    const AxisMap& last = maps_.back();
+    int64_t start = 0, rest = row, to = row * row_length;
+    for (size_t axis = maps_.size() - 1; axis-- > 0;) {
+      auto size = static_cast<int64_t>(maps_[axis].index.size());
+      int64_t from = maps_[axis].index[static_cast<size_t>(rest % size)];
+      if (from < 0) return fill_range(threads, value, y, to, row_length);
+      start += from * strides_[axis];
+      rest /= size;
+    }
+    for (auto i = size_t{0}; i < last.index.size();) {
+      auto at = static_cast<int64_t>(i);
+      int64_t from = last.index[i];
+      size_t run = 1;
+      if (at == last.first && last.count > 0) {
+        run = static_cast<size_t>(last.count);
+      } else if (from < 0) {
+        while (i + run < last.index.size() && last.index[i + run] < 0) ++run;
+      }
+      int64_t length = static_cast<int64_t>(run) * block_;
+      if (from < 0) fill_range(threads, value, y, to + at * block_, length);
+      else copy_elements(y.type(), x_.raw(), start + from * block_, y.mutable_raw(), to + at * block_, length);
+      i += run;
+    }
+  }
+
+  const Tensor& x_;
+  int64_t block_;
+  SmallVector<int64_t, 6> strides_;
+  std::vector<AxisMap> maps_;
+};
+
+// One element whose bits are 0, or an empty string.
+Tensor zero_of(ElementType type) {
+  Tensor zero(type, Shape{});
+  if (type != ElementType::string) std::fill_n(static_cast<std::byte*>(zero.mutable_raw()), zero.bytes(), std::byte{0});
+  return zero;
+}
+
+void pad(KernelRun& run, std::span<const int64_t> before, std::span<const int64_t> after, Mode mode, Tensor value) {
+  const Tensor& x = run.input(0);
+  if (std::ranges::all_of(before, [](int64_t n) { return n == 0; }) && std::ranges::all_of(after, [](int64_t n) { return n == 0; })) {
+    return run.set_output(0, x);
+  }
+  Tensor& y = run.output(0);
+  if (bits_of(x.type()) >= 8) return Padder(x, before, after, mode).run(run.threads(), value.raw(), y);
+  Tensor codes = unpack_codes(x, run.allocator()), padded(ElementType::uint8, y.shape(), run.allocator());
+  uint8_t code = load_packed(value.raw(), bits_of(value.type()), 0);
+  Padder(codes, before, after, mode).run(run.threads(), &code, padded);
+  pack_codes(padded, y);
+}
+
+class Pad final : public Kernel {
+ public:
+  explicit Pad(const NodeInfo& info) {
+    std::string mode = info.node().string_attribute("mode", "constant");
+    mode_ = mode == "reflect" ? Mode::reflect : mode == "edge" ? Mode::edge : mode == "wrap" ? Mode::wrap : Mode::constant;
+  }
+
+  void run(KernelRun& run) const override {
+    const Tensor& x = run.input(0);
+    auto rank = static_cast<size_t>(x.rank());
+    std::vector<int64_t> pads = run.ints(1), axes, before(rank), after(rank);
+    if (run.has_input(3)) {
+      axes = run.ints(3);
+    } else {
+      for (size_t axis = 0; axis < rank; ++axis) axes.push_back(static_cast<int64_t>(axis));
+    }
+    if (pads.size() != 2 * axes.size()) fail(ErrorCode::shape_mismatch, "there are {} pads for {} axes; each takes two", pads.size(), axes.size());
+    for (size_t k = 0; k < axes.size(); ++k) {
+      auto axis = static_cast<size_t>(axes[k] < 0 ? axes[k] + x.rank() : axes[k]);
+      before[axis] = pads[k];
+      after[axis] = pads[k + axes.size()];
+    }
+    if (run.has_input(2) && run.input(2).elements() > 1) {
+      fail(ErrorCode::shape_mismatch, "constant_value must be one element, it has {}", run.input(2).elements());
+    }
+    bool has_value = run.has_input(2) && run.input(2).elements() == 1;
+    pad(run, before, after, mode_, has_value ? run.input(2) : zero_of(x.type()));
+  }
+
+ private:
+  Mode mode_;
+};
+
+class CenterCropPad final : public Kernel {
+ public:
+  void run(KernelRun& run) const override {
+    const Tensor& x = run.input(0);
+    const Shape& shape = *run.inferred_shape(0);
+    std::vector<int64_t> before, after;
+    for (int axis = 0; axis < x.rank(); ++axis) {
+      // Halves are rounded towards the front of the larger of both.
+      int64_t difference = shape[axis] - x.dim(axis), front = difference / 2;
+      before.push_back(front);
+      after.push_back(difference - front);
+    }
+    pad(run, before, after, Mode::constant, zero_of(x.type()));
+  }
+};
+
+}  // namespace
+
+void cpu_pad(CpuKernels& list) {
+  list.add("Pad", [](const NodeInfo& info) { return std::make_unique<Pad>(info); });
+  list.add("CenterCropPad", [](const NodeInfo&) { return std::make_unique<CenterCropPad>(); });
+}
+
+}  // namespace tenon::ops

@@ -1,0 +1,236 @@
+#include <cmath>
+#include <limits>
+
+#include "ops/elementwise.h"
+#include "ops/reduce/plan.h"
+#include "provider/cpu_kernels.h"
+
+namespace tenon::ops {
+namespace {
+
+// The type that elements of type T are collected in.
+template <typename T>
+using Accumulator = std::conditional_t<std::is_integral_v<T>, std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>, Compute<T>>;
+
+template <typename A>
+A plus(A a, A b) {
+  if constexpr (std::is_integral_v<A>) return static_cast<A>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+  else return a + b;
+}
+
+template <typename A>
+A times(A a, A b) {
+  if constexpr (std::is_integral_v<A>) return static_cast<A>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+  else return a * b;
+}
+
+// How values are collected: merge(a, map(x)), from `start` on.
+struct Sum {
+  template <typename T, typename A> static A start() { return A(0); }
+  template <typename A> static A map(A x) { return x; }
+  template <typename A> static A merge(A a, A b) { return plus(a, b); }
+};
+struct SumOfMagnitudes : Sum {
+  template <typename A>
+  static A map(A x) {
+    if constexpr (std::is_floating_point_v<A>) return std::fabs(x);
+    else if constexpr (std::is_signed_v<A>) return x < 0 ? static_cast<A>(0 - static_cast<uint64_t>(x)) : x;
+    else return x;
+  }
+};
+struct SumOfSquares : Sum {
+  template <typename A> static A map(A x) { return times(x, x); }
+};
+struct Product {
+  template <typename T, typename A> static A start() { return A(1); }
+  template <typename A> static A map(A x) { return x; }
+  template <typename A> static A merge(A a, A b) { return times(a, b); }
+};
+struct Largest {
+  template <typename T, typename A>
+  static A start() {
+    if constexpr (std::is_integral_v<A>) return static_cast<A>(std::numeric_limits<T>::lowest());
+    else return -std::numeric_limits<A>::infinity();
+  }
+  template <typename A> static A map(A x) { return x; }
+  template <typename A> static A merge(A a, A b) { return a > b || a != a ? a : b; }
+};
+struct Smallest {
+  template <typename T, typename A>
+  static A start() {
+    if constexpr (std::is_integral_v<A>) return static_cast<A>(std::numeric_limits<T>::max());
+    else return std::numeric_limits<A>::infinity();
+  }
+  template <typename A> static A map(A x) { return x; }
+  template <typename A> static A merge(A a, A b) { return a < b || a != a ? a : b; }
+};
+
+// The sum of exponentials as sum * exp(largest), so that it does not overflow.
+template <typename A>
+struct ExponentialSum {
+  A largest = -std::numeric_limits<A>::infinity(), sum = 0;
+};
+struct SumOfExponentials {
+  template <typename T, typename A> static ExponentialSum<A> start() { return {}; }
+  template <typename A> static ExponentialSum<A> map(A x) { return {x, 1}; }
+  template <typename A>
+  static ExponentialSum<A> merge(ExponentialSum<A> a, ExponentialSum<A> b) {
+    if (a.largest == b.largest) return {a.largest, a.sum + b.sum};
+    if (a.largest > b.largest) return {a.largest, a.sum + b.sum * std::exp(b.largest - a.largest)};
+    return {b.largest, b.sum + a.sum * std::exp(a.largest - b.largest)};
+  }
+};
+
+enum class Finish { none, mean, square_root, logarithm };
+
+template <typename A>
+A finished(A total, Finish finish, int64_t count) {
+  switch (finish) {
+    case Finish::none: return total;
+    case Finish::mean:
+      if constexpr (std::is_integral_v<A>) return count ? static_cast<A>(total / static_cast<A>(count)) : A(0);
+      else return total / static_cast<A>(count);
+    case Finish::square_root: return static_cast<A>(std::sqrt(total));
+    case Finish::logarithm:
+      if constexpr (std::is_floating_point_v<A>) return std::log(total);
+      else return A(0);
+  }
+  return total;
+}
+
+template <typename A>
+A finished(ExponentialSum<A> total, Finish, int64_t) {
+  return total.largest + std::log(total.sum);
+}
+
+// Adjacent elements to one. Several independent lanes let the loop vectorise and keep rounding errors small.
+template <typename F, typename T, typename A>
+auto reduce_run(const T* x, int64_t n) {
+  using Total = decltype(F::template start<T, A>());
+  constexpr int64_t lane_count = 16;
+  Total lanes[lane_count];
+  std::fill_n(lanes, lane_count, F::template start<T, A>());
+  int64_t i = 0;
+  for (; i + lane_count <= n; i += lane_count) {
+    for (int64_t lane = 0; lane < lane_count; ++lane) {
+      lanes[lane] = F::merge(lanes[lane], F::map(static_cast<A>(x[i + lane])));
+    }
+  }
+  for (; i < n; ++i) lanes[i % lane_count] = F::merge(lanes[i % lane_count], F::map(static_cast<A>(x[i])));
+  for (int64_t step = lane_count / 2; step > 0; step /= 2) {
+    for (int64_t lane = 0; lane < step; ++lane) lanes[lane] = F::merge(lanes[lane], lanes[lane + step]);
+  }
+  return lanes[0];
+}
+
+constexpr int64_t run_block = 4096;
+
+template <typename F, typename T>
+void reduce_rows(const ReducePlan& plan, const T* x, T* y, int64_t begin, int64_t end, Finish finish) {
+  using A = Accumulator<T>;
+  for (int64_t i = begin; i < end; ++i) {
+    const T* from = x + plan.first(i);
+    auto total = F::template start<T, A>();
+    plan.for_each_reduced([&](int64_t offset) {
+      for (int64_t at = 0; at < plan.run; at += run_block) {
+        total = F::merge(total, reduce_run<F, T, A>(from + offset + at, std::min(run_block, plan.run - at)));
+      }
+    });
+    y[i] = static_cast<T>(finished(total, finish, plan.count));
+  }
+}
+
+constexpr int64_t column_block = 512;
+
+// Rows of adjacent elements that are kept, one row added to the other.
+template <typename F, typename T>
+void reduce_columns(const ReducePlan& plan, const T* x, T* y, int64_t row, int64_t first, int64_t n, Finish finish) {
+  using A = Accumulator<T>;
+  decltype(F::template start<T, A>()) totals[column_block];
+  std::fill_n(totals, n, F::template start<T, A>());
+  const T* from = x + plan.first(row) + first;
+  plan.for_each_reduced([&](int64_t offset) {
+    const T* values = from + offset;
+    for (int64_t i = 0; i < n; ++i) totals[i] = F::merge(totals[i], F::map(static_cast<A>(values[i])));
+  });
+  T* to = y + row * plan.inner + first;
+  for (int64_t i = 0; i < n; ++i) to[i] = static_cast<T>(finished(totals[i], finish, plan.count));
+}
+
+using ReduceLoop = void (*)(ThreadPool& threads, const ReducePlan& plan, const void* x, void* y, Finish finish);
+
+template <typename F, typename T>
+void reduce(ThreadPool& threads, const ReducePlan& plan, const void* from, void* to, Finish finish) {
+  const T* x = static_cast<const T*>(from);
+  T* y = static_cast<T*>(to);
+  constexpr int64_t work = 32768;
+  if (plan.inner == 1) {
+    int64_t grain = std::max<int64_t>(1, work / std::max<int64_t>(1, plan.count));
+    return threads.parallel_for(plan.outer, grain, [&](int64_t begin, int64_t end) { reduce_rows<F>(plan, x, y, begin, end, finish); });
+  }
+  int64_t blocks = (plan.inner + column_block - 1) / column_block;
+  int64_t grain = std::max<int64_t>(1, work / std::max<int64_t>(1, plan.count * std::min(plan.inner, column_block)));
+  threads.parallel_for(plan.outer * blocks, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      int64_t first = i % blocks * column_block;
+      reduce_columns<F>(plan, x, y, i / blocks, first, std::min(column_block, plan.inner - first), finish);
+    }
+  });
+}
+
+template <typename F, typename... Ts>
+constexpr LoopTable<ReduceLoop> reduce_loops() {
+  LoopTable<ReduceLoop> table{};
+  ((table[static_cast<size_t>(element_type_of<Ts>)] = reduce<F, Ts>), ...);
+  return table;
+}
+
+class Reduce final : public Kernel {
+ public:
+  Reduce(const NodeInfo& info, const LoopTable<ReduceLoop>& table, Finish finish)
+      : table_(table), finish_(finish), keep_when_empty_(info.node().int_attribute("noop_with_empty_axes", 0) != 0) {}
+
+  void run(KernelRun& run) const override {
+    const Tensor& x = run.input(0);
+    Tensor& y = run.output(0);
+    std::vector<int64_t> axes;
+    if (run.has_input(1)) axes = run.ints(1);
+    if (axes.empty() && !keep_when_empty_) {
+      for (int axis = 0; axis < x.rank(); ++axis) axes.push_back(axis);
+    }
+    loop_for(table_, x.type())(run.threads(), ReducePlan(x.shape(), axes), x.raw(), y.mutable_raw(), finish_);
+  }
+
+ private:
+  const LoopTable<ReduceLoop>& table_;
+  Finish finish_;
+  bool keep_when_empty_;
+};
+
+template <typename F, typename... More>
+void add(CpuKernels& list, std::string_view name, Finish finish) {
+  static constexpr LoopTable<ReduceLoop> table = reduce_loops<F, float, double, float16, bfloat16, More...>();
+  list.add(name, [finish](const NodeInfo& info) { return std::make_unique<Reduce>(info, table, finish); });
+}
+
+template <typename F, typename... More>
+void add_numbers(CpuKernels& list, std::string_view name, Finish finish) {
+  add<F, int32_t, int64_t, uint32_t, uint64_t, More...>(list, name, finish);
+}
+
+}  // namespace
+
+void cpu_reduce(CpuKernels& list) {
+  add_numbers<Sum>(list, "ReduceSum", Finish::none);
+  add_numbers<Sum>(list, "ReduceMean", Finish::mean);
+  add_numbers<Product>(list, "ReduceProd", Finish::none);
+  add_numbers<SumOfMagnitudes>(list, "ReduceL1", Finish::none);
+  add_numbers<SumOfSquares>(list, "ReduceL2", Finish::square_root);
+  add_numbers<SumOfSquares>(list, "ReduceSumSquare", Finish::none);
+  add_numbers<Largest, int8_t, uint8_t, bool>(list, "ReduceMax", Finish::none);
+  add_numbers<Smallest, int8_t, uint8_t, bool>(list, "ReduceMin", Finish::none);
+  add<Sum>(list, "ReduceLogSum", Finish::logarithm);
+  add<SumOfExponentials>(list, "ReduceLogSumExp", Finish::none);
+}
+
+}  // namespace tenon::ops

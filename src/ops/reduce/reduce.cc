@@ -1,0 +1,80 @@
+#include "ops/inference.h"
+#include "ops/legacy.h"
+#include "ops/operator.h"
+
+namespace tenon::ops {
+namespace {
+
+using ir::AttributeKind;
+
+// The axes to reduce: the second input, or all (none with noop_with_empty_axes) when it is left out or empty.
+std::optional<std::vector<int>> reduced_axes(const Inference& i) {
+  std::optional<std::vector<int64_t>> listed;
+  if (!i.has_input(1)) listed.emplace();
+  else listed = i.ints(1);
+  if (!listed) return std::nullopt;
+  std::vector<int> axes = i.axes(*listed, i.rank(0));
+  if (axes.empty() && i.node().int_attribute("noop_with_empty_axes", 0) == 0) {
+    for (int axis = 0; axis < i.rank(0); ++axis) axes.push_back(axis);
+  }
+  return axes;
+}
+
+using Combine = Dim (*)(const Dim&, const Dim&);
+
+void infer_reduce(Inference& i, Combine values) {
+  if (!i.has_shape(0)) return i.output(0, i.element(0), std::nullopt);
+  bool keep = i.node().int_attribute("keepdims", 1) != 0;
+  auto axes = reduced_axes(i);
+  if (!axes) {
+    if (!keep) return i.output(0, i.element(0), std::nullopt);
+    SymbolicShape shape;
+    for (int axis = 0; axis < i.rank(0); ++axis) shape.push_back(Dim::unknown());
+    return i.output(0, i.element(0), std::move(shape));
+  }
+  std::vector<bool> reduced(static_cast<size_t>(i.rank(0)));
+  for (int axis : *axes) reduced[static_cast<size_t>(axis)] = true;
+  SymbolicShape shape;
+  for (size_t axis = 0; axis < reduced.size(); ++axis) {
+    if (!reduced[axis]) shape.push_back(i.shape(0)[axis]);
+    else if (keep) shape.push_back(Dim(1));
+  }
+  i.output(0, i.element(0), std::move(shape));
+  if (!values || !i.wants_values() || reduced.size() > 1) return;
+  auto content = i.values(0);
+  if (!content || content->empty() || content->size() > 64) return;
+  if (axes->empty()) return i.output_values(0, std::move(*content));
+  Dim result = (*content)[0];
+  for (size_t k = 1; k < content->size(); ++k) result = values(result, (*content)[k]);
+  i.output_values(0, {result});
+}
+
+void axes_to_input(ir::Node& node) { attribute_to_input(node, "axes", 1); }
+
+}  // namespace
+
+void define_reduce(OperatorList& list) {
+  constexpr TypeSet summable = types::floats | TypeSet{ElementType::int32, ElementType::int64, ElementType::uint32, ElementType::uint64};
+  constexpr TypeSet comparable = summable | TypeSet{ElementType::int8, ElementType::uint8, ElementType::boolean};
+  auto add = [&](const char* name, std::vector<int> versions, TypeSet types, Combine values = nullptr) {
+    int axes_became_input = versions.size() == 3 ? 13 : 18;
+    list.add(name, std::move(versions))
+        .input("data", "T").optional_input("axes", TypeSet{ElementType::int64}).output("reduced", "T").types("T", types)
+        .attribute("keepdims", AttributeKind::int_)
+        .attribute("noop_with_empty_axes", AttributeKind::int_)
+        .infer([values](Inference& i) { infer_reduce(i, values); })
+        .lift(1, axes_became_input, axes_to_input);
+  };
+  add("ReduceSum", {1, 11, 13}, summable, [](const Dim& a, const Dim& b) { return a + b; });
+  add("ReduceProd", {1, 11, 13, 18}, summable, [](const Dim& a, const Dim& b) { return a * b; });
+  add("ReduceMax", {1, 11, 12, 13, 18, 20}, comparable, [](const Dim& a, const Dim& b) { return max(a, b); });
+  add("ReduceMin", {1, 11, 12, 13, 18, 20}, comparable, [](const Dim& a, const Dim& b) { return min(a, b); });
+  add("ReduceMean", {1, 11, 13, 18}, summable);
+  add("ReduceL1", {1, 11, 13, 18}, summable);
+  add("ReduceL2", {1, 11, 13, 18}, summable);
+  add("ReduceSumSquare", {1, 11, 13, 18}, summable);
+  add("ReduceLogSum", {1, 11, 13, 18, 28}, types::floats);
+  add("ReduceLogSumExp", {1, 11, 13, 18, 28}, types::floats);
+}
+
+}  // namespace tenon::ops

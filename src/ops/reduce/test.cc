@@ -1,0 +1,90 @@
+#include "op_test.h"
+
+namespace tenon {
+namespace {
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
+
+TEST(Reduce, Functions) {
+  struct Case {
+    const char* op;
+    float rows[2], columns[3], all;
+  };
+  for (const Case& c : {Case{"ReduceSum", {6, 15}, {5, 7, 9}, 21}, Case{"ReduceMean", {2, 5}, {2.5f, 3.5f, 4.5f}, 3.5f},
+                        Case{"ReduceMax", {3, 6}, {4, 5, 6}, 6}, Case{"ReduceMin", {1, 4}, {1, 2, 3}, 1},
+                        Case{"ReduceProd", {6, 120}, {4, 10, 18}, 720}, Case{"ReduceL1", {6, 15}, {5, 7, 9}, 21},
+                        Case{"ReduceL2", {3.7416574f, 8.774964f}, {4.1231056f, 5.3851648f, 6.7082039f}, 9.539392f},
+                        Case{"ReduceSumSquare", {14, 77}, {17, 29, 45}, 91},
+                        Case{"ReduceLogSum", {1.7917595f, 2.7080502f}, {1.6094379f, 1.9459101f, 2.1972246f}, 3.0445225f},
+                        Case{"ReduceLogSumExp", {3.4076059f, 6.4076059f}, {4.0485874f, 5.0485874f, 6.0485874f}, 6.4561931f}}) {
+    const Tensor x({2, 3}, {1.0f, 2.0f, 3.0f, 4.0f, 5.0f, 6.0f});
+    OpTest(c.op).input(x).constant<int64_t>({1}, {1}).expect<float>({2, 1}, {c.rows[0], c.rows[1]}).run();
+    OpTest(c.op).input(x).input<int64_t>({1}, {-2}).attribute("keepdims", 0).expect<float>({3}, {c.columns[0], c.columns[1], c.columns[2]}).run();
+    OpTest(c.op).input(x).expect<float>({1, 1}, {c.all}).run();
+    OpTest(c.op).input(x).attribute("keepdims", 0).input<int64_t>({0}, {}).expect<float>({}, {c.all}).run();
+    OpTest(c.op).input<double>({2, 3}, {1, 2, 3, 4, 5, 6}).attribute("keepdims", 0).expect<double>({}, {c.all}).run();
+    OpTest(c.op).input<float16>({2}, {float16(1), float16(1)}).attribute("keepdims", 0).input<int64_t>({1}, {0}).tolerance(1, 1)
+        .expect<float16>({}, {float16(1)}).run();
+  }
+}
+
+TEST(Reduce, Axes) {
+  Tensor x(ElementType::float32, {2, 3, 2, 2});
+  for (size_t i = 0; i < 24; ++i) x.mutable_data<float>()[i] = static_cast<float>(i);
+  OpTest("ReduceSum").attribute("keepdims", 0).input(x).input<int64_t>({3}, {0, 2, 3}).expect<float>({3}, {60, 92, 124}).run();
+  OpTest("ReduceSum").attribute("keepdims", 0).input(x).input<int64_t>({2}, {1, -1}).expect<float>({2, 2}, {27, 39, 99, 111}).run();
+  OpTest("ReduceMax").attribute("keepdims", 0).input(x).input<int64_t>({2}, {0, 2}).expect<float>({3, 2}, {14, 15, 18, 19, 22, 23}).run();
+  OpTest("ReduceSum").attribute("noop_with_empty_axes", 1).input<float>({2}, {1, 2}).expect<float>({2}, {1, 2}).run();
+  OpTest("ReduceSumSquare").attribute("noop_with_empty_axes", 1).input<float>({2}, {2, 3}).input<int64_t>({0}, {}).expect<float>({2}, {4, 9}).run();
+  OpTest("ReduceSum").input<float>({}, {5}).expect<float>({}, {5}).run();
+}
+
+TEST(Reduce, Large) {
+  constexpr int64_t rows = 70, columns = 10000;
+  Tensor x(ElementType::float32, {rows, columns}), by_row(ElementType::float32, {rows, 1}), by_column(ElementType::float32, {1, columns});
+  for (size_t i = 0; i < rows * columns; ++i) x.mutable_data<float>()[i] = 0.5f;
+  std::ranges::fill(by_row.mutable_data<float>(), 5000.0f);
+  std::ranges::fill(by_column.mutable_data<float>(), 35.0f);
+  OpTest("ReduceSum").input(x).input<int64_t>({1}, {1}).expect(by_row).run();
+  OpTest("ReduceSum").input(x).input<int64_t>({1}, {0}).expect(by_column).run();
+}
+
+TEST(Reduce, Types) {
+  OpTest("ReduceSum").attribute("keepdims", 0).input<int32_t>({2}, {2147483647, 1}).expect<int32_t>({}, {-2147483648}).run();
+  OpTest("ReduceMean").attribute("keepdims", 0).input<int32_t>({2}, {2147483647, 2147483647}).expect<int32_t>({}, {2147483647}).run();
+  OpTest("ReduceL2").attribute("keepdims", 0).input<int64_t>({2}, {3, -4}).expect<int64_t>({}, {5}).run();
+  OpTest("ReduceMax").attribute("keepdims", 0).input<uint64_t>({2}, {1, ~uint64_t{0}}).expect<uint64_t>({}, {~uint64_t{0}}).run();
+  OpTest("ReduceMin").attribute("keepdims", 0).input<int8_t>({2}, {-128, 5}).expect<int8_t>({}, {-128}).run();
+  OpTest("ReduceMax").attribute("keepdims", 0).input<bool>({2}, {false, true}).expect<bool>({}, {true}).run();
+}
+
+TEST(Reduce, EmptySets) {
+  OpTest("ReduceSum").input<float>({2, 0}, {}).input<int64_t>({1}, {1}).expect<float>({2, 1}, {0, 0}).run();
+  OpTest("ReduceProd").input<float>({0, 2}, {}).input<int64_t>({1}, {0}).expect<float>({1, 2}, {1, 1}).run();
+  OpTest("ReduceMax").input<float>({2, 0}, {}).input<int64_t>({1}, {1}).expect<float>({2, 1}, {-infinity, -infinity}).run();
+  OpTest("ReduceMin").input<int32_t>({0}, {}).attribute("keepdims", 0).expect<int32_t>({}, {2147483647}).run();
+  OpTest("ReduceMean").input<int32_t>({0}, {}).attribute("keepdims", 0).expect<int32_t>({}, {0}).run();
+  OpTest("ReduceLogSumExp").input<float>({0}, {}).attribute("keepdims", 0).expect<float>({}, {-infinity}).run();
+  OpTest("ReduceSum").input<float>({2, 0}, {}).input<int64_t>({1}, {0}).expect<float>({1, 0}, {}).run();
+}
+
+TEST(Reduce, LogSumExpDoesNotOverflow) {
+  OpTest("ReduceLogSumExp").attribute("keepdims", 0).input<float>({2}, {1000, 1000}).expect<float>({}, {1000.6931f}).run();
+  OpTest("ReduceLogSumExp").attribute("keepdims", 0).input<float>({2}, {-infinity, -infinity}).expect<float>({}, {-infinity}).run();
+}
+
+TEST(Reduce, OldVersions) {
+  OpTest("ReduceSum", 11).attribute("axes", std::vector<int64_t>{-1}).input<float>({2, 2}, {1, 2, 3, 4}).expect<float>({2, 1}, {3, 7}).run();
+  OpTest("ReduceMean", 13).attribute("axes", std::vector<int64_t>{0}).attribute("keepdims", 0).input<float>({2, 2}, {1, 2, 3, 4}).expect<float>({2}, {2, 3}).run();
+  OpTest("ReduceMax", 1).input<float>({2, 2}, {1, 2, 3, 4}).expect<float>({1, 1}, {4}).run();
+}
+
+TEST(Reduce, Errors) {
+  EXPECT_EQ(OpTest("ReduceSum").input<float>({2}, {1, 2}).constant<int64_t>({1}, {1}).error(),
+            "invalid-attribute in ReduceSum 'tested' (node 0): axis 1 is out of range for rank 1\n"
+            "  input 0 'in0' is tensor(float) [2], an input of the graph\n"
+            "  input 1 'in1' is tensor(int64) [1], an initializer");
+}
+
+}  // namespace
+}  // namespace tenon

@@ -1,0 +1,137 @@
+#include <algorithm>
+
+#include "ops/indices.h"
+#include "ops/scatter/reduction.h"
+#include "ops/strided_copy.h"
+#include "provider/cpu_kernels.h"
+
+namespace tenon::ops {
+namespace {
+
+constexpr int64_t grain_elements = 4096;
+
+void copy_all(ThreadPool& threads, const Tensor& from, Tensor& to) {
+  int64_t one = 1, count = from.elements();
+  strided_copy(threads, from.type(), from.raw(), {&one, 1}, to.mutable_raw(), {&one, 1}, {&count, 1});
+}
+
+class ScatterElements final : public Kernel {
+ public:
+  explicit ScatterElements(const NodeInfo& info)
+      : axis_(info.node().int_attribute("axis", 0)), reduction_(info.node().string_attribute("reduction", "none")) {}
+
+  void run(KernelRun& run) const override {
+    const Tensor &x = run.input(0), &updates = run.input(2);
+    Combine combine = combine_for(x.type(), reduction_);
+    Tensor& y = run.output(0);
+    copy_all(run.threads(), x, y);
+    if (updates.elements() == 0) return;
+    int rank = x.rank(), axis = static_cast<int>(axis_ < 0 ? axis_ + rank : axis_);
+    auto strides = dense_strides(x.shape());
+    Indices indices(run.input(1));
+    int64_t length = updates.dim(axis), size = x.dim(axis), stride = strides[static_cast<size_t>(axis)];
+    int64_t inner = updates.shape().elements(axis + 1, rank), lines = updates.shape().elements(0, axis) * inner;
+    // Lines along the axis never meet, so each is one thread's and keeps the order of its updates.
+    run.threads().parallel_for(lines, std::max<int64_t>(1, grain_elements / length), [&](int64_t begin, int64_t end) {
+      for (int64_t line = begin; line < end; ++line) {
+        int64_t from = line / inner * length * inner + line % inner;
+        int64_t to = 0, rest = line;
+        for (int a = rank - 1; a >= 0; --a) {
+          if (a == axis) continue;
+          to += rest % updates.dim(a) * strides[static_cast<size_t>(a)];
+          rest /= updates.dim(a);
+        }
+        for (int64_t k = 0; k < length; ++k, from += inner) {
+          combine(element_at(y, to + indices.at(from, size, axis) * stride), element_at(updates, from), 1);
+        }
+      }
+    });
+  }
+
+ private:
+  int64_t axis_;
+  std::string reduction_;
+};
+
+class ScatterND final : public Kernel {
+ public:
+  explicit ScatterND(const NodeInfo& info) : reduction_(info.node().string_attribute("reduction", "none")) {}
+
+  void run(KernelRun& run) const override {
+    const Tensor &x = run.input(0), &picks = run.input(1), &updates = run.input(2);
+    Combine combine = combine_for(x.type(), reduction_);
+    Tensor& y = run.output(0);
+    copy_all(run.threads(), x, y);
+    if (updates.elements() == 0) return;
+    int depth = static_cast<int>(picks.dim(picks.rank() - 1));
+    auto strides = dense_strides(x.shape());
+    int64_t inner = x.shape().elements(depth, x.rank()), count = updates.elements() / inner;
+    Indices indices(picks);
+    std::vector<int64_t> places(static_cast<size_t>(count));
+    for (int64_t i = 0; i < count; ++i) {
+      int64_t at = 0;
+      for (int k = 0; k < depth; ++k) at += indices.at(i * depth + k, x.dim(k), k) * strides[static_cast<size_t>(k)];
+      places[static_cast<size_t>(i)] = at;
+    }
+    // Threads share the blocks' insides, so that updates of one place keep their order.
+    run.threads().parallel_for(inner, std::max<int64_t>(1, grain_elements / count), [&](int64_t begin, int64_t end) {
+      for (int64_t i = 0; i < count; ++i) {
+        combine(element_at(y, places[static_cast<size_t>(i)] + begin), element_at(updates, i * inner + begin), end - begin);
+      }
+    });
+  }
+
+ private:
+  std::string reduction_;
+};
+
+class TensorScatter final : public Kernel {
+ public:
+  explicit TensorScatter(const NodeInfo& info)
+      : axis_(info.node().int_attribute("axis", -2)), circular_(info.node().string_attribute("mode", "linear") == "circular") {}
+
+  void run(KernelRun& run) const override {
+    const Tensor& cache = run.input(0);
+    Tensor& y = run.output(0);
+    if (bits_of(cache.type()) >= 8) return write(run, cache, run.input(1), y);
+    Tensor codes(ElementType::uint8, cache.shape(), run.allocator());
+    write(run, unpack_codes(cache, run.allocator()), unpack_codes(run.input(1), run.allocator()), codes);
+    pack_codes(codes, y);
+  }
+
+ private:
+  void write(KernelRun& run, const Tensor& cache, const Tensor& update, Tensor& y) const {
+    copy_all(run.threads(), cache, y);
+    int axis = static_cast<int>(axis_ < 0 ? axis_ + cache.rank() : axis_);
+    int64_t length = update.dim(axis), room = cache.dim(axis), inner = cache.shape().elements(axis + 1, cache.rank());
+    int64_t batches = cache.dim(0), outer = cache.shape().elements(1, axis);
+    if (update.elements() == 0) return;
+    for (int64_t batch = 0; batch < batches; ++batch) {
+      int64_t first = run.has_input(2) ? run.data<int64_t>(2)[static_cast<size_t>(batch)] : 0;
+      if (first < 0 || (!circular_ && first > room - length)) {
+        fail(ErrorCode::invalid_value, "write index {} of batch {} and length {} do not fit in a cache of {}", first, batch, length, room);
+      }
+      first %= room;
+      int64_t before_wrap = std::min(length, room - first);
+      for (int64_t o = batch * outer; o < (batch + 1) * outer; ++o) {
+        copy_elements(y.type(), update.raw(), o * length * inner, y.mutable_raw(), (o * room + first) * inner, before_wrap * inner);
+        copy_elements(y.type(), update.raw(), (o * length + before_wrap) * inner, y.mutable_raw(), o * room * inner, (length - before_wrap) * inner);
+      }
+    }
+  }
+
+  int64_t axis_;
+  bool circular_;
+};
+
+}  // namespace
+
+void cpu_scatter(CpuKernels& list) {
+  for (const char* op : {"ScatterElements", "Scatter"}) {
+    list.add(op, [](const NodeInfo& info) { return std::make_unique<ScatterElements>(info); });
+  }
+  list.add("ScatterND", [](const NodeInfo& info) { return std::make_unique<ScatterND>(info); });
+  list.add("TensorScatter", [](const NodeInfo& info) { return std::make_unique<TensorScatter>(info); });
+}
+
+}  // namespace tenon::ops

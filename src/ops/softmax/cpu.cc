@@ -1,0 +1,100 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "kernels/softmax/softmax.h"
+#include "ops/axis_view.h"
+#include "ops/cast/convert.h"
+#include "ops/dispatch.h"
+#include "ops/elementwise.h"
+#include "provider/cpu_kernels.h"
+
+namespace tenon::ops {
+namespace {
+
+enum class Kind { softmax, logarithm };
+
+void softmax(ThreadPool& threads, Kind kind, const float* x, float* y, const AxisView& view) {
+  if (view.inner == 1) {
+    auto rows = kind == Kind::softmax ? kernels::softmax_rows : kernels::log_softmax_rows;
+    return rows(threads, x, y, view.outer, view.size);
+  }
+  auto middle = kind == Kind::softmax ? kernels::softmax_middle : kernels::log_softmax_middle;
+  middle(threads, x, y, view.outer, view.size, view.inner);
+}
+
+void softmax(ThreadPool& threads, Kind kind, const double* x, double* y, const AxisView& view) {
+  threads.parallel_for(view.outer * view.inner, std::max<int64_t>(1, costly_grain / view.size), [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      int64_t first = row / view.inner * view.size * view.inner + row % view.inner;
+      double largest = -std::numeric_limits<double>::infinity(), sum = 0;
+      auto at = [&](int64_t i) { return first + i * view.inner; };
+      for (int64_t i = 0; i < view.size; ++i) largest = std::max(largest, x[at(i)]);
+      for (int64_t i = 0; i < view.size; ++i) sum += y[at(i)] = std::exp(x[at(i)] - largest);
+      for (int64_t i = 0; i < view.size; ++i) {
+        y[at(i)] = kind == Kind::softmax ? y[at(i)] / sum : x[at(i)] - largest - std::log(sum);
+      }
+    }
+  });
+}
+
+class Softmax final : public Kernel {
+ public:
+  Softmax(const NodeInfo& info, Kind kind) : kind_(kind), axis_(info.node().int_attribute("axis", -1)) {}
+
+  void run(KernelRun& run) const override {
+    const Tensor& x = run.input(0);
+    Tensor& y = run.output(0);
+    if (x.elements() == 0) return;
+    AxisView view(x.shape(), axis_);
+    if (x.type() == ElementType::float32) {
+      return softmax(run.threads(), kind_, x.data<float>().data(), y.mutable_data<float>().data(), view);
+    }
+    if (x.type() == ElementType::float64) {
+      return softmax(run.threads(), kind_, x.data<double>().data(), y.mutable_data<double>().data(), view);
+    }
+    Tensor wide = convert(x, ElementType::float32, run.allocator());
+    float* values = wide.mutable_data<float>().data();
+    softmax(run.threads(), kind_, values, values, view);
+    convert_into(wide, y, run.threads());
+  }
+
+ private:
+  Kind kind_;
+  int64_t axis_;
+};
+
+// 1 at the first of the largest elements along the axis, 0 elsewhere.
+void run_hardmax(KernelRun& run) {
+  const Tensor& x = run.input(0);
+  Tensor& y = run.output(0);
+  if (x.elements() == 0) return;
+  AxisView view(x.shape(), run.node().int_attribute("axis", -1));
+  dispatch<float, double, float16, bfloat16>(x.type(), [&]<typename T>() {
+    using C = Compute<T>;
+    const T* from = x.data<T>().data();
+    T* to = y.mutable_data<T>().data();
+    int64_t grain = std::max<int64_t>(1, cheap_grain / view.size);
+    run.threads().parallel_for(view.outer * view.inner, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) {
+        int64_t first = row / view.inner * view.size * view.inner + row % view.inner;
+        int64_t best = 0;
+        for (int64_t i = 0; i < view.size; ++i) {
+          if (static_cast<C>(from[first + i * view.inner]) > static_cast<C>(from[first + best * view.inner])) best = i;
+          to[first + i * view.inner] = T(C(0));
+        }
+        to[first + best * view.inner] = T(C(1));
+      }
+    });
+  });
+}
+
+}  // namespace
+
+void cpu_softmax(CpuKernels& list) {
+  list.add("Softmax", [](const NodeInfo& info) { return std::make_unique<Softmax>(info, Kind::softmax); });
+  list.add("LogSoftmax", [](const NodeInfo& info) { return std::make_unique<Softmax>(info, Kind::logarithm); });
+  list.add_simple("Hardmax", run_hardmax);
+}
+
+}  // namespace tenon::ops

@@ -1,0 +1,64 @@
+#include "ops/inference.h"
+#include "ops/operator.h"
+
+namespace tenon::ops {
+namespace {
+
+void infer_softmax(Inference& i) {
+  i.same_as_input(0);
+  if (i.has_shape(0) && i.rank(0) > 0) i.axis(i.node().int_attribute("axis", -1), i.rank(0));
+}
+
+ir::Value* add_before(ir::Node& node, std::string op, std::initializer_list<ir::Value*> inputs, ir::Node* before,
+                     std::vector<ir::Attribute> attributes = {}) {
+  ir::Graph& graph = node.graph();
+  ir::Node& added = graph.add_node(std::move(op), "", before);
+  added.origin = node.origin;
+  for (ir::Value* input : inputs) added.add_input(input);
+  added.attributes = std::move(attributes);
+  ir::Value& output = graph.add_value("lifted", /*fresh=*/true);
+  added.add_output(&output);
+  return &output;
+}
+
+// Until version 13 the axes from `axis` on counted as one. Where that is more than the last axis, the input is
+// flattened to two axes and its shape given back after.
+void flatten_first(ir::Node& node) {
+  int64_t axis = node.int_attribute("axis", 1);
+  ir::Value* input = node.input(0);
+  ir::Value* output = node.output(0);
+  node.set_attribute({"axis", int64_t{-1}});
+  if (!input || !output || axis == -1) return;
+  if (input->type.shape && axis == static_cast<int64_t>(input->type.shape->size()) - 1) return;
+  std::vector<ir::Attribute> at;
+  at.emplace_back("axis", axis);
+  ir::Value* shape = add_before(node, "Shape", {input}, &node);
+  node.set_input(0, add_before(node, "Flatten", {input}, &node, std::move(at)));
+  // The node's own output becomes the flat one; its users read the reshaped one under the old name.
+  ir::Graph& graph = node.graph();
+  ir::Node& flat = graph.add_node(node.op_type, "", &node);
+  flat.name = node.name;
+  flat.origin = node.origin;
+  flat.add_input(node.input(0));
+  flat.set_attribute({"axis", int64_t{-1}});
+  ir::Value& flat_output = graph.add_value("lifted", /*fresh=*/true);
+  flat.add_output(&flat_output);
+  node.op_type = "Reshape";
+  node.attributes.clear();
+  node.set_input(0, &flat_output);
+  node.set_input(1, shape);
+}
+
+}  // namespace
+
+void define_softmax(OperatorList& list) {
+  for (const char* name : {"Softmax", "LogSoftmax", "Hardmax"}) {
+    list.add(name, {1, 11, 13})
+        .input("input", "T").output("output", "T").types("T", types::floats)
+        .attribute("axis", ir::AttributeKind::int_)
+        .infer(infer_softmax)
+        .lift(1, 13, flatten_first);
+  }
+}
+
+}  // namespace tenon::ops

@@ -1,0 +1,198 @@
+#include <cmath>
+
+#include "kernels/math/math.h"
+#include "ops/unary_kernel.h"
+#include "provider/cpu_kernels.h"
+
+namespace tenon::ops {
+namespace {
+
+using P = Parameters;
+
+struct Abs {
+  template <typename T>
+  static T call(T x, const P&) {
+    if constexpr (std::is_floating_point_v<T>) return std::fabs(x);
+    else if constexpr (std::is_unsigned_v<T>) return x;
+    else return x < 0 ? static_cast<T>(0 - static_cast<std::make_unsigned_t<T>>(x)) : x;
+  }
+};
+struct Neg {
+  template <typename T>
+  static T call(T x, const P&) {
+    if constexpr (std::is_floating_point_v<T>) return -x;
+    else return static_cast<T>(0 - static_cast<std::make_unsigned_t<T>>(x));
+  }
+};
+struct Relu {
+  template <typename T>
+  static T call(T x, const P&) {
+    return x < 0 ? T(0) : x;  // keeps NaN
+  }
+};
+struct Sign {
+  template <typename T>
+  static T call(T x, const P&) {
+    if constexpr (std::is_floating_point_v<T>) {
+      if (x != x) return x;
+    }
+    return static_cast<T>((x > T(0)) - (x < T(0)));
+  }
+};
+struct Not {
+  static bool call(bool x, const P&) { return !x; }
+};
+struct BitwiseNot {
+  template <typename T>
+  static T call(T x, const P&) {
+    return static_cast<T>(~x);
+  }
+};
+struct Sqrt {
+  static auto call(auto x, const P&) { return std::sqrt(x); }
+};
+struct Floor {
+  static auto call(auto x, const P&) { return std::floor(x); }
+};
+struct Ceil {
+  static auto call(auto x, const P&) { return std::ceil(x); }
+};
+// Halves go to the even neighbour.
+struct Round {
+  static auto call(auto x, const P&) { return std::nearbyint(x); }
+};
+struct Reciprocal {
+  static auto call(auto x, const P&) { return 1 / x; }
+};
+struct Softsign {
+  static auto call(auto x, const P&) { return x / (1 + std::fabs(x)); }
+};
+struct HardSwish {
+  template <typename T>
+  static T call(T x, const P&) {
+    T gate = x / 6 + T(0.5);
+    return x * (gate < 0 ? T(0) : gate > 1 ? T(1) : gate);
+  }
+};
+struct IsNaN {
+  static bool call(auto x, const P&) { return x != x; }
+};
+// a, b: whether negative and positive infinities count.
+struct IsInf {
+  template <typename T>
+  static bool call(T x, const P& p) {
+    constexpr T infinity = std::numeric_limits<T>::infinity();
+    return (x == infinity && p.b != 0) || (x == -infinity && p.a != 0);
+  }
+};
+
+// Functions of the mathematical kernels, with the standard library's for double.
+#define TENON_MATH(Name, array_function, expression)                       \
+  struct Name {                                                            \
+    static auto call(auto x, const P&) { return expression; }              \
+    static void array(const float* x, float* y, int64_t n, const P&) {     \
+      kernels::array_function(x, y, n);                                    \
+    }                                                                      \
+  };
+TENON_MATH(Exp, f32_exp, std::exp(x))
+TENON_MATH(Log, f32_log, std::log(x))
+TENON_MATH(Tanh, f32_tanh, std::tanh(x))
+TENON_MATH(Erf, f32_erf, std::erf(x))
+TENON_MATH(Sin, f32_sin, std::sin(x))
+TENON_MATH(Cos, f32_cos, std::cos(x))
+TENON_MATH(Sigmoid, f32_sigmoid, 1 / (1 + std::exp(-x)))
+TENON_MATH(Softplus, f32_softplus, (x > 0 ? x : 0) + std::log1p(std::exp(-std::fabs(x))))
+#undef TENON_MATH
+
+struct Mish {
+  static auto call(auto x, const P& p) { return x * std::tanh(Softplus::call(x, p)); }
+  static void array(const float* x, float* y, int64_t n, const P&) {
+    constexpr int64_t block = 512;
+    float gate[block];
+    for (int64_t begin = 0; begin < n; begin += block) {
+      int64_t size = std::min(block, n - begin);
+      kernels::f32_softplus(x + begin, gate, size);
+      kernels::f32_tanh(gate, gate, size);
+      for (int64_t i = 0; i < size; ++i) y[begin + i] = x[begin + i] * gate[i];
+    }
+  }
+};
+
+#define TENON_STANDARD(Name, function)                                          \
+  struct Name {                                                                 \
+    static auto call(auto x, const P&) { return std::function(x); }             \
+  };
+TENON_STANDARD(Tan, tan)
+TENON_STANDARD(Asin, asin)
+TENON_STANDARD(Acos, acos)
+TENON_STANDARD(Atan, atan)
+TENON_STANDARD(Sinh, sinh)
+TENON_STANDARD(Cosh, cosh)
+TENON_STANDARD(Asinh, asinh)
+TENON_STANDARD(Acosh, acosh)
+TENON_STANDARD(Atanh, atanh)
+#undef TENON_STANDARD
+
+template <typename F, typename... Ts>
+void add(CpuKernels& list, std::string_view name, int64_t grain) {
+  static constexpr LoopTable<UnaryLoop> table = unary_loops<F, Ts...>();
+  list.add(name, [grain](const NodeInfo&) { return std::make_unique<UnaryKernel>(table, grain); });
+}
+
+template <typename F, typename... More>
+void add_cheap(CpuKernels& list, std::string_view name) {
+  add<F, float, double, float16, bfloat16, More...>(list, name, cheap_grain);
+}
+
+template <typename F>
+void add_costly(CpuKernels& list, std::string_view name) {
+  add<F, float, double, float16, bfloat16>(list, name, costly_grain);
+}
+
+std::unique_ptr<Kernel> make_is_inf(const NodeInfo& info) {
+  static constexpr LoopTable<UnaryLoop> table =
+      unary_loops<IsInf, float, double, float16, bfloat16, float8e4m3fn, float8e4m3fnuz, float8e5m2, float8e5m2fnuz>();
+  Parameters p{info.node().int_attribute("detect_negative", 1) != 0 ? 1.0f : 0.0f,
+               info.node().int_attribute("detect_positive", 1) != 0 ? 1.0f : 0.0f};
+  return std::make_unique<UnaryKernel>(table, cheap_grain, p);
+}
+
+}  // namespace
+
+void cpu_unary(CpuKernels& list) {
+  add_cheap<Abs, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>(list, "Abs");
+  add_cheap<Sign, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>(list, "Sign");
+  add_cheap<Neg, int8_t, int16_t, int32_t, int64_t>(list, "Neg");
+  add_cheap<Relu, int8_t, int16_t, int32_t, int64_t>(list, "Relu");
+  add_cheap<Sqrt>(list, "Sqrt");
+  add_cheap<Floor>(list, "Floor");
+  add_cheap<Ceil>(list, "Ceil");
+  add_cheap<Round>(list, "Round");
+  add_cheap<Reciprocal>(list, "Reciprocal");
+  add_cheap<Softsign>(list, "Softsign");
+  add_cheap<HardSwish>(list, "HardSwish");
+  add_cheap<IsNaN, float8e4m3fn, float8e4m3fnuz, float8e5m2, float8e5m2fnuz>(list, "IsNaN");
+  list.add("IsInf", make_is_inf);
+  add<Not, bool>(list, "Not", cheap_grain);
+  add<BitwiseNot, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>(list, "BitwiseNot", cheap_grain);
+  add_costly<Exp>(list, "Exp");
+  add_costly<Log>(list, "Log");
+  add_costly<Tanh>(list, "Tanh");
+  add_costly<Erf>(list, "Erf");
+  add_costly<Sin>(list, "Sin");
+  add_costly<Cos>(list, "Cos");
+  add_costly<Sigmoid>(list, "Sigmoid");
+  add_costly<Softplus>(list, "Softplus");
+  add_costly<Mish>(list, "Mish");
+  add_costly<Tan>(list, "Tan");
+  add_costly<Asin>(list, "Asin");
+  add_costly<Acos>(list, "Acos");
+  add_costly<Atan>(list, "Atan");
+  add_costly<Sinh>(list, "Sinh");
+  add_costly<Cosh>(list, "Cosh");
+  add_costly<Asinh>(list, "Asinh");
+  add_costly<Acosh>(list, "Acosh");
+  add_costly<Atanh>(list, "Atanh");
+}
+
+}  // namespace tenon::ops

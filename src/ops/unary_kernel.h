@@ -1,0 +1,32 @@
+#pragma once
+
+#include "ops/elementwise.h"
+#include "provider/kernel.h"
+
+namespace tenon::ops {
+
+// An operator that applies one scalar function to each element of its first input.
+class UnaryKernel final : public Kernel {
+ public:
+  UnaryKernel(const LoopTable<UnaryLoop>& table, int64_t grain, Parameters parameters = {})
+      : table_(table), grain_(grain), parameters_(parameters) {}
+
+  void run(KernelRun& run) const override {
+    const Tensor& x = run.input(0);
+    Tensor& y = run.output(0);
+    UnaryLoop loop = loop_for(table_, x.type());
+    const char* from = static_cast<const char*>(x.raw());
+    char* to = static_cast<char*>(y.mutable_raw());
+    int64_t from_size = bits_of(x.type()) / 8, to_size = bits_of(y.type()) / 8;
+    run.threads().parallel_for(x.elements(), grain_, [&](int64_t begin, int64_t end) {
+      loop(from + begin * from_size, to + begin * to_size, end - begin, parameters_);
+    });
+  }
+
+ private:
+  const LoopTable<UnaryLoop>& table_;
+  int64_t grain_;
+  Parameters parameters_;
+};
+
+}  // namespace tenon::ops
