@@ -7,8 +7,11 @@ namespace {
 using ir::AttributeKind;
 
 Dim divided(const Inference& i, const Dim& size, int64_t heads, const char* name) {
-  if (heads < 1) i.fail_with(ErrorCode::invalid_attribute, fmt::format("{} must be given, and at least 1, for inputs of rank 3", name));
-  if (size.is_known() && size.value() % heads != 0) i.fail("{} elements cannot be divided among {} heads", size.value(), heads);
+  if (heads < 1)
+    i.fail_with(ErrorCode::invalid_attribute,
+                fmt::format("{} must be given, and at least 1, for inputs of rank 3", name));
+  if (size.is_known() && size.value() % heads != 0)
+    i.fail("{} elements cannot be divided among {} heads", size.value(), heads);
   return exact_div(size, heads);
 }
 
@@ -23,8 +26,10 @@ void infer_attention(Inference& i) {
   if (i.rank(0) != 3 && i.rank(0) != 4) i.fail("Q must have rank 3 or 4, it has rank {}", i.rank(0));
   i.require_rank(1, i.rank(0));
   i.require_rank(2, i.rank(0));
-  if (i.has_input(4) != i.has_input(5)) i.fail_with(ErrorCode::missing_input, "past_key and past_value must be given together");
-  if (i.has_input(6) && i.has_input(4)) i.fail_with(ErrorCode::invalid_value, "nonpad_kv_seqlen cannot be combined with past_key and past_value");
+  if (i.has_input(4) != i.has_input(5))
+    i.fail_with(ErrorCode::missing_input, "past_key and past_value must be given together");
+  if (i.has_input(6) && i.has_input(4))
+    i.fail_with(ErrorCode::invalid_value, "nonpad_kv_seqlen cannot be combined with past_key and past_value");
   const SymbolicShape &q = i.shape(0), &k = i.shape(1), &v = i.shape(2);
   Dim batch = i.equal(i.equal(q[0], k[0], "the batches of Q and K"), v[0], "the batches of Q and V");
   const size_t sequence = flat ? 1 : 2;
@@ -59,7 +64,8 @@ void infer_attention(Inference& i) {
   }
   i.require_rank(6, 1);
   if (i.has_shape(6)) i.equal(i.shape(6)[0], batch, "the size of nonpad_kv_seqlen and the batch");
-  i.output(0, q_type, flat ? SymbolicShape{batch, q[1], q_heads * v_size} : SymbolicShape{batch, q_heads, q[2], v_size});
+  i.output(0, q_type,
+           flat ? SymbolicShape{batch, q[1], q_heads * v_size} : SymbolicShape{batch, q_heads, q[2], v_size});
   i.output(1, q_type, SymbolicShape{batch, kv_heads, total, k_size});
   i.output(2, v_type, SymbolicShape{batch, kv_heads, total, v_size});
   i.output(3, q_type, SymbolicShape{batch, q_heads, q[sequence], total});
@@ -69,10 +75,20 @@ void infer_attention(Inference& i) {
 
 void define_attention(OperatorList& list) {
   list.add("Attention", {23, 24, 25})
-      .input("Q", "T1").input("K", "T1").input("V", "T2").optional_input("attn_mask", "U")
-      .optional_input("past_key", "T1").optional_input("past_value", "T2").optional_input("nonpad_kv_seqlen", TypeSet{ElementType::int64})
-      .output("Y", "T1").optional_output("present_key", "T1").optional_output("present_value", "T2").optional_output("qk_matmul_output", "T1")
-      .types("T1", types::floats).types("T2", types::floats).types("U", types::numbers | types::bools)
+      .input("Q", "T1")
+      .input("K", "T1")
+      .input("V", "T2")
+      .optional_input("attn_mask", "U")
+      .optional_input("past_key", "T1")
+      .optional_input("past_value", "T2")
+      .optional_input("nonpad_kv_seqlen", TypeSet{ElementType::int64})
+      .output("Y", "T1")
+      .optional_output("present_key", "T1")
+      .optional_output("present_value", "T2")
+      .optional_output("qk_matmul_output", "T1")
+      .types("T1", types::floats)
+      .types("T2", types::floats)
+      .types("U", types::numbers | types::bools)
       .attribute("is_causal", AttributeKind::int_)
       .attribute("kv_num_heads", AttributeKind::int_)
       .attribute("left_window_size", AttributeKind::int_)

@@ -15,15 +15,15 @@ namespace tenon::ops {
 namespace {
 
 // c = alpha * a * b, b transposed when told; rows are ld elements apart.
-void multiply(ThreadPool& pool, int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb, bool transposed,
-              float* c, int64_t ldc, float alpha) {
+void multiply(ThreadPool& pool, int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b,
+              int64_t ldb, bool transposed, float* c, int64_t ldc, float alpha) {
   kernels::GemmEpilogue epilogue;
   epilogue.alpha = alpha;
   kernels::gemm(pool, m, n, k, {a, lda}, {b, ldb, transposed}, c, ldc, epilogue);
 }
 
-void multiply(ThreadPool& pool, int64_t m, int64_t n, int64_t k, const double* a, int64_t lda, const double* b, int64_t ldb, bool transposed,
-              double* c, int64_t ldc, double alpha) {
+void multiply(ThreadPool& pool, int64_t m, int64_t n, int64_t k, const double* a, int64_t lda, const double* b,
+              int64_t ldb, bool transposed, double* c, int64_t ldc, double alpha) {
   kernels::gemm_any<double>(pool, m, n, k, {a, lda}, {b, ldb, transposed}, c, ldc);
   for (int64_t i = 0; i < m; ++i) {
     for (int64_t j = 0; j < n; ++j) c[i * ldc + j] *= alpha;
@@ -79,20 +79,24 @@ struct Mask {
     for (int axis = rank - 2; axis >= 0; --axis) {
       const int target = 4 - rank + axis;
       if (tensor.dim(axis) != 1 && tensor.dim(axis) != wanted[target]) {
-        fail(ErrorCode::shape_mismatch, "attn_mask of shape {} does not broadcast to {}", tensor.shape().to_string(), wanted.to_string());
+        fail(ErrorCode::shape_mismatch, "attn_mask of shape {} does not broadcast to {}", tensor.shape().to_string(),
+             wanted.to_string());
       }
       stride[target] = tensor.dim(axis) == 1 ? 0 : step;
       step *= tensor.dim(axis);
     }
-    dispatch<bool, float, double, float16, bfloat16, int8_t, uint8_t, int16_t, uint16_t, int32_t, uint32_t, int64_t, uint64_t>(
-        tensor.type(), [&]<typename From>() {
-          auto from = tensor.data<From>();
-          for (size_t i = 0; i < from.size(); ++i) {
-            if constexpr (std::is_same_v<From, bool>) values[i] = from[i] ? T(0) : -std::numeric_limits<T>::infinity();
-            else if constexpr (std::is_arithmetic_v<From>) values[i] = static_cast<T>(from[i]);
-            else values[i] = static_cast<T>(static_cast<float>(from[i]));
-          }
-        });
+    dispatch<bool, float, double, float16, bfloat16, int8_t, uint8_t, int16_t, uint16_t, int32_t, uint32_t, int64_t,
+             uint64_t>(tensor.type(), [&]<typename From>() {
+      auto from = tensor.data<From>();
+      for (size_t i = 0; i < from.size(); ++i) {
+        if constexpr (std::is_same_v<From, bool>)
+          values[i] = from[i] ? T(0) : -std::numeric_limits<T>::infinity();
+        else if constexpr (std::is_arithmetic_v<From>)
+          values[i] = static_cast<T>(from[i]);
+        else
+          values[i] = static_cast<T>(static_cast<float>(from[i]));
+      }
+    });
   }
 
   void copy_row(int64_t b, int64_t h, int64_t s, T* to, int64_t n) const {
@@ -115,8 +119,10 @@ class Attention final : public Kernel {
         mode_(info.node().int_attribute("qk_matmul_output_mode", 0)),
         softcap_(info.node().float_attribute("softcap", 0)),
         scale_(info.node().attribute("scale") ? std::optional(info.node().float_attribute("scale", 1)) : std::nullopt) {
-    if (left_ < -1 || right_ < -1) fail(ErrorCode::invalid_attribute, "window sizes are {} and {}; they must be -1 or more", left_, right_);
-    if (mode_ < 0 || mode_ > 3) fail(ErrorCode::invalid_attribute, "qk_matmul_output_mode is {}; it may be 0 to 3", mode_);
+    if (left_ < -1 || right_ < -1)
+      fail(ErrorCode::invalid_attribute, "window sizes are {} and {}; they must be -1 or more", left_, right_);
+    if (mode_ < 0 || mode_ > 3)
+      fail(ErrorCode::invalid_attribute, "qk_matmul_output_mode is {}; it may be 0 to 3", mode_);
   }
 
   void run(KernelRun& run) const override {
@@ -153,22 +159,26 @@ class Attention final : public Kernel {
     const T scale = static_cast<T>(scale_ ? *scale_ : 1 / std::sqrt(static_cast<double>(n.k_size)));
     if (n.queries > 0) {
       run.threads().parallel_for(n.batch * n.q_heads, 1, [&](int64_t begin, int64_t end) {
-        std::vector<T> own(scores_out ? 0 : static_cast<size_t>(n.queries * n.keys)), probabilities, bias(static_cast<size_t>(n.keys));
+        std::vector<T> own(scores_out ? 0 : static_cast<size_t>(n.queries * n.keys)), probabilities,
+            bias(static_cast<size_t>(n.keys));
         for (int64_t item = begin; item < end; ++item) {
           const int64_t b = item / n.q_heads, h = item % n.q_heads, kv = h / (n.q_heads / n.kv_heads);
           T* scores = scores_out ? scores_out + item * n.queries * n.keys : own.data();
           if (n.keys == 0) {
-            for (int64_t s = 0; s < n.queries; ++s) std::fill_n(outputs.at(b, h) + s * outputs.row_stride, n.v_size, T{});
+            for (int64_t s = 0; s < n.queries; ++s)
+              std::fill_n(outputs.at(b, h) + s * outputs.row_stride, n.v_size, T{});
             continue;
           }
-          multiply(run.threads(), n.queries, n.keys, n.k_size, queries.at(b, h), queries.row_stride, keys.at(b, kv), keys.row_stride, true, scores, n.keys, scale);
+          multiply(run.threads(), n.queries, n.keys, n.k_size, queries.at(b, h), queries.row_stride, keys.at(b, kv),
+                   keys.row_stride, true, scores, n.keys, scale);
           T* weights = scores;
           if (scores_out && mode_ != 3) {
             probabilities.assign(scores, scores + n.queries * n.keys);
             weights = probabilities.data();
           }
           normalize(n, b, h, run.has_input(3) ? &mask : nullptr, lengths, bias, scores, weights);
-          multiply(run.threads(), n.queries, n.v_size, n.keys, weights, n.keys, values.at(b, kv), values.row_stride, false, outputs.at(b, h), outputs.row_stride, T(1));
+          multiply(run.threads(), n.queries, n.v_size, n.keys, weights, n.keys, values.at(b, kv), values.row_stride,
+                   false, outputs.at(b, h), outputs.row_stride, T(1));
         }
       });
     }
@@ -177,8 +187,8 @@ class Attention final : public Kernel {
 
   // K or V with the past before it. Without a past it is used where it lies, unless the node gives it out.
   template <typename T>
-  static Heads<const T> join(KernelRun& run, ComputeArguments<T>& arguments, size_t input, size_t past_input, const Sizes& n, int64_t size,
-                             bool flat, std::vector<Tensor>& joined) {
+  static Heads<const T> join(KernelRun& run, ComputeArguments<T>& arguments, size_t input, size_t past_input,
+                             const Sizes& n, int64_t size, bool flat, std::vector<Tensor>& joined) {
     auto fresh = Heads<const T>::of(arguments.in(input), flat, n.kv_heads, n.fresh, size);
     if (!run.has_input(past_input) && !run.wants_output(input)) return fresh;
     T* all = arguments.out(input);
@@ -198,7 +208,8 @@ class Attention final : public Kernel {
 
   // Scores to weights, row by row. `scores` keeps what the fourth output wants when it is not `weights` itself.
   template <typename T>
-  void normalize(const Sizes& n, int64_t b, int64_t h, const Mask<T>* mask, const int64_t* lengths, std::vector<T>& bias, T* scores, T* weights) const {
+  void normalize(const Sizes& n, int64_t b, int64_t h, const Mask<T>* mask, const int64_t* lengths,
+                 std::vector<T>& bias, T* scores, T* weights) const {
     const int64_t offset = lengths ? lengths[b] - n.queries : n.past;
     const T masked = -std::numeric_limits<T>::infinity();
     for (int64_t s = 0; s < n.queries; ++s) {
@@ -217,13 +228,16 @@ class Attention final : public Kernel {
       if (mask) {
         mask->copy_row(b, h, s, bias.data(), n.keys);
         any = std::any_of(bias.begin() + first, bias.begin() + last, [&](T value) { return value != masked; });
-        for (int64_t i = first; i < last; ++i) row[i] = bias[static_cast<size_t>(i)] == masked ? masked : row[i] + bias[static_cast<size_t>(i)];
+        for (int64_t i = first; i < last; ++i)
+          row[i] = bias[static_cast<size_t>(i)] == masked ? masked : row[i] + bias[static_cast<size_t>(i)];
       }
       std::fill(row, row + first, masked);
       std::fill(row + last, row + n.keys, masked);
       if (scores != weights && mode_ == 2) std::copy_n(row, n.keys, scores + s * n.keys);
-      if (any) softmax(row, n.keys);
-      else std::fill_n(row, n.keys, T{});
+      if (any)
+        softmax(row, n.keys);
+      else
+        std::fill_n(row, n.keys, T{});
     }
   }
 

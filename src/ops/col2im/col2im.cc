@@ -34,8 +34,11 @@ void infer_col2im(Inference& i) {
 
 void define_col2im(OperatorList& list) {
   list.add("Col2Im", {18})
-      .input("input", "T").input("image_shape", TypeSet{ElementType::int64}).input("block_shape", TypeSet{ElementType::int64})
-      .output("output", "T").types("T", types::movable)
+      .input("input", "T")
+      .input("image_shape", TypeSet{ElementType::int64})
+      .input("block_shape", TypeSet{ElementType::int64})
+      .output("output", "T")
+      .types("T", types::movable)
       .attribute("dilations", AttributeKind::ints)
       .attribute("pads", AttributeKind::ints)
       .attribute("strides", AttributeKind::ints)

@@ -62,34 +62,41 @@ void run_col2im(KernelRun& run) {
     auto at = static_cast<size_t>(d);
     if (block[at] < 1) fail(ErrorCode::invalid_value, "block_shape has {}; it must be at least 1", block[at]);
     const WindowAxis axis = window.axis(d, spatial, block[at]);
-    axes.push_back({image[at], block[at], std::max<int64_t>(0, axis.output(image[at]).value()), axis.stride, axis.dilation, axis.pad_begin});
+    axes.push_back({image[at], block[at], std::max<int64_t>(0, axis.output(image[at]).value()), axis.stride,
+                    axis.dilation, axis.pad_begin});
     blocks = checked_mul(blocks, axes.back().count);
     taps = checked_mul(taps, block[at]);
   }
-  if (blocks != x.dim(2)) fail(ErrorCode::shape_mismatch, "the input has {} blocks; {} fit into the image", x.dim(2), blocks);
+  if (blocks != x.dim(2))
+    fail(ErrorCode::shape_mismatch, "the input has {} blocks; {} fit into the image", x.dim(2), blocks);
   Tensor& y = run.output(0);
   if (y.elements() == 0) return;
   const int64_t planes = x.dim(0) * (x.dim(1) / taps);
-  dispatch<float, double, float16, bfloat16, int8_t, uint8_t, int16_t, uint16_t, int32_t, uint32_t, int64_t, uint64_t, std::complex<float>, std::complex<double>>(
-      x.type(), [&]<typename T>() {
-        using Sum = std::conditional_t<std::is_same_v<T, float16> || std::is_same_v<T, bfloat16>, float, T>;
-        add_blocks<T, Sum>(run.threads(), axes, planes, x.data<T>().data(), y.mutable_data<T>().data());
-      });
+  dispatch<float, double, float16, bfloat16, int8_t, uint8_t, int16_t, uint16_t, int32_t, uint32_t, int64_t, uint64_t,
+           std::complex<float>, std::complex<double>>(x.type(), [&]<typename T>() {
+    using Sum = std::conditional_t<std::is_same_v<T, float16> || std::is_same_v<T, bfloat16>, float, T>;
+    add_blocks<T, Sum>(run.threads(), axes, planes, x.data<T>().data(), y.mutable_data<T>().data());
+  });
 }
 
 }  // namespace
 
 void cpu_col2im(CpuKernels& list) {
-  list.add("Col2Im", [](const NodeInfo&) -> std::unique_ptr<Kernel> {
-    class Col2Im final : public Kernel {
-      void run(KernelRun& run) const override { run_col2im(run); }
-    };
-    return std::make_unique<Col2Im>();
-  }, [](const ir::Node& node) -> std::string {
-    const ir::Value* input = node.input(0);
-    const ElementType type = input ? input->type.element : ElementType::undefined;
-    return type == ElementType::string || type == ElementType::boolean ? "elements that overlap are added, which strings and bools cannot be" : "";
-  });
+  list.add(
+      "Col2Im",
+      [](const NodeInfo&) -> std::unique_ptr<Kernel> {
+        class Col2Im final : public Kernel {
+          void run(KernelRun& run) const override { run_col2im(run); }
+        };
+        return std::make_unique<Col2Im>();
+      },
+      [](const ir::Node& node) -> std::string {
+        const ir::Value* input = node.input(0);
+        const ElementType type = input ? input->type.element : ElementType::undefined;
+        return type == ElementType::string || type == ElementType::boolean
+                   ? "elements that overlap are added, which strings and bools cannot be"
+                   : "";
+      });
 }
 
 }  // namespace tenon::ops

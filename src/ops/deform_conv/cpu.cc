@@ -18,18 +18,22 @@ T pixel(const T* image, int64_t height, int64_t width, T y, T x) {
   if (!(y > -1 && y < static_cast<T>(height) && x > -1 && x < static_cast<T>(width))) return 0;
   const T top = std::floor(y), left = std::floor(x), dy = y - top, dx = x - left;
   const auto h = static_cast<int64_t>(top), w = static_cast<int64_t>(left);
-  auto at = [&](int64_t r, int64_t c) { return r < 0 || r >= height || c < 0 || c >= width ? T(0) : image[r * width + c]; };
+  auto at = [&](int64_t r, int64_t c) {
+    return r < 0 || r >= height || c < 0 || c >= width ? T(0) : image[r * width + c];
+  };
   return (1 - dy) * ((1 - dx) * at(h, w) + dx * at(h, w + 1)) + dy * ((1 - dx) * at(h + 1, w) + dx * at(h + 1, w + 1));
 }
 
-void multiply(ThreadPool& pool, int64_t m, int64_t n, int64_t k, const float* a, const float* b, const float* bias, float* c) {
+void multiply(ThreadPool& pool, int64_t m, int64_t n, int64_t k, const float* a, const float* b, const float* bias,
+              float* c) {
   kernels::GemmEpilogue epilogue;
   epilogue.addend = bias;
   epilogue.addend_row_stride = 1;
   kernels::gemm(pool, m, n, k, {a, k}, {b, n}, c, n, epilogue);
 }
 
-void multiply(ThreadPool& pool, int64_t m, int64_t n, int64_t k, const double* a, const double* b, const double* bias, double* c) {
+void multiply(ThreadPool& pool, int64_t m, int64_t n, int64_t k, const double* a, const double* b, const double* bias,
+              double* c) {
   kernels::gemm_any<double>(pool, m, n, k, {a, k}, {b, n}, c, n);
   for (int64_t i = 0; bias && i < m; ++i) {
     for (int64_t j = 0; j < n; ++j) c[i * n + j] += bias[i];
@@ -39,7 +43,9 @@ void multiply(ThreadPool& pool, int64_t m, int64_t n, int64_t k, const double* a
 class DeformConv final : public Kernel {
  public:
   explicit DeformConv(const NodeInfo& info)
-      : window_(info.node()), groups_(info.node().int_attribute("group", 1)), offset_groups_(info.node().int_attribute("offset_group", 1)) {}
+      : window_(info.node()),
+        groups_(info.node().int_attribute("group", 1)),
+        offset_groups_(info.node().int_attribute("offset_group", 1)) {}
 
   void run(KernelRun& run) const override {
     if (run.output(0).elements() == 0) return;
@@ -51,9 +57,11 @@ class DeformConv final : public Kernel {
   template <typename T>
   void compute(KernelRun& run, const ConvShape& s) const {
     ComputeArguments<T> arguments(run);
-    const T *x = arguments.in(0), *w = arguments.in(1), *offset = arguments.in(2), *bias = arguments.in(3), *mask = arguments.in(4);
+    const T *x = arguments.in(0), *w = arguments.in(1), *offset = arguments.in(2), *bias = arguments.in(3),
+            *mask = arguments.in(4);
     T* y = arguments.out(0);
-    const int64_t taps = s.kernel_size(), points = s.output_size(), channels = s.in_channels / s.groups, outputs = s.out_channels / s.groups;
+    const int64_t taps = s.kernel_size(), points = s.output_size(), channels = s.in_channels / s.groups,
+                  outputs = s.out_channels / s.groups;
     Tensor columns(element_type_of<T>, Shape{s.in_channels, taps, points}, run.allocator());
     T* column = columns.mutable_data<T>().data();
     for (int64_t n = 0; n < s.batch; ++n) {
@@ -68,8 +76,9 @@ class DeformConv final : public Kernel {
         }
       });
       for (int64_t g = 0; g < s.groups; ++g) {
-        multiply(run.threads(), outputs, points, channels * taps, w + g * outputs * channels * taps, column + g * channels * taps * points,
-                 bias ? bias + g * outputs : nullptr, y + (n * s.out_channels + g * outputs) * points);
+        multiply(run.threads(), outputs, points, channels * taps, w + g * outputs * channels * taps,
+                 column + g * channels * taps * points, bias ? bias + g * outputs : nullptr,
+                 y + (n * s.out_channels + g * outputs) * points);
       }
     }
     arguments.finish();
@@ -77,7 +86,8 @@ class DeformConv final : public Kernel {
 
   // What one tap of the kernel reads at every output position.
   template <typename T>
-  static void sample(const ConvShape& s, const T* image, int64_t tap, const T* dy, const T* dx, const T* factor, T* to) {
+  static void sample(const ConvShape& s, const T* image, int64_t tap, const T* dy, const T* dx, const T* factor,
+                     T* to) {
     const int64_t kh = tap / s.kernel[2], kw = tap % s.kernel[2];
     for (int64_t oh = 0; oh < s.output[1]; ++oh) {
       for (int64_t ow = 0; ow < s.output[2]; ++ow) {

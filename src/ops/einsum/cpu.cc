@@ -47,7 +47,8 @@ int64_t product(const std::vector<int64_t>& sizes) {
   return result;
 }
 
-void multiply_batch(ThreadPool& pool, int64_t count, int64_t m, int64_t n, int64_t k, const float* a, const float* b, float* c) {
+void multiply_batch(ThreadPool& pool, int64_t count, int64_t m, int64_t n, int64_t k, const float* a, const float* b,
+                    float* c) {
   kernels::gemm_batch(pool, count, m, n, k, {nullptr, k}, {nullptr, n}, n, {}, [&](int64_t i) {
     return kernels::GemmBatchItem{a + i * m * k, b + i * k * n, c + i * m * n};
   });
@@ -55,7 +56,8 @@ void multiply_batch(ThreadPool& pool, int64_t count, int64_t m, int64_t n, int64
 
 template <typename T>
 void multiply_batch(ThreadPool& pool, int64_t count, int64_t m, int64_t n, int64_t k, const T* a, const T* b, T* c) {
-  for (int64_t i = 0; i < count; ++i) kernels::gemm_any<T>(pool, m, n, k, {a + i * m * k, k}, {b + i * k * n, n}, c + i * m * n, n);
+  for (int64_t i = 0; i < count; ++i)
+    kernels::gemm_any<T>(pool, m, n, k, {a + i * m * k, k}, {b + i * k * n, n}, c + i * m * n, n);
 }
 
 // Sums over the labels that nobody needs any more.
@@ -67,7 +69,8 @@ Operand<T> sum_others(ThreadPool& pool, Operand<T> x, const std::set<int>& neede
   std::vector<int> order = kept;
   order.insert(order.end(), summed.begin(), summed.end());
   x = std::move(x).ordered(pool, order);
-  Operand<T> result{kept, std::vector<int64_t>(x.sizes.begin(), x.sizes.begin() + static_cast<std::ptrdiff_t>(kept.size())), {}};
+  Operand<T> result{
+      kept, std::vector<int64_t>(x.sizes.begin(), x.sizes.begin() + static_cast<std::ptrdiff_t>(kept.size())), {}};
   const int64_t rows = product(result.sizes), n = rows == 0 ? 0 : static_cast<int64_t>(x.data.size()) / rows;
   result.data.assign(static_cast<size_t>(rows), T{});
   for (int64_t r = 0; r < rows; ++r) {
@@ -88,8 +91,10 @@ Operand<T> contract(ThreadPool& pool, Operand<T> a, Operand<T> b, const std::set
   b = sum_others(pool, std::move(b), with_a);
   std::vector<int> batch, inner, left, right;
   for (int label : a.labels) {
-    if (!b.has(label)) left.push_back(label);
-    else (needed.count(label) ? batch : inner).push_back(label);
+    if (!b.has(label))
+      left.push_back(label);
+    else
+      (needed.count(label) ? batch : inner).push_back(label);
   }
   for (int label : b.labels) {
     if (!a.has(label)) right.push_back(label);
@@ -109,7 +114,8 @@ Operand<T> contract(ThreadPool& pool, Operand<T> a, Operand<T> b, const std::set
   for (int label : inner) k *= a.size_of(label);
   for (int label : result.labels) result.sizes.push_back(a.has(label) ? a.size_of(label) : b.size_of(label));
   result.data.assign(static_cast<size_t>(product(result.sizes)), T{});
-  if (!result.data.empty() && k > 0) multiply_batch(pool, count, m, n, k, a.data.data(), b.data.data(), result.data.data());
+  if (!result.data.empty() && k > 0)
+    multiply_batch(pool, count, m, n, k, a.data.data(), b.data.data(), result.data.data());
   return result;
 }
 
@@ -119,12 +125,16 @@ class Einsum final : public Kernel {
 
   void run(KernelRun& run) const override {
     switch (run.input(0).type()) {
-      case ElementType::float64: return compute<double>(run);
-      case ElementType::uint64: return compute<uint64_t>(run);
+      case ElementType::float64:
+        return compute<double>(run);
+      case ElementType::uint64:
+        return compute<uint64_t>(run);
       case ElementType::float32:
       case ElementType::float16:
-      case ElementType::bfloat16: return compute<float>(run);
-      default: return compute<int64_t>(run);
+      case ElementType::bfloat16:
+        return compute<float>(run);
+      default:
+        return compute<int64_t>(run);
     }
   }
 
@@ -149,8 +159,10 @@ class Einsum final : public Kernel {
       Operand<T> next = operand<T>(run.input(i), equation.inputs[i], sizes);
       // What later inputs have must survive this step.
       std::set<int> kept = needed;
-      for (size_t later = i + 1; later < equation.inputs.size(); ++later) kept.insert(equation.inputs[later].begin(), equation.inputs[later].end());
-      result = i == 0 ? sum_others(run.threads(), std::move(next), kept) : contract(run.threads(), std::move(result), std::move(next), kept);
+      for (size_t later = i + 1; later < equation.inputs.size(); ++later)
+        kept.insert(equation.inputs[later].begin(), equation.inputs[later].end());
+      result = i == 0 ? sum_others(run.threads(), std::move(next), kept)
+                      : contract(run.threads(), std::move(result), std::move(next), kept);
     }
     std::vector<int> order;
     for (int label : equation.output) {
@@ -180,13 +192,16 @@ class Einsum final : public Kernel {
       strides.push_back(step);
     }
     result.data.resize(static_cast<size_t>(product(result.sizes)));
-    dispatch<float, double, float16, bfloat16, int8_t, uint8_t, int16_t, uint16_t, int32_t, uint32_t, int64_t, uint64_t>(x.type(), [&]<typename From>() {
+    dispatch<float, double, float16, bfloat16, int8_t, uint8_t, int16_t, uint16_t, int32_t, uint32_t, int64_t,
+             uint64_t>(x.type(), [&]<typename From>() {
       const From* from = x.data<From>().data();
       std::vector<int64_t> index(result.sizes.size());
       int64_t at = 0;
       for (T& value : result.data) {
-        if constexpr (std::is_arithmetic_v<From>) value = static_cast<T>(from[at]);
-        else value = static_cast<T>(static_cast<float>(from[at]));
+        if constexpr (std::is_arithmetic_v<From>)
+          value = static_cast<T>(from[at]);
+        else
+          value = static_cast<T>(static_cast<float>(from[at]));
         for (size_t axis = index.size(); axis-- > 0;) {
           at += strides[axis];
           if (++index[axis] < result.sizes[axis]) break;
@@ -200,11 +215,14 @@ class Einsum final : public Kernel {
 
   template <typename T>
   static void store(const std::vector<T>& from, Tensor& y) {
-    dispatch<float, double, float16, bfloat16, int8_t, uint8_t, int16_t, uint16_t, int32_t, uint32_t, int64_t, uint64_t>(y.type(), [&]<typename To>() {
+    dispatch<float, double, float16, bfloat16, int8_t, uint8_t, int16_t, uint16_t, int32_t, uint32_t, int64_t,
+             uint64_t>(y.type(), [&]<typename To>() {
       auto to = y.mutable_data<To>();
       for (size_t i = 0; i < to.size(); ++i) {
-        if constexpr (std::is_arithmetic_v<To>) to[i] = static_cast<To>(from[i]);
-        else to[i] = To(static_cast<float>(from[i]));
+        if constexpr (std::is_arithmetic_v<To>)
+          to[i] = static_cast<To>(from[i]);
+        else
+          to[i] = To(static_cast<float>(from[i]));
       }
     });
   }

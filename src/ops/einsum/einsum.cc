@@ -18,7 +18,8 @@ std::vector<int> labels_of(const std::string& term) {
     if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) {
       labels.push_back(c);
     } else if (term.compare(i, 3, "...") == 0) {
-      if (std::ranges::count(labels, ellipsis)) fail(ErrorCode::invalid_attribute, "the term '{}' has more than one ellipsis", term);
+      if (std::ranges::count(labels, ellipsis))
+        fail(ErrorCode::invalid_attribute, "the term '{}' has more than one ellipsis", term);
       labels.push_back(ellipsis);
       i += 2;
     } else {
@@ -52,9 +53,12 @@ void infer_einsum(Inference& i) {
       const Dim& dim = i.shape(input)[axis];
       auto [known, fresh] = sizes.try_emplace(label, dim);
       if (fresh || dim.is(1)) continue;
-      if (known->second.is(1)) known->second = dim;
-      else if (label >= first_ellipsis) known->second = i.broadcast({known->second}, {dim})[0];
-      else known->second = i.equal(known->second, dim, fmt::format("the sizes of '{}'", static_cast<char>(label)));
+      if (known->second.is(1))
+        known->second = dim;
+      else if (label >= first_ellipsis)
+        known->second = i.broadcast({known->second}, {dim})[0];
+      else
+        known->second = i.equal(known->second, dim, fmt::format("the sizes of '{}'", static_cast<char>(label)));
     }
   }
   SymbolicShape result;
@@ -76,7 +80,8 @@ EinsumEquation EinsumEquation::parse(const std::string& text, const std::vector<
     begin = end + 1;
   }
   if (result.inputs.size() != ranks.size()) {
-    fail(ErrorCode::invalid_attribute, "the equation '{}' has {} terms for {} inputs", text, result.inputs.size(), ranks.size());
+    fail(ErrorCode::invalid_attribute, "the equation '{}' has {} terms for {} inputs", text, result.inputs.size(),
+         ranks.size());
   }
   int most = 0;
   std::map<int, int> uses;
@@ -85,7 +90,8 @@ EinsumEquation EinsumEquation::parse(const std::string& text, const std::vector<
     const bool has_ellipsis = std::ranges::count(labels, ellipsis) > 0;
     const int covered = ranks[i] - static_cast<int>(labels.size()) + has_ellipsis;
     if (covered < 0 || (covered > 0 && !has_ellipsis) || covered > most_ellipsis) {
-      fail(ErrorCode::invalid_attribute, "term {} of the equation '{}' has {} labels; the input has rank {}", i, text, labels.size() - has_ellipsis, ranks[i]);
+      fail(ErrorCode::invalid_attribute, "term {} of the equation '{}' has {} labels; the input has rank {}", i, text,
+           labels.size() - has_ellipsis, ranks[i]);
     }
     most = std::max(most, covered);
     expand(labels, covered);
@@ -102,9 +108,12 @@ EinsumEquation EinsumEquation::parse(const std::string& text, const std::vector<
     }
   }
   for (int label : result.output) {
-    if (!uses.count(label)) fail(ErrorCode::invalid_attribute, "the output of the equation '{}' has '{}', which no input has", text, static_cast<char>(label));
+    if (!uses.count(label))
+      fail(ErrorCode::invalid_attribute, "the output of the equation '{}' has '{}', which no input has", text,
+           static_cast<char>(label));
     if (std::ranges::count(result.output, label) > 1) {
-      fail(ErrorCode::invalid_attribute, "the output of the equation '{}' has '{}' twice", text, static_cast<char>(label));
+      fail(ErrorCode::invalid_attribute, "the output of the equation '{}' has '{}' twice", text,
+           static_cast<char>(label));
     }
   }
   return result;
@@ -112,7 +121,9 @@ EinsumEquation EinsumEquation::parse(const std::string& text, const std::vector<
 
 void define_einsum(OperatorList& list) {
   list.add("Einsum", {12, 28})
-      .variadic_input("Inputs", "T").output("Output", "T").types("T", types::numbers)
+      .variadic_input("Inputs", "T")
+      .output("Output", "T")
+      .types("T", types::numbers)
       .required_attribute("equation", ir::AttributeKind::string)
       .infer(infer_einsum);
 }

@@ -22,7 +22,8 @@ struct Taps {
 template <typename T>
 class Sampler {
  public:
-  Sampler(Mode mode, Padding padding, bool align_corners, const Shape& image) : mode_(mode), padding_(padding), align_(align_corners), image_(image) {}
+  Sampler(Mode mode, Padding padding, bool align_corners, const Shape& image)
+      : mode_(mode), padding_(padding), align_(align_corners), image_(image) {}
 
   // `point` has the coordinates in -1 … 1, the last axis first.
   void taps(const T* point, Taps<T>& result) const {
@@ -60,7 +61,8 @@ class Sampler {
     if (range <= 0) return low;
     if (x < low || x > low + range) {
       const bool below = x < low;
-      const T distance = below ? low - x : x - low - range, turns = std::floor(distance / range), rest = distance - turns * range;
+      const T distance = below ? low - x : x - low - range, turns = std::floor(distance / range),
+              rest = distance - turns * range;
       const bool from_low = (std::fmod(turns, T(2)) == 0) == below;
       return from_low ? low + rest : low + range - rest;
     }
@@ -79,8 +81,10 @@ class Sampler {
     T x = align_ ? (normalized + 1) / 2 * (length - 1) : ((normalized + 1) * length - 1) / 2;
     // Far outside, or not a number: as far outside as needed.
     constexpr T far = T(1 << 22);
-    if (!(x > -far)) x = padding_ == Padding::zeros ? -far : T(0);
-    else if (!(x < length + far)) x = length + far;
+    if (!(x > -far))
+      x = padding_ == Padding::zeros ? -far : T(0);
+    else if (!(x < length + far))
+      x = length + far;
     if (mode_ == Mode::nearest) x = std::nearbyint(x);
     if (x < lowest() || x > highest(size)) {
       if (padding_ == Padding::border) x = std::clamp(x, T(0), length - 1);
@@ -120,7 +124,8 @@ class Sampler {
 class GridSample final : public Kernel {
  public:
   explicit GridSample(const NodeInfo& info) : align_(info.node().int_attribute("align_corners", 0) != 0) {
-    std::string mode = info.node().string_attribute("mode", "linear"), padding = info.node().string_attribute("padding_mode", "zeros");
+    std::string mode = info.node().string_attribute("mode", "linear"),
+                padding = info.node().string_attribute("padding_mode", "zeros");
     if (mode != "nearest" && mode != "linear" && mode != "cubic") {
       fail(ErrorCode::invalid_attribute, "mode is '{}'; it may be linear, nearest or cubic", mode);
     }
@@ -135,10 +140,13 @@ class GridSample final : public Kernel {
     const Tensor& x = run.input(0);
     Tensor& y = run.output(0);
     if (y.elements() == 0) return;
-    if (x.elements() == 0) fail(ErrorCode::invalid_value, "an empty image of shape {} cannot be sampled", x.shape().to_string());
+    if (x.elements() == 0)
+      fail(ErrorCode::invalid_value, "an empty image of shape {} cannot be sampled", x.shape().to_string());
     const bool wide = x.type() == ElementType::float64 || run.input(1).type() == ElementType::float64;
-    if (wide) sample<double>(run);
-    else sample<float>(run);
+    if (wide)
+      sample<double>(run);
+    else
+      sample<float>(run);
   }
 
  private:
@@ -158,10 +166,13 @@ class GridSample final : public Kernel {
           from = static_cast<const E*>(x.raw());
           to = static_cast<E*>(y.mutable_raw());
         }
-        each_point<T>(run, points, [&](const Taps<T>& taps, int64_t in, int64_t out) { to[out] = taps.indices[0] < 0 ? E{} : from[in + taps.indices[0]]; });
+        each_point<T>(run, points, [&](const Taps<T>& taps, int64_t in, int64_t out) {
+          to[out] = taps.indices[0] < 0 ? E{} : from[in + taps.indices[0]];
+        });
       });
     }
-    dispatch<float, double, float16, bfloat16, int8_t, uint8_t, int16_t, uint16_t, int32_t, uint32_t, int64_t, uint64_t>(x.type(), [&]<typename E>() {
+    dispatch<float, double, float16, bfloat16, int8_t, uint8_t, int16_t, uint16_t, int32_t, uint32_t, int64_t,
+             uint64_t>(x.type(), [&]<typename E>() {
       const E* from = x.data<E>().data();
       E* to = y.mutable_data<E>().data();
       each_point<T>(run, points, [&](const Taps<T>& taps, int64_t in, int64_t out) {
@@ -170,8 +181,11 @@ class GridSample final : public Kernel {
           if (taps.indices[k] >= 0) sum += taps.weights[k] * value<T>(from[in + taps.indices[k]]);
         }
         if constexpr (std::is_integral_v<E>) {
-          constexpr T low = static_cast<T>(std::numeric_limits<E>::min()), high = static_cast<T>(std::numeric_limits<E>::max());
-          to[out] = sum >= high ? std::numeric_limits<E>::max() : sum > low ? static_cast<E>(sum) : std::numeric_limits<E>::min();
+          constexpr T low = static_cast<T>(std::numeric_limits<E>::min()),
+                      high = static_cast<T>(std::numeric_limits<E>::max());
+          to[out] = sum >= high ? std::numeric_limits<E>::max()
+                    : sum > low ? static_cast<E>(sum)
+                                : std::numeric_limits<E>::min();
         } else if constexpr (std::is_arithmetic_v<E>) {
           to[out] = static_cast<E>(sum);
         } else {
@@ -183,8 +197,10 @@ class GridSample final : public Kernel {
 
   template <typename T, typename E>
   static T value(E element) {
-    if constexpr (std::is_arithmetic_v<E>) return static_cast<T>(element);
-    else return static_cast<T>(static_cast<float>(element));
+    if constexpr (std::is_arithmetic_v<E>)
+      return static_cast<T>(element);
+    else
+      return static_cast<T>(static_cast<float>(element));
   }
 
   // Calls visit(taps, first element of the plane in X, element of Y) for every point and channel.
@@ -192,7 +208,8 @@ class GridSample final : public Kernel {
   void each_point(KernelRun& run, const Tensor& points, Visit visit) const {
     const Shape& shape = run.input(0).shape();
     const Shape& out = run.output(0).shape();
-    const int64_t channels = shape[1], plane = shape.elements(2, shape.rank()), count = out.elements(2, out.rank()), axes = shape.rank() - 2;
+    const int64_t channels = shape[1], plane = shape.elements(2, shape.rank()), count = out.elements(2, out.rank()),
+                  axes = shape.rank() - 2;
     const T* grid = points.data<T>().data();
     const Sampler<T> sampler(mode_, padding_, align_, shape);
     run.threads().parallel_for(shape[0] * count, 1 + 2048 / channels, [&](int64_t begin, int64_t end) {
@@ -229,7 +246,8 @@ void run_affine_grid(KernelRun& run) {
         for (int64_t a = 0; a < axes; ++a) {
           const int64_t n = size[static_cast<size_t>(axes + 1 - a)];
           const T at = static_cast<T>(rest % n);
-          position[a] = align ? (n == 1 ? T(-1) : -1 + 2 * at / static_cast<T>(n - 1)) : (2 * at + 1) / static_cast<T>(n) - 1;
+          position[a] =
+              align ? (n == 1 ? T(-1) : -1 + 2 * at / static_cast<T>(n - 1)) : (2 * at + 1) / static_cast<T>(n) - 1;
           rest /= n;
         }
         for (int64_t row = 0; row < axes; ++row) {

@@ -16,7 +16,8 @@ void infer_grid_sample(Inference& i) {
     result[0] = i.equal(x[0], i.shape(1)[0], "the batches of X and grid");
     i.equal(i.shape(1).back(), i.rank(0) - 2, "the last axis of grid and the spatial axes of X");
   }
-  for (size_t axis = 1; axis + 1 < x.size(); ++axis) result.push_back(i.has_shape(1) ? i.shape(1)[axis] : Dim::unknown());
+  for (size_t axis = 1; axis + 1 < x.size(); ++axis)
+    result.push_back(i.has_shape(1) ? i.shape(1)[axis] : Dim::unknown());
   i.output(0, i.element(0), std::move(result));
 }
 
@@ -34,7 +35,8 @@ void infer_affine_grid(Inference& i) {
     i.equal(i.shape(0)[2], spatial + 1, "the columns of theta and the spatial axes plus one");
   }
   for (size_t axis = 2; axis < size->size(); ++axis) {
-    if ((*size)[axis].is_known() && (*size)[axis].value() < 0) i.fail("size has {} for axis {}", (*size)[axis].value(), axis);
+    if ((*size)[axis].is_known() && (*size)[axis].value() < 0)
+      i.fail("size has {} for axis {}", (*size)[axis].value(), axis);
     result.push_back((*size)[axis]);
   }
   result.push_back(Dim(spatial));
@@ -52,14 +54,21 @@ void rename_modes(ir::Node& node) {
 
 void define_grid_sample(OperatorList& list) {
   list.add("GridSample", {16, 20, 22})
-      .input("X", "T1").input("grid", "T2").output("Y", "T1").types("T1", types::movable).types("T2", types::floats)
+      .input("X", "T1")
+      .input("grid", "T2")
+      .output("Y", "T1")
+      .types("T1", types::movable)
+      .types("T2", types::floats)
       .attribute("align_corners", AttributeKind::int_)
       .attribute("mode", AttributeKind::string)
       .attribute("padding_mode", AttributeKind::string)
       .infer(infer_grid_sample)
       .lift(16, 20, rename_modes);
   list.add("AffineGrid", {20})
-      .input("theta", "T1").input("size", TypeSet{ElementType::int64}).output("grid", "T1").types("T1", types::floats)
+      .input("theta", "T1")
+      .input("size", TypeSet{ElementType::int64})
+      .output("grid", "T1")
+      .types("T1", types::floats)
       .attribute("align_corners", AttributeKind::int_)
       .infer(infer_affine_grid);
 }

@@ -7,8 +7,8 @@
 namespace tenon::ops {
 namespace {
 
-// Indices count the elements of the smallest image that pools to X; output_shape may ask for a larger one, of which that
-// image is the corner.
+// Indices count the elements of the smallest image that pools to X; output_shape may ask for a larger one, of which
+// that image is the corner.
 void run_max_unpool(KernelRun& run) {
   const Tensor& x = run.input(0);
   Tensor& y = run.output(0);
@@ -28,11 +28,14 @@ void run_max_unpool(KernelRun& run) {
       T* to = static_cast<T*>(y.mutable_raw());
       for (int64_t i = 0; i < x.elements(); ++i) {
         const int64_t index = indices[static_cast<size_t>(i)];
-        if (index < 0 || index >= total) fail(ErrorCode::invalid_value, "index {} is out of range for an image of shape {}", index, pooled.to_string());
+        if (index < 0 || index >= total)
+          fail(ErrorCode::invalid_value, "index {} is out of range for an image of shape {}", index,
+               pooled.to_string());
         int64_t rest = index, at = 0, step = 1;
         for (int axis = x.rank() - 1; axis >= 0; --axis) {
           if (rest % pooled[axis] >= y.dim(axis)) {
-            fail(ErrorCode::invalid_value, "index {} lies outside the output of shape {}", index, y.shape().to_string());
+            fail(ErrorCode::invalid_value, "index {} lies outside the output of shape {}", index,
+                 y.shape().to_string());
           }
           at += rest % pooled[axis] * step;
           rest /= pooled[axis];

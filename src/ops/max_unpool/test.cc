@@ -11,7 +11,11 @@ OpTest unpool() {
 
 TEST(MaxUnpool, Shapes) {
   unpool().input<int64_t>({1, 1, 2}, {1, 2}).expect<float>({1, 1, 4}, {0, 5, 6, 0}).run();
-  unpool().input<int64_t>({1, 1, 2}, {1, 2}).input<int64_t>({3}, {1, 1, 5}).expect<float>({1, 1, 5}, {0, 5, 6, 0, 0}).run();
+  unpool()
+      .input<int64_t>({1, 1, 2}, {1, 2})
+      .input<int64_t>({3}, {1, 1, 5})
+      .expect<float>({1, 1, 5}, {0, 5, 6, 0, 0})
+      .run();
 }
 
 TEST(MaxUnpool, Errors) {

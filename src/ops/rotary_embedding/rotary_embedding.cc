@@ -18,15 +18,19 @@ void infer_rotary_embedding(Inference& i) {
   Dim size = x.back();
   if (x.size() == 3) {
     int64_t heads = i.node().int_attribute("num_heads", 0);
-    if (heads < 1) i.fail_with(ErrorCode::invalid_attribute, "num_heads must be given, and at least 1, for an input of rank 3");
-    if (size.is_known() && size.value() % heads != 0) i.fail("{} elements cannot be divided among {} heads", size.value(), heads);
+    if (heads < 1)
+      i.fail_with(ErrorCode::invalid_attribute, "num_heads must be given, and at least 1, for an input of rank 3");
+    if (size.is_known() && size.value() % heads != 0)
+      i.fail("{} elements cannot be divided among {} heads", size.value(), heads);
     size = exact_div(size, heads);
   }
   int64_t rotated = i.node().int_attribute("rotary_embedding_dim", 0);
   if (rotated < 0 || rotated % 2 != 0 || (size.is_known() && rotated > size.value())) {
-    i.fail_with(ErrorCode::invalid_attribute, fmt::format("rotary_embedding_dim is {}; it must be even and at most the head size", rotated));
+    i.fail_with(ErrorCode::invalid_attribute,
+                fmt::format("rotary_embedding_dim is {}; it must be even and at most the head size", rotated));
   }
-  if (rotated == 0 && size.is_known() && size.value() % 2 != 0) i.fail("the head size {} is odd and cannot be rotated as a whole", size.value());
+  if (rotated == 0 && size.is_known() && size.value() % 2 != 0)
+    i.fail("the head size {} is odd and cannot be rotated as a whole", size.value());
   Dim half = rotated > 0 ? Dim(rotated / 2) : exact_div(size, 2);
   for (size_t cache : {1, 2}) {
     if (!i.has_shape(cache)) continue;
@@ -35,7 +39,8 @@ void infer_rotary_embedding(Inference& i) {
     i.equal(i.shape(cache)[0], batch, "the batches of the caches and X");
     i.equal(i.shape(cache)[1], sequence, "the sequence lengths of the caches and X");
   }
-  if (i.has_shape(1) && i.has_shape(2)) i.equal(i.shape(1)[0], i.shape(2)[0], "the first axes of cos_cache and sin_cache");
+  if (i.has_shape(1) && i.has_shape(2))
+    i.equal(i.shape(1)[0], i.shape(2)[0], "the first axes of cos_cache and sin_cache");
   if (i.has_shape(3)) {
     i.equal(i.shape(3)[0], batch, "the batches of position_ids and X");
     i.equal(i.shape(3)[1], sequence, "the sequence lengths of position_ids and X");
@@ -46,8 +51,12 @@ void infer_rotary_embedding(Inference& i) {
 
 void define_rotary_embedding(OperatorList& list) {
   list.add("RotaryEmbedding", {23})
-      .input("X", "T").input("cos_cache", "T").input("sin_cache", "T").optional_input("position_ids", TypeSet{ElementType::int64})
-      .output("Y", "T").types("T", {ElementType::float32, ElementType::float16, ElementType::bfloat16})
+      .input("X", "T")
+      .input("cos_cache", "T")
+      .input("sin_cache", "T")
+      .optional_input("position_ids", TypeSet{ElementType::int64})
+      .output("Y", "T")
+      .types("T", {ElementType::float32, ElementType::float16, ElementType::bfloat16})
       .attribute("interleaved", AttributeKind::int_)
       .attribute("num_heads", AttributeKind::int_)
       .attribute("rotary_embedding_dim", AttributeKind::int_)
