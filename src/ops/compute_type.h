@@ -66,8 +66,8 @@ class ComputeArguments {
   void finish() {
     for (Converted& output : outputs_) {
       dispatch<float, double, float16, bfloat16>(output.wanted->type(), [&]<typename To>() {
-        convert_elements(run_.threads(), output.computed.template data<T>().data(), output.wanted->template mutable_data<To>().data(),
-                         output.wanted->elements());
+        convert_elements(run_.threads(), output.computed.template data<T>().data(),
+                         output.wanted->template mutable_data<To>().data(), output.wanted->elements());
       });
     }
     outputs_.clear();

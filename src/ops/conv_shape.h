@@ -9,7 +9,8 @@
 namespace tenon::ops {
 
 // `x` [N, C, …], `w` [M, C / groups, …] and `y` [N, M, …] of shapes that inference has checked.
-inline kernels::ConvShape conv_shape(const WindowAttributes& window, int64_t groups, const Shape& x, const Shape& w, const Shape& y) {
+inline kernels::ConvShape conv_shape(const WindowAttributes& window, int64_t groups, const Shape& x, const Shape& w,
+                                     const Shape& y) {
   kernels::ConvShape s;
   s.batch = x[0];
   s.in_channels = x[1];

@@ -22,8 +22,8 @@ std::vector<int64_t> read(const ir::Node& node, std::string_view name, int64_t l
 
 void check_count(std::string_view name, const std::vector<int64_t>& values, size_t wanted) {
   if (!values.empty() && values.size() != wanted) {
-    fail(ErrorCode::invalid_attribute, "attribute '{}' has {} values; the input's spatial axes want {}", name, values.size(),
-         wanted);
+    fail(ErrorCode::invalid_attribute, "attribute '{}' has {} values; the input's spatial axes want {}", name,
+         values.size(), wanted);
   }
 }
 
@@ -68,9 +68,12 @@ WindowAttributes::WindowAttributes(const ir::Node& node)
       output_padding(read(node, "output_padding", 0)),
       ceil_mode(node.int_attribute("ceil_mode", 0) != 0) {
   std::string mode = node.string_attribute("auto_pad", "NOTSET");
-  if (mode == "SAME_UPPER") auto_pad = AutoPad::same_upper;
-  else if (mode == "SAME_LOWER") auto_pad = AutoPad::same_lower;
-  else if (mode == "VALID") auto_pad = AutoPad::valid;
+  if (mode == "SAME_UPPER")
+    auto_pad = AutoPad::same_upper;
+  else if (mode == "SAME_LOWER")
+    auto_pad = AutoPad::same_lower;
+  else if (mode == "VALID")
+    auto_pad = AutoPad::valid;
   else if (mode != "NOTSET" && !mode.empty()) {
     fail(ErrorCode::invalid_attribute, "auto_pad is '{}'; it may be NOTSET, SAME_UPPER, SAME_LOWER or VALID", mode);
   }
@@ -104,20 +107,23 @@ WindowAxis WindowAttributes::axis(int d, int spatial, const Dim& weights_kernel)
 SymbolicShape window_output(const Inference& i, const WindowAttributes& window, const SymbolicShape& kernel) {
   const SymbolicShape& x = i.shape(0);
   int spatial = static_cast<int>(x.size()) - 2;
-  if (spatial < 1) i.fail("the input must have a batch, a channel and at least one spatial axis; it has rank {}", x.size());
+  if (spatial < 1)
+    i.fail("the input must have a batch, a channel and at least one spatial axis; it has rank {}", x.size());
   if (spatial > most_spatial) {
-    i.fail_with(ErrorCode::unsupported, fmt::format("windows over {} spatial axes are not supported; at most {} are", spatial, most_spatial));
+    i.fail_with(ErrorCode::unsupported,
+                fmt::format("windows over {} spatial axes are not supported; at most {} are", spatial, most_spatial));
   }
   window.check(spatial);
   SymbolicShape result;
   for (int d = 0; d < spatial; ++d) {
     auto at = static_cast<size_t>(d);
     WindowAxis axis = window.axis(d, spatial, at < kernel.size() ? kernel[at] : Dim(1));
-    if (at < kernel.size() && axis.kernel.is_known()) i.equal(axis.kernel, kernel[at], "kernel_shape and the weights' kernel");
+    if (at < kernel.size() && axis.kernel.is_known())
+      i.equal(axis.kernel, kernel[at], "kernel_shape and the weights' kernel");
     Dim size = axis.output(x[at + 2]);
     if (size.is_known() && size.value() < 0) {
-      i.fail("the window reaches over {} elements of axis {}, which has only {} with its padding", axis.extent().to_string(),
-             d + 2, (x[at + 2] + axis.pad_begin + axis.pad_end).to_string());
+      i.fail("the window reaches over {} elements of axis {}, which has only {} with its padding",
+             axis.extent().to_string(), d + 2, (x[at + 2] + axis.pad_begin + axis.pad_end).to_string());
     }
     result.push_back(std::move(size));
   }

@@ -18,7 +18,8 @@ void infer_batch_norm(Inference& i) {
   constexpr const char* names[] = {"X", "scale", "B", "input_mean", "input_var"};
   for (size_t k = 1; k <= 4; ++k) {
     i.require_rank(k, 1);
-    if (i.has_shape(k)) channels = i.equal(channels, i.shape(k)[0], fmt::format("the channels of X and the size of {}", names[k]));
+    if (i.has_shape(k))
+      channels = i.equal(channels, i.shape(k)[0], fmt::format("the channels of X and the size of {}", names[k]));
   }
   i.output(1, i.element(3), SymbolicShape{channels});
   i.output(2, i.element(3), SymbolicShape{channels});
@@ -29,7 +30,8 @@ void drop_consumed_inputs(ir::Node& node) { node.remove_attribute("consumed_inpu
 // is_test told training apart until version 6; since 7 the outputs that are used do.
 void drop_is_test(ir::Node& node) { node.remove_attribute("is_test"); }
 
-ir::Value& added(ir::Node& before, const char* op, std::vector<ir::Value*> inputs, std::vector<ir::Attribute> attributes = {}) {
+ir::Value& added(ir::Node& before, const char* op, std::vector<ir::Value*> inputs,
+                 std::vector<ir::Attribute> attributes = {}) {
   ir::Graph& graph = before.graph();
   ir::Node& node = graph.add_node(op, "", &before);
   node.origin = before.origin;
@@ -41,7 +43,8 @@ ir::Value& added(ir::Node& before, const char* op, std::vector<ir::Value*> input
 }
 
 bool is_used(const ir::Value* value) {
-  return value && (!value->users().empty() || std::ranges::find(value->graph().outputs(), value) != value->graph().outputs().end());
+  return value && (!value->users().empty() ||
+                   std::ranges::find(value->graph().outputs(), value) != value->graph().outputs().end());
 }
 
 // Without `spatial`, every element of an image had its own statistics: those of the flattened image's channels.
@@ -50,7 +53,8 @@ void drop_spatial(ir::Node& node) {
   node.remove_attribute("spatial");
   if (spatial) return;
   for (size_t i = 1; i < node.output_count(); ++i) {
-    if (is_used(node.output(i))) throw Error(ErrorCode::unsupported, "training with spatial = 0 has no newer equivalent");
+    if (is_used(node.output(i)))
+      throw Error(ErrorCode::unsupported, "training with spatial = 0 has no newer equivalent");
   }
   ir::Graph& graph = node.graph();
   ir::Value* x = node.input(0);
@@ -77,7 +81,8 @@ void drop_spatial(ir::Node& node) {
 void say_training_mode(ir::Node& node) {
   for (size_t i = 3; i < node.output_count(); ++i) {
     if (is_used(node.output(i))) {
-      throw Error(ErrorCode::unsupported, "the outputs saved_mean and saved_var were dropped in version 14 and have no newer equivalent");
+      throw Error(ErrorCode::unsupported,
+                  "the outputs saved_mean and saved_var were dropped in version 14 and have no newer equivalent");
     }
   }
   bool training = is_used(node.output(1)) || is_used(node.output(2));
@@ -89,9 +94,17 @@ void say_training_mode(ir::Node& node) {
 
 void define_batch_norm(OperatorList& list) {
   list.add("BatchNormalization", {1, 6, 7, 9, 14, 15})
-      .input("X", "T").input("scale", "T1").input("B", "T1").input("input_mean", "T2").input("input_var", "T2")
-      .output("Y", "T").optional_output("running_mean", "T2").optional_output("running_var", "T2")
-      .types("T", types::floats).types("T1", types::floats).types("T2", types::floats)
+      .input("X", "T")
+      .input("scale", "T1")
+      .input("B", "T1")
+      .input("input_mean", "T2")
+      .input("input_var", "T2")
+      .output("Y", "T")
+      .optional_output("running_mean", "T2")
+      .optional_output("running_var", "T2")
+      .types("T", types::floats)
+      .types("T1", types::floats)
+      .types("T2", types::floats)
       .attribute("epsilon", AttributeKind::float_)
       .attribute("momentum", AttributeKind::float_)
       .attribute("training_mode", AttributeKind::int_)

@@ -18,8 +18,10 @@ struct Affine {
   }
 };
 
-Affine affine_of(const Tensor& gain, const Tensor& bias, const Tensor& mean, const Tensor& variance, double epsilon, ThreadPool& pool) {
-  Tensor g = as_type<double>(gain, pool), b = as_type<double>(bias, pool), m = as_type<double>(mean, pool), v = as_type<double>(variance, pool);
+Affine affine_of(const Tensor& gain, const Tensor& bias, const Tensor& mean, const Tensor& variance, double epsilon,
+                 ThreadPool& pool) {
+  Tensor g = as_type<double>(gain, pool), b = as_type<double>(bias, pool), m = as_type<double>(mean, pool),
+         v = as_type<double>(variance, pool);
   auto channels = static_cast<size_t>(g.elements());
   Affine result{std::vector<double>(channels), std::vector<double>(channels)};
   for (size_t c = 0; c < channels; ++c) {
@@ -39,7 +41,7 @@ void apply(ThreadPool& pool, const Layout& l, const T* x, T* y, const Affine& af
   std::vector<T> scale(affine.scale.begin(), affine.scale.end()), shift(affine.shift.begin(), affine.shift.end());
   if (l.size == 1) {
     pool.parallel_for(l.batch, 1 + (16 << 10) / (l.channels + 1), [&](int64_t begin, int64_t end) {
-      const T *__restrict factors = scale.data(), *__restrict addends = shift.data();
+      const T* __restrict factors = scale.data(), * __restrict addends = shift.data();
       for (int64_t n = begin; n < end; ++n) {
         const T* from = x + n * l.channels;
         T* __restrict to = y + n * l.channels;
@@ -58,7 +60,8 @@ void apply(ThreadPool& pool, const Layout& l, const T* x, T* y, const Affine& af
 
 // The mean and variance of each channel over the batch and the image.
 template <typename T>
-void statistics(ThreadPool& pool, const Layout& l, const T* x, std::vector<double>& means, std::vector<double>& variances) {
+void statistics(ThreadPool& pool, const Layout& l, const T* x, std::vector<double>& means,
+                std::vector<double>& variances) {
   const double count = static_cast<double>(l.batch * l.size);
   pool.parallel_for(l.channels, 1, [&](int64_t begin, int64_t end) {
     for (int64_t c = begin; c < end; ++c) {
@@ -83,7 +86,8 @@ class BatchNormalization final : public Kernel {
     for (size_t i = 1; i <= 4; ++i) {
       if (!info.constant(i) || info.constant(i)->elements() != info.constant(1)->elements()) return;
     }
-    constant_ = affine_of(*info.constant(1), *info.constant(2), *info.constant(3), *info.constant(4), epsilon_, info.threads());
+    constant_ =
+        affine_of(*info.constant(1), *info.constant(2), *info.constant(3), *info.constant(4), epsilon_, info.threads());
   }
 
   void run(KernelRun& run) const override {
@@ -121,7 +125,8 @@ class BatchNormalization final : public Kernel {
     for (size_t c = 0; c < channels; ++c) {
       result.set(c, gain[c], bias[c], means[c], variances[c], epsilon_);
       if (running_mean) running_mean[c] = static_cast<T>(mean[c] * momentum_ + means[c] * (1 - momentum_));
-      if (running_variance) running_variance[c] = static_cast<T>(variance[c] * momentum_ + variances[c] * (1 - momentum_));
+      if (running_variance)
+        running_variance[c] = static_cast<T>(variance[c] * momentum_ + variances[c] * (1 - momentum_));
     }
     return result;
   }

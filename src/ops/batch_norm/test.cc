@@ -6,7 +6,10 @@ namespace {
 OpTest normalization(int64_t opset = ops::newest_opset) {
   OpTest test("BatchNormalization", opset);
   test.attribute("epsilon", 0.0f).input<float>({1, 2, 2}, {1, 2, 3, 4});
-  test.constant<float>({2}, {1, 2}).constant<float>({2}, {0, 10}).constant<float>({2}, {1, 3}).constant<float>({2}, {1, 4});
+  test.constant<float>({2}, {1, 2})
+      .constant<float>({2}, {0, 10})
+      .constant<float>({2}, {1, 3})
+      .constant<float>({2}, {1, 4});
   return test;
 }
 
@@ -21,19 +24,41 @@ TEST(BatchNormalization, Versions) {
 TEST(BatchNormalization, Training) {
   auto test = [](int64_t opset) {
     OpTest t("BatchNormalization", opset);
-    t.attribute("epsilon", 0.0f).attribute("momentum", 0.5f).input<float>({2, 1, 2}, {1, 3, 1, 3}).input<float>({1}, {1});
+    t.attribute("epsilon", 0.0f)
+        .attribute("momentum", 0.5f)
+        .input<float>({2, 1, 2}, {1, 3, 1, 3})
+        .input<float>({1}, {1});
     t.input<float>({1}, {0}).input<float>({1}, {4}).input<float>({1}, {3});
     return t;
   };
-  test(15).attribute("training_mode", 1).expect<float>({2, 1, 2}, {-1, 1, -1, 1}).expect<float>({1}, {3}).expect<float>({1}, {2}).run();
+  test(15)
+      .attribute("training_mode", 1)
+      .expect<float>({2, 1, 2}, {-1, 1, -1, 1})
+      .expect<float>({1}, {3})
+      .expect<float>({1}, {2})
+      .run();
   test(9).expect<float>({2, 1, 2}, {-1, 1, -1, 1}).expect<float>({1}, {3}).expect<float>({1}, {2}).run();
 }
 
 TEST(BatchNormalization, Types) {
-  OpTest("BatchNormalization").input<float16>({2, 1}, {float16(1), float16(3)}).input<float>({1}, {2}).input<float>({1}, {1})
-      .input<double>({1}, {1}).input<double>({1}, {1}).expect<float16>({2, 1}, {float16(1), float16(5)}).tolerance(1e-2, 1e-2).run();
-  OpTest("BatchNormalization").input<double>({3}, {1, 2, 3}).input<double>({1}, {2}).input<double>({1}, {1}).input<double>({1}, {1})
-      .input<double>({1}, {1}).expect<double>({3}, {1, 3, 5}).tolerance(1e-4, 1e-4).run();
+  OpTest("BatchNormalization")
+      .input<float16>({2, 1}, {float16(1), float16(3)})
+      .input<float>({1}, {2})
+      .input<float>({1}, {1})
+      .input<double>({1}, {1})
+      .input<double>({1}, {1})
+      .expect<float16>({2, 1}, {float16(1), float16(5)})
+      .tolerance(1e-2, 1e-2)
+      .run();
+  OpTest("BatchNormalization")
+      .input<double>({3}, {1, 2, 3})
+      .input<double>({1}, {2})
+      .input<double>({1}, {1})
+      .input<double>({1}, {1})
+      .input<double>({1}, {1})
+      .expect<double>({3}, {1, 3, 5})
+      .tolerance(1e-4, 1e-4)
+      .run();
 }
 
 }  // namespace

@@ -62,7 +62,9 @@ void infer_conv_transpose(Inference& i) {
   const SymbolicShape &x = i.shape(0), &w = i.shape(1);
   int spatial = i.rank(0) - 2;
   if (spatial > most_spatial) {
-    i.fail_with(ErrorCode::unsupported, fmt::format("convolutions over {} spatial axes are not supported; at most {} are", spatial, most_spatial));
+    i.fail_with(
+        ErrorCode::unsupported,
+        fmt::format("convolutions over {} spatial axes are not supported; at most {} are", spatial, most_spatial));
   }
   window.check(spatial);
   i.equal(x[1], w[0], "the channels of X and of W");
@@ -72,7 +74,8 @@ void infer_conv_transpose(Inference& i) {
   // Some exporters give the whole shape, batch and channels included.
   if (wanted.size() == x.size()) wanted.erase(wanted.begin(), wanted.begin() + 2);
   if (!wanted.empty() && wanted.size() != static_cast<size_t>(spatial)) {
-    i.fail_with(ErrorCode::invalid_attribute, fmt::format("output_shape has {} values for {} spatial axes", wanted.size(), spatial));
+    i.fail_with(ErrorCode::invalid_attribute,
+                fmt::format("output_shape has {} values for {} spatial axes", wanted.size(), spatial));
   }
   SymbolicShape result{x[0], channels};
   for (int d = 0; d < spatial; ++d) {
@@ -88,7 +91,11 @@ void infer_conv_transpose(Inference& i) {
 
 Operator& convolution(OperatorList& list, const char* name) {
   return list.add(name, {1, 11, 22})
-      .input("X", "T").input("W", "T").optional_input("B", "T").output("Y", "T").types("T", types::floats)
+      .input("X", "T")
+      .input("W", "T")
+      .optional_input("B", "T")
+      .output("Y", "T")
+      .types("T", types::floats)
       .attribute("auto_pad", AttributeKind::string)
       .attribute("dilations", AttributeKind::ints)
       .attribute("group", AttributeKind::int_)

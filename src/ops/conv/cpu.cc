@@ -15,7 +15,8 @@ class Conv final : public Kernel {
  public:
   explicit Conv(const NodeInfo& info) : window_(info.node()), groups_(info.node().int_attribute("group", 1)) {
     const Tensor* w = info.constant(1);
-    if (!w || w->type() == ElementType::float64 || w->elements() == 0 || w->rank() < 3 || w->rank() > most_spatial + 2) return;
+    if (!w || w->type() == ElementType::float64 || w->elements() == 0 || w->rank() < 3 || w->rank() > most_spatial + 2)
+      return;
     if (groups_ < 1 || w->dim(0) % groups_ != 0) return;
     packed_.emplace(pack(info.threads(), *w));
   }
@@ -62,7 +63,8 @@ class Conv final : public Kernel {
 };
 
 // One output plane after the other: input index i adds to output indices i * stride - pad + k * dilation.
-void conv_transpose(ThreadPool& pool, const ConvShape& s, const double* x, const double* w, const double* bias, double* y) {
+void conv_transpose(ThreadPool& pool, const ConvShape& s, const double* x, const double* w, const double* bias,
+                    double* y) {
   const int64_t channels = s.in_channels / s.groups, group_outputs = s.out_channels / s.groups;
   pool.parallel_for(s.batch * s.out_channels, 1, [&](int64_t begin, int64_t end) {
     for (int64_t plane = begin; plane < end; ++plane) {

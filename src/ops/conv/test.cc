@@ -6,7 +6,9 @@ namespace {
 const std::initializer_list<float> nine = {1, 2, 3, 4, 5, 6, 7, 8, 9};
 
 TEST(Conv, Padding) {
-  auto sum = [] { return std::move(OpTest("Conv").input<float>({1, 1, 3, 3}, nine).constant<float>({1, 1, 2, 2}, {1, 1, 1, 1})); };
+  auto sum = [] {
+    return std::move(OpTest("Conv").input<float>({1, 1, 3, 3}, nine).constant<float>({1, 1, 2, 2}, {1, 1, 1, 1}));
+  };
   sum().expect<float>({1, 1, 2, 2}, {12, 16, 24, 28}).run();
   sum().attribute("auto_pad", "VALID").expect<float>({1, 1, 2, 2}, {12, 16, 24, 28}).run();
   sum().attribute("auto_pad", "SAME_UPPER").expect<float>({1, 1, 3, 3}, {12, 16, 9, 24, 28, 15, 15, 17, 9}).run();
@@ -16,21 +18,46 @@ TEST(Conv, Padding) {
 }
 
 TEST(Conv, GroupsAndBias) {
-  OpTest("Conv").attribute("group", 2).input<float>({1, 2, 2}, {1, 2, 3, 4}).input<float>({2, 1, 1}, {10, 100})
-      .input<float>({2}, {1, 2}).expect<float>({1, 2, 2}, {11, 21, 302, 402}).run();
-  OpTest("Conv").input<float>({1, 1, 1, 2, 2}, {1, 2, 3, 4}).constant<float>({2, 1, 1, 1, 2}, {1, 1, 1, -1})
-      .expect<float>({1, 2, 1, 2, 1}, {3, 7, -1, -1}).run();
-  OpTest("Conv").input<float>({1, 0, 2}, {}).input<float>({1, 0, 1}, {}).input<float>({1}, {5}).expect<float>({1, 1, 2}, {5, 5}).run();
+  OpTest("Conv")
+      .attribute("group", 2)
+      .input<float>({1, 2, 2}, {1, 2, 3, 4})
+      .input<float>({2, 1, 1}, {10, 100})
+      .input<float>({2}, {1, 2})
+      .expect<float>({1, 2, 2}, {11, 21, 302, 402})
+      .run();
+  OpTest("Conv")
+      .input<float>({1, 1, 1, 2, 2}, {1, 2, 3, 4})
+      .constant<float>({2, 1, 1, 1, 2}, {1, 1, 1, -1})
+      .expect<float>({1, 2, 1, 2, 1}, {3, 7, -1, -1})
+      .run();
+  OpTest("Conv")
+      .input<float>({1, 0, 2}, {})
+      .input<float>({1, 0, 1}, {})
+      .input<float>({1}, {5})
+      .expect<float>({1, 1, 2}, {5, 5})
+      .run();
   OpTest("Conv").input<float>({0, 1, 2}, {}).constant<float>({1, 1, 1}, {1}).expect<float>({0, 1, 2}, {}).run();
 }
 
 TEST(Conv, Types) {
-  OpTest("Conv").attribute("pads", {1, 0}).attribute("strides", {2}).input<double>({1, 1, 3}, {1, 2, 3}).input<double>({1, 1, 2}, {1, 10})
-      .input<double>({1}, {0.5}).expect<double>({1, 1, 2}, {10.5, 32.5}).run();
-  OpTest("Conv").input<float16>({1, 1, 2}, {float16(1), float16(2)}).constant<float16>({1, 1, 2}, {float16(3), float16(4)})
-      .expect<float16>({1, 1, 1}, {float16(11)}).run();
-  OpTest("Conv").input<bfloat16>({1, 1, 2}, {bfloat16(1), bfloat16(2)}).input<bfloat16>({1, 1, 2}, {bfloat16(3), bfloat16(4)})
-      .expect<bfloat16>({1, 1, 1}, {bfloat16(11)}).run();
+  OpTest("Conv")
+      .attribute("pads", {1, 0})
+      .attribute("strides", {2})
+      .input<double>({1, 1, 3}, {1, 2, 3})
+      .input<double>({1, 1, 2}, {1, 10})
+      .input<double>({1}, {0.5})
+      .expect<double>({1, 1, 2}, {10.5, 32.5})
+      .run();
+  OpTest("Conv")
+      .input<float16>({1, 1, 2}, {float16(1), float16(2)})
+      .constant<float16>({1, 1, 2}, {float16(3), float16(4)})
+      .expect<float16>({1, 1, 1}, {float16(11)})
+      .run();
+  OpTest("Conv")
+      .input<bfloat16>({1, 1, 2}, {bfloat16(1), bfloat16(2)})
+      .input<bfloat16>({1, 1, 2}, {bfloat16(3), bfloat16(4)})
+      .expect<bfloat16>({1, 1, 1}, {bfloat16(11)})
+      .run();
 }
 
 TEST(Conv, Errors) {
@@ -40,35 +67,74 @@ TEST(Conv, Errors) {
     std::string text = test.error();
     return text.substr(0, text.find('\n'));
   };
-  EXPECT_EQ(error([](OpTest& t) { t.input<float>({1, 3, 2}, {1, 2, 3, 4, 5, 6}).constant<float>({1, 2, 1}, {1, 1}); }),
-            "shape-mismatch in Conv 'tested' (node 0): the channels of X and the channels of W times group must be equal: 3 against 2");
-  EXPECT_EQ(error([](OpTest& t) { t.attribute("strides", {0}).input<float>({1, 1, 1}, {1}).constant<float>({1, 1, 1}, {1}); }),
+  EXPECT_EQ(error([](OpTest& t) {
+              t.input<float>({1, 3, 2}, {1, 2, 3, 4, 5, 6}).constant<float>({1, 2, 1}, {1, 1});
+            }),
+            "shape-mismatch in Conv 'tested' (node 0): the channels of X and the channels of W times group must be "
+            "equal: 3 against 2");
+  EXPECT_EQ(error([](OpTest& t) {
+              t.attribute("strides", {0}).input<float>({1, 1, 1}, {1}).constant<float>({1, 1, 1}, {1});
+            }),
             "invalid-attribute in Conv 'tested' (node 0): attribute 'strides' has 0; it must be at least 1");
-  EXPECT_EQ(error([](OpTest& t) { t.attribute("pads", {0, 0, 0}).input<float>({1, 1, 1}, {1}).constant<float>({1, 1, 1}, {1}); }),
-            "invalid-attribute in Conv 'tested' (node 0): attribute 'pads' has 3 values; the input's spatial axes want 2");
-  EXPECT_EQ(error([](OpTest& t) { t.input<float>({1, 1, 1}, {1}).constant<float>({1, 1, 3}, {1, 1, 1}); }),
-            "shape-mismatch in Conv 'tested' (node 0): the window reaches over 3 elements of axis 2, which has only 1 with its padding");
-  EXPECT_EQ(error([](OpTest& t) { t.attribute("group", 0).input<float>({1, 1, 1}, {1}).constant<float>({1, 1, 1}, {1}); }),
+  EXPECT_EQ(
+      error([](OpTest& t) {
+        t.attribute("pads", {0, 0, 0}).input<float>({1, 1, 1}, {1}).constant<float>({1, 1, 1}, {1});
+      }),
+      "invalid-attribute in Conv 'tested' (node 0): attribute 'pads' has 3 values; the input's spatial axes want 2");
+  EXPECT_EQ(error([](OpTest& t) {
+              t.input<float>({1, 1, 1}, {1}).constant<float>({1, 1, 3}, {1, 1, 1});
+            }),
+            "shape-mismatch in Conv 'tested' (node 0): the window reaches over 3 elements of axis 2, which has only 1 "
+            "with its padding");
+  EXPECT_EQ(error([](OpTest& t) {
+              t.attribute("group", 0).input<float>({1, 1, 1}, {1}).constant<float>({1, 1, 1}, {1});
+            }),
             "invalid-attribute in Conv 'tested' (node 0): group is 0; it must be at least 1");
 }
 
 TEST(ConvTranspose, Attributes) {
-  auto two = [] { return std::move(OpTest("ConvTranspose").input<float>({1, 1, 2}, {1, 2}).input<float>({1, 1, 3}, {1, 10, 100})); };
+  auto two = [] {
+    return std::move(OpTest("ConvTranspose").input<float>({1, 1, 2}, {1, 2}).input<float>({1, 1, 3}, {1, 10, 100}));
+  };
   two().expect<float>({1, 1, 4}, {1, 12, 120, 200}).run();
   two().attribute("strides", {2}).expect<float>({1, 1, 5}, {1, 10, 102, 20, 200}).run();
-  two().attribute("strides", {2}).attribute("output_padding", {1}).expect<float>({1, 1, 6}, {1, 10, 102, 20, 200, 0}).run();
-  two().attribute("strides", {2}).attribute("output_shape", {6}).expect<float>({1, 1, 6}, {1, 10, 102, 20, 200, 0}).run();
-  two().attribute("strides", {2}).attribute("output_shape", {1, 1, 4}).expect<float>({1, 1, 4}, {10, 102, 20, 200}).run();
+  two()
+      .attribute("strides", {2})
+      .attribute("output_padding", {1})
+      .expect<float>({1, 1, 6}, {1, 10, 102, 20, 200, 0})
+      .run();
+  two()
+      .attribute("strides", {2})
+      .attribute("output_shape", {6})
+      .expect<float>({1, 1, 6}, {1, 10, 102, 20, 200, 0})
+      .run();
+  two()
+      .attribute("strides", {2})
+      .attribute("output_shape", {1, 1, 4})
+      .expect<float>({1, 1, 4}, {10, 102, 20, 200})
+      .run();
   two().attribute("strides", {2}).attribute("auto_pad", "SAME_UPPER").expect<float>({1, 1, 4}, {1, 10, 102, 20}).run();
-  two().attribute("strides", {2}).attribute("auto_pad", "SAME_LOWER").expect<float>({1, 1, 4}, {10, 102, 20, 200}).run();
+  two()
+      .attribute("strides", {2})
+      .attribute("auto_pad", "SAME_LOWER")
+      .expect<float>({1, 1, 4}, {10, 102, 20, 200})
+      .run();
   two().attribute("pads", {1, 1}).attribute("dilations", {2}).expect<float>({1, 1, 4}, {2, 10, 20, 100}).run();
 }
 
 TEST(ConvTranspose, Types) {
-  OpTest("ConvTranspose").attribute("group", 2).input<double>({1, 2, 2}, {1, 2, 3, 4}).input<double>({2, 1, 2}, {1, 10, 1, 100})
-      .input<double>({2}, {0, 1000}).expect<double>({1, 2, 3}, {1, 12, 20, 1003, 1304, 1400}).run();
-  OpTest("ConvTranspose").input<float16>({1, 1, 1}, {float16(2)}).input<float16>({1, 1, 2}, {float16(3), float16(4)})
-      .expect<float16>({1, 1, 2}, {float16(6), float16(8)}).run();
+  OpTest("ConvTranspose")
+      .attribute("group", 2)
+      .input<double>({1, 2, 2}, {1, 2, 3, 4})
+      .input<double>({2, 1, 2}, {1, 10, 1, 100})
+      .input<double>({2}, {0, 1000})
+      .expect<double>({1, 2, 3}, {1, 12, 20, 1003, 1304, 1400})
+      .run();
+  OpTest("ConvTranspose")
+      .input<float16>({1, 1, 1}, {float16(2)})
+      .input<float16>({1, 1, 2}, {float16(3), float16(4)})
+      .expect<float16>({1, 1, 2}, {float16(6), float16(8)})
+      .run();
 }
 
 }  // namespace

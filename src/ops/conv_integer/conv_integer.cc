@@ -16,7 +16,8 @@ void infer_conv(Inference& i, size_t w_input, ElementType type) {
   i.require_rank(w_input, i.rank(0));
   const SymbolicShape &x = i.shape(0), &w = i.shape(w_input);
   i.equal(x[1], w[1] * groups, "the channels of x and the channels of w times group");
-  if (w[0].is_known() && w[0].value() % groups != 0) i.fail("{} output channels cannot be divided into {} groups", w[0].value(), groups);
+  if (w[0].is_known() && w[0].value() % groups != 0)
+    i.fail("{} output channels cannot be divided into {} groups", w[0].value(), groups);
   SymbolicShape result = window_output(i, window, SymbolicShape(w.begin() + 2, w.end()));
   result.insert(result.begin(), w[0]);
   result.insert(result.begin(), x[0]);
@@ -37,17 +38,33 @@ Operator& with_attributes(Operator& op) {
 void define_conv_integer(OperatorList& list) {
   constexpr TypeSet bytes{int8, uint8}, floats{float32};
   with_attributes(list.add("ConvInteger", {10}))
-      .input("x", "T1").input("w", "T2").optional_input("x_zero_point", "T1").optional_input("w_zero_point", "T2")
-      .output("y", TypeSet{int32}).types("T1", bytes).types("T2", bytes)
+      .input("x", "T1")
+      .input("w", "T2")
+      .optional_input("x_zero_point", "T1")
+      .optional_input("w_zero_point", "T2")
+      .output("y", TypeSet{int32})
+      .types("T1", bytes)
+      .types("T2", bytes)
       .infer([](Inference& i) { infer_conv(i, 1, int32); });
   with_attributes(list.add("QLinearConv", {10}))
-      .input("x", "T1").input("x_scale", floats).input("x_zero_point", "T1").input("w", "T2").input("w_scale", floats).input("w_zero_point", "T2")
-      .input("y_scale", floats).input("y_zero_point", "T3").optional_input("B", TypeSet{int32})
-      .output("y", "T3").types("T1", bytes).types("T2", bytes).types("T3", bytes)
+      .input("x", "T1")
+      .input("x_scale", floats)
+      .input("x_zero_point", "T1")
+      .input("w", "T2")
+      .input("w_scale", floats)
+      .input("w_zero_point", "T2")
+      .input("y_scale", floats)
+      .input("y_zero_point", "T3")
+      .optional_input("B", TypeSet{int32})
+      .output("y", "T3")
+      .types("T1", bytes)
+      .types("T2", bytes)
+      .types("T3", bytes)
       .infer([](Inference& i) {
         infer_conv(i, 3, i.element(7));
         i.require_rank(8, 1);
-        if (i.has_shape(8) && i.has_shape(3)) i.equal(i.shape(3)[0], i.shape(8)[0], "the output channels of w and the size of B");
+        if (i.has_shape(8) && i.has_shape(3))
+          i.equal(i.shape(3)[0], i.shape(8)[0], "the output channels of w and the size of B");
       });
 }
 

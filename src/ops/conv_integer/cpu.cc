@@ -11,7 +11,8 @@ namespace {
 
 std::vector<int32_t> ints_of(const Tensor& tensor) {
   std::vector<int32_t> result;
-  dispatch<int8_t, uint8_t>(tensor.type(), [&]<typename T>() { result.assign(tensor.data<T>().begin(), tensor.data<T>().end()); });
+  dispatch<int8_t, uint8_t>(tensor.type(),
+                            [&]<typename T>() { result.assign(tensor.data<T>().begin(), tensor.data<T>().end()); });
   return result;
 }
 
@@ -31,19 +32,26 @@ std::vector<int32_t> centered(const Tensor& x, const Tensor* zero_point) {
 class IntegerConv : public Kernel {
  public:
   IntegerConv(const NodeInfo& info, size_t w_input, size_t w_zero_input)
-      : window_(info.node()), groups_(info.node().int_attribute("group", 1)), w_input_(w_input), w_zero_input_(w_zero_input) {
+      : window_(info.node()),
+        groups_(info.node().int_attribute("group", 1)),
+        w_input_(w_input),
+        w_zero_input_(w_zero_input) {
     const bool constant_zero = !info.node().input(w_zero_input) || info.constant(w_zero_input);
-    if (info.constant(w_input) && constant_zero) weights_ = centered(*info.constant(w_input), info.constant(w_zero_input));
+    if (info.constant(w_input) && constant_zero)
+      weights_ = centered(*info.constant(w_input), info.constant(w_zero_input));
   }
 
  protected:
   void convolve(KernelRun& run, size_t x_zero_input, const int32_t* bias, int32_t* y) const {
     const Tensor* x_zero = run.has_input(x_zero_input) ? &run.input(x_zero_input) : nullptr;
-    if (x_zero && x_zero->elements() != 1) fail(ErrorCode::shape_mismatch, "x_zero_point has {} elements; it must have 1", x_zero->elements());
+    if (x_zero && x_zero->elements() != 1)
+      fail(ErrorCode::shape_mismatch, "x_zero_point has {} elements; it must have 1", x_zero->elements());
     const std::vector<int32_t> x = centered(run.input(0), x_zero);
     std::vector<int32_t> own;
-    if (weights_.empty()) own = centered(run.input(w_input_), run.has_input(w_zero_input_) ? &run.input(w_zero_input_) : nullptr);
-    const auto shape = conv_shape(window_, groups_, run.input(0).shape(), run.input(w_input_).shape(), run.output(0).shape());
+    if (weights_.empty())
+      own = centered(run.input(w_input_), run.has_input(w_zero_input_) ? &run.input(w_zero_input_) : nullptr);
+    const auto shape =
+        conv_shape(window_, groups_, run.input(0).shape(), run.input(w_input_).shape(), run.output(0).shape());
     conv_any<int32_t>(run.threads(), shape, x.data(), weights_.empty() ? own.data() : weights_.data(), bias, y);
   }
 
@@ -74,7 +82,8 @@ class QLinearConv final : public IntegerConv {
     convolve(run, 2, run.has_input(8) ? run.data<int32_t>(8).data() : nullptr, sums.mutable_data<int32_t>().data());
     auto w_scale = run.data<float>(4);
     for (size_t input : {1, 6, 7}) {
-      if (run.input(input).elements() != 1) fail(ErrorCode::shape_mismatch, "input {} has {} elements; it must have 1", input, run.input(input).elements());
+      if (run.input(input).elements() != 1)
+        fail(ErrorCode::shape_mismatch, "input {} has {} elements; it must have 1", input, run.input(input).elements());
     }
     const int64_t channels = y.dim(1), size = y.shape().elements(2, y.rank());
     if (w_scale.size() != 1 && static_cast<int64_t>(w_scale.size()) != channels) {
@@ -86,7 +95,9 @@ class QLinearConv final : public IntegerConv {
       T* to = y.mutable_data<T>().data();
       run.threads().parallel_for(y.dim(0) * channels, 1 + (16 << 10) / (size + 1), [&](int64_t begin, int64_t end) {
         for (int64_t plane = begin; plane < end; ++plane) {
-          const float scale = run.data<float>(1)[0] * w_scale[w_scale.size() == 1 ? 0 : static_cast<size_t>(plane % channels)] / run.data<float>(6)[0];
+          const float scale = run.data<float>(1)[0] *
+                              w_scale[w_scale.size() == 1 ? 0 : static_cast<size_t>(plane % channels)] /
+                              run.data<float>(6)[0];
           requantize(from + plane * size, to + plane * size, size, scale, zero);
         }
       });
@@ -96,7 +107,8 @@ class QLinearConv final : public IntegerConv {
  private:
   template <typename T>
   static void requantize(const int32_t* __restrict from, T* __restrict to, int64_t n, float scale, T zero) {
-    constexpr float low = static_cast<float>(std::numeric_limits<T>::min()), high = static_cast<float>(std::numeric_limits<T>::max());
+    constexpr float low = static_cast<float>(std::numeric_limits<T>::min()),
+                    high = static_cast<float>(std::numeric_limits<T>::max());
     for (int64_t i = 0; i < n; ++i) {
       const float value = std::nearbyint(static_cast<float>(from[i]) * scale) + static_cast<float>(zero);
       to[i] = static_cast<T>(static_cast<int32_t>(value > low ? (value < high ? value : high) : low));

@@ -26,7 +26,9 @@ void each_plane(KernelRun& run, Reduce reduce) {
 }
 
 struct Mean {
-  float operator()(const float* x, int64_t n) const { return kernels::layer_norm_kernels().sum(x, n) / static_cast<float>(n); }
+  float operator()(const float* x, int64_t n) const {
+    return kernels::layer_norm_kernels().sum(x, n) / static_cast<float>(n);
+  }
   double operator()(const double* x, int64_t n) const {
     double sum = 0;
     for (int64_t i = 0; i < n; ++i) sum += x[i];

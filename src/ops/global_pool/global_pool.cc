@@ -15,7 +15,11 @@ void infer_global_pool(Inference& i) {
 }
 
 Operator& global_pool(OperatorList& list, const char* name, std::vector<int> versions) {
-  return list.add(name, std::move(versions)).input("X", "T").output("Y", "T").types("T", types::floats).infer(infer_global_pool);
+  return list.add(name, std::move(versions))
+      .input("X", "T")
+      .output("Y", "T")
+      .types("T", types::floats)
+      .infer(infer_global_pool);
 }
 
 // Version 1 had p as a float.

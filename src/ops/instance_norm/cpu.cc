@@ -11,7 +11,8 @@ namespace {
 class GroupNormalization final : public Kernel {
  public:
   // 0 groups: one per channel.
-  GroupNormalization(const NodeInfo& info, int64_t groups) : epsilon_(info.node().float_attribute("epsilon", 1e-5f)), groups_(groups) {}
+  GroupNormalization(const NodeInfo& info, int64_t groups)
+      : epsilon_(info.node().float_attribute("epsilon", 1e-5f)), groups_(groups) {}
 
   void run(KernelRun& run) const override {
     const Shape& shape = run.input(0).shape();

@@ -11,14 +11,17 @@ void infer_per_channel(Inference& i) {
   i.require_rank(1, 1);
   i.require_rank(2, 1);
   i.same_as_input(0);
-  if (i.has_shape(0) && i.has_shape(1)) i.equal(i.shape(0)[1], i.shape(1)[0], "the channels of the input and the size of scale");
-  if (i.has_shape(0) && i.has_shape(2)) i.equal(i.shape(0)[1], i.shape(2)[0], "the channels of the input and the size of the bias");
+  if (i.has_shape(0) && i.has_shape(1))
+    i.equal(i.shape(0)[1], i.shape(1)[0], "the channels of the input and the size of scale");
+  if (i.has_shape(0) && i.has_shape(2))
+    i.equal(i.shape(0)[1], i.shape(2)[0], "the channels of the input and the size of the bias");
 }
 
 void infer_group_norm(Inference& i) {
   infer_per_channel(i);
   int64_t groups = i.node().int_attribute("num_groups", 0);
-  if (groups < 1) i.fail_with(ErrorCode::invalid_attribute, fmt::format("num_groups is {}; it must be at least 1", groups));
+  if (groups < 1)
+    i.fail_with(ErrorCode::invalid_attribute, fmt::format("num_groups is {}; it must be at least 1", groups));
   if (i.has_shape(0) && i.shape(0)[1].is_known() && i.shape(0)[1].value() % groups != 0) {
     i.fail("{} channels cannot be divided into {} groups", i.shape(0)[1].value(), groups);
   }
@@ -40,7 +43,8 @@ ir::Value* added(ir::Node& before, const char* op, std::vector<ir::Value*> input
 void repeat_scale_per_channel(ir::Node& node) {
   ir::Graph& graph = node.graph();
   int64_t groups = node.int_attribute("num_groups", 0);
-  if (groups < 1) throw Error(ErrorCode::invalid_attribute, fmt::format("num_groups is {}; it must be at least 1", groups));
+  if (groups < 1)
+    throw Error(ErrorCode::invalid_attribute, fmt::format("num_groups is {}; it must be at least 1", groups));
   auto vector = [&](std::initializer_list<int64_t> values) {
     return &graph.add_constant(Tensor(Shape{static_cast<int64_t>(values.size())}, values), "sizes");
   };
@@ -60,12 +64,20 @@ void repeat_scale_per_channel(ir::Node& node) {
 
 void define_instance_norm(OperatorList& list) {
   list.add("InstanceNormalization", {1, 6, 22})
-      .input("input", "T").input("scale", "T").input("B", "T").output("output", "T").types("T", types::floats)
+      .input("input", "T")
+      .input("scale", "T")
+      .input("B", "T")
+      .output("output", "T")
+      .types("T", types::floats)
       .attribute("epsilon", AttributeKind::float_)
       .infer(infer_per_channel)
       .lift(1, 6, drop_consumed_inputs);
   list.add("GroupNormalization", {18, 21})
-      .input("X", "T").input("scale", "T").input("bias", "T").output("Y", "T").types("T", types::floats)
+      .input("X", "T")
+      .input("scale", "T")
+      .input("bias", "T")
+      .output("Y", "T")
+      .types("T", types::floats)
       .attribute("epsilon", AttributeKind::float_)
       .required_attribute("num_groups", AttributeKind::int_)
       .attribute("stash_type", AttributeKind::int_)

@@ -49,7 +49,8 @@ void apply_row(const float* x, float* y, int64_t n, float mean, float factor, co
   kernels::layer_norm_kernels().apply(x, y, n, mean, factor, scale, bias);
 }
 
-void apply_row(const double* x, double* y, int64_t n, double mean, double factor, const double* scale, const double* bias) {
+void apply_row(const double* x, double* y, int64_t n, double mean, double factor, const double* scale,
+               const double* bias) {
   for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - mean) * factor * (scale ? scale[i] : 1) + (bias ? bias[i] : 0);
 }
 
@@ -57,7 +58,9 @@ void apply_row(const double* x, double* y, int64_t n, double mean, double factor
 class Normalization final : public Kernel {
  public:
   Normalization(const NodeInfo& info, bool centered)
-      : axis_(info.node().int_attribute("axis", -1)), epsilon_(info.node().float_attribute("epsilon", 1e-5f)), centered_(centered) {}
+      : axis_(info.node().int_attribute("axis", -1)),
+        epsilon_(info.node().float_attribute("epsilon", 1e-5f)),
+        centered_(centered) {}
 
   void run(KernelRun& run) const override {
     const Shape& shape = run.input(0).shape();
@@ -66,7 +69,8 @@ class Normalization final : public Kernel {
     dispatch_compute(run.input(0).type(), [&]<typename T>() {
       ComputeArguments<T> arguments(run);
       const T *x = arguments.in(0), *scale = arguments.in(1), *bias = arguments.in(2);
-      T *y = arguments.out(0), *means = centered_ ? arguments.out(1) : nullptr, *deviations = centered_ ? arguments.out(2) : nullptr;
+      T *y = arguments.out(0), *means = centered_ ? arguments.out(1) : nullptr,
+        *deviations = centered_ ? arguments.out(2) : nullptr;
       RowFactors<T> scales(scale, run.input(1).shape(), shape, axis);
       RowFactors<T> biases = bias ? RowFactors<T>(bias, run.input(2).shape(), shape, axis) : RowFactors<T>();
       run.threads().parallel_for(rows, 1 + (8 << 10) / (n + 1), [&](int64_t begin, int64_t end) {

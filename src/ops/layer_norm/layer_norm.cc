@@ -12,15 +12,18 @@ void check_fits(const Inference& i, size_t input) {
   SymbolicShape broadcast = i.broadcast(i.shape(0), i.shape(input));
   bool grew = broadcast.size() > i.shape(0).size();
   for (size_t axis = 0; !grew && axis < broadcast.size(); ++axis) {
-    grew = i.shape(0)[axis].is_known() && broadcast[axis].is_known() && i.shape(0)[axis].value() != broadcast[axis].value();
+    grew = i.shape(0)[axis].is_known() && broadcast[axis].is_known() &&
+           i.shape(0)[axis].value() != broadcast[axis].value();
   }
-  if (grew) i.fail("input {} of shape {} does not broadcast to {}", input, to_string(i.shape(input)), to_string(i.shape(0)));
+  if (grew)
+    i.fail("input {} of shape {} does not broadcast to {}", input, to_string(i.shape(input)), to_string(i.shape(0)));
 }
 
 ElementType stash_type(const Inference& i) {
   int64_t type = i.node().int_attribute("stash_type", 1);
   if (type != 1 && type != 16) {
-    i.fail_with(ErrorCode::invalid_attribute, fmt::format("stash_type is {}; it may be 1 (float) or 16 (bfloat16)", type));
+    i.fail_with(ErrorCode::invalid_attribute,
+                fmt::format("stash_type is {}; it may be 1 (float) or 16 (bfloat16)", type));
   }
   return static_cast<ElementType>(type);
 }
@@ -33,7 +36,8 @@ void infer_layer_norm(Inference& i) {
   std::optional<SymbolicShape> rows;
   if (i.has_shape(0)) {
     rows = i.shape(0);
-    for (int axis = i.axis(i.node().int_attribute("axis", -1), i.rank(0)); axis < i.rank(0); ++axis) (*rows)[static_cast<size_t>(axis)] = Dim(1);
+    for (int axis = i.axis(i.node().int_attribute("axis", -1), i.rank(0)); axis < i.rank(0); ++axis)
+      (*rows)[static_cast<size_t>(axis)] = Dim(1);
   }
   i.output(1, stash, rows);
   i.output(2, stash, std::move(rows));
@@ -50,15 +54,24 @@ void infer_rms_norm(Inference& i) {
 void define_layer_norm(OperatorList& list) {
   // Version 1 never was official, but models exported before version 17 carry it.
   list.add("LayerNormalization", {1, 17})
-      .input("X", "T").input("Scale", "T").optional_input("B", "T")
-      .output("Y", "T").optional_output("Mean", "U").optional_output("InvStdDev", "U")
-      .types("T", types::floats).types("U", {ElementType::float32, ElementType::bfloat16})
+      .input("X", "T")
+      .input("Scale", "T")
+      .optional_input("B", "T")
+      .output("Y", "T")
+      .optional_output("Mean", "U")
+      .optional_output("InvStdDev", "U")
+      .types("T", types::floats)
+      .types("U", {ElementType::float32, ElementType::bfloat16})
       .attribute("axis", AttributeKind::int_)
       .attribute("epsilon", AttributeKind::float_)
       .attribute("stash_type", AttributeKind::int_)
       .infer(infer_layer_norm);
   list.add("RMSNormalization", {23})
-      .input("X", "T").input("scale", "V").output("Y", "V").types("T", types::floats).types("V", types::floats)
+      .input("X", "T")
+      .input("scale", "V")
+      .output("Y", "V")
+      .types("T", types::floats)
+      .types("V", types::floats)
       .attribute("axis", AttributeKind::int_)
       .attribute("epsilon", AttributeKind::float_)
       .attribute("stash_type", AttributeKind::int_)

@@ -17,27 +17,57 @@ TEST(LayerNormalization, ScaleAndBias) {
 }
 
 TEST(LayerNormalization, Statistics) {
-  rows().input<float>({2}, {1, 1}).expect<float>({2, 2}, {-1, 1, -1, 1}).expect<float>({2, 1}, {2, 20}).expect<float>({2, 1}, {1, 0.1f}).run();
-  rows().input<float>({2}, {1, 1}).expect<float>({2, 2}, {-1, 1, -1, 1}).no_output().expect<float>({2, 1}, {1, 0.1f}).run();
+  rows()
+      .input<float>({2}, {1, 1})
+      .expect<float>({2, 2}, {-1, 1, -1, 1})
+      .expect<float>({2, 1}, {2, 20})
+      .expect<float>({2, 1}, {1, 0.1f})
+      .run();
+  rows()
+      .input<float>({2}, {1, 1})
+      .expect<float>({2, 2}, {-1, 1, -1, 1})
+      .no_output()
+      .expect<float>({2, 1}, {1, 0.1f})
+      .run();
 }
 
 TEST(LayerNormalization, AxisAndTypes) {
-  OpTest("LayerNormalization").attribute("axis", 0).attribute("epsilon", 0.0f).input<double>({2, 2}, {1, 3, 1, 3}).input<double>({2, 2}, {1, 2, 3, 4})
-      .expect<double>({2, 2}, {-1, 2, -3, 4}).expect<float>({1, 1}, {2}).run();
-  OpTest("LayerNormalization").attribute("epsilon", 0.0f).input<float16>({2}, {float16(1), float16(3)}).input<float16>({2}, {float16(1), float16(2)})
-      .expect<float16>({2}, {float16(-1), float16(2)}).run();
+  OpTest("LayerNormalization")
+      .attribute("axis", 0)
+      .attribute("epsilon", 0.0f)
+      .input<double>({2, 2}, {1, 3, 1, 3})
+      .input<double>({2, 2}, {1, 2, 3, 4})
+      .expect<double>({2, 2}, {-1, 2, -3, 4})
+      .expect<float>({1, 1}, {2})
+      .run();
+  OpTest("LayerNormalization")
+      .attribute("epsilon", 0.0f)
+      .input<float16>({2}, {float16(1), float16(3)})
+      .input<float16>({2}, {float16(1), float16(2)})
+      .expect<float16>({2}, {float16(-1), float16(2)})
+      .run();
 }
 
 TEST(LayerNormalization, Errors) {
   std::string text = rows().input<float>({3, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}).error();
   EXPECT_EQ(text.substr(0, text.find('\n')),
-            "shape-mismatch in LayerNormalization 'tested' (node 0): input 1 of shape [3, 2, 2] does not broadcast to [2, 2]");
+            "shape-mismatch in LayerNormalization 'tested' (node 0): input 1 of shape [3, 2, 2] does not broadcast to "
+            "[2, 2]");
 }
 
 TEST(RMSNormalization, Rows) {
-  OpTest("RMSNormalization").attribute("epsilon", 0.0f).input<float>({2, 2}, {1, 7, 2, 14}).input<float>({2}, {5, 10}).expect<float>({2, 2}, {1, 14, 1, 14}).run();
-  OpTest("RMSNormalization").attribute("epsilon", 0.0f).input<float>({2}, {1, 7}).input<float16>({2}, {float16(5), float16(10)})
-      .expect<float16>({2}, {float16(1), float16(14)}).run();
+  OpTest("RMSNormalization")
+      .attribute("epsilon", 0.0f)
+      .input<float>({2, 2}, {1, 7, 2, 14})
+      .input<float>({2}, {5, 10})
+      .expect<float>({2, 2}, {1, 14, 1, 14})
+      .run();
+  OpTest("RMSNormalization")
+      .attribute("epsilon", 0.0f)
+      .input<float>({2}, {1, 7})
+      .input<float16>({2}, {float16(5), float16(10)})
+      .expect<float16>({2}, {float16(1), float16(14)})
+      .run();
 }
 
 }  // namespace

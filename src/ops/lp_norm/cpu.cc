@@ -24,12 +24,13 @@ class LpNormalization final : public Kernel {
       ComputeArguments<T> arguments(run);
       const T* x = arguments.in(0);
       T* y = arguments.out(0);
-      run.threads().parallel_for(outer * blocks, 1 + (16 << 10) / (n * std::min(inner, block)), [&](int64_t begin, int64_t end) {
-        for (int64_t item = begin; item < end; ++item) {
-          const int64_t first = item / blocks * n * inner + item % blocks * block;
-          normalize(x + first, y + first, n, inner, std::min(block, inner - item % blocks * block));
-        }
-      });
+      run.threads().parallel_for(
+          outer * blocks, 1 + (16 << 10) / (n * std::min(inner, block)), [&](int64_t begin, int64_t end) {
+            for (int64_t item = begin; item < end; ++item) {
+              const int64_t first = item / blocks * n * inner + item % blocks * block;
+              normalize(x + first, y + first, n, inner, std::min(block, inner - item % blocks * block));
+            }
+          });
       arguments.finish();
     });
   }

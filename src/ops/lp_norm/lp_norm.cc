@@ -17,7 +17,9 @@ void infer_lp_norm(Inference& i) {
 
 void define_lp_norm(OperatorList& list) {
   list.add("LpNormalization", {1, 22})
-      .input("input", "T").output("output", "T").types("T", types::floats)
+      .input("input", "T")
+      .output("output", "T")
+      .types("T", types::floats)
       .attribute("axis", AttributeKind::int_)
       .attribute("p", AttributeKind::int_)
       .infer(infer_lp_norm);

@@ -17,7 +17,9 @@ void infer_lrn(Inference& i) {
 
 void define_lrn(OperatorList& list) {
   list.add("LRN", {1, 13})
-      .input("X", "T").output("Y", "T").types("T", types::floats)
+      .input("X", "T")
+      .output("Y", "T")
+      .types("T", types::floats)
       .attribute("alpha", AttributeKind::float_)
       .attribute("beta", AttributeKind::float_)
       .attribute("bias", AttributeKind::float_)

@@ -52,9 +52,11 @@ struct Batch {
 struct LineParameters {
   std::vector<float> values;
 
-  LineParameters(const Tensor& tensor, int64_t lines, int64_t all_lines, const char* name) : values(static_cast<size_t>(tensor.elements())) {
+  LineParameters(const Tensor& tensor, int64_t lines, int64_t all_lines, const char* name)
+      : values(static_cast<size_t>(tensor.elements())) {
     if (tensor.elements() != 1 && tensor.elements() != lines && tensor.elements() != all_lines) {
-      fail(ErrorCode::shape_mismatch, "{} has {} elements; it may have 1, {} or {}", name, tensor.elements(), lines, all_lines);
+      fail(ErrorCode::shape_mismatch, "{} has {} elements; it may have 1, {} or {}", name, tensor.elements(), lines,
+           all_lines);
     }
     load_as_float(tensor, 0, tensor.elements(), values.data());
   }
@@ -87,7 +89,8 @@ int64_t all_rows(const Tensor& a, int64_t k) { return k == 0 ? 0 : a.elements() 
 
 // T is int32_t, or double for elements that are floats.
 template <typename T>
-void multiply(KernelRun& run, const Batch& batch, size_t b_input, const LineParameters& a_zero, const LineParameters& b_zero, T* y) {
+void multiply(KernelRun& run, const Batch& batch, size_t b_input, const LineParameters& a_zero,
+              const LineParameters& b_zero, T* y) {
   const std::vector<T> a = centered<T>(run.input(0), batch.m, batch.k, a_zero, true);
   const std::vector<T> b = centered<T>(run.input(b_input), batch.k, batch.n, b_zero, false);
   for (int64_t i = 0; i < batch.count; ++i) {
@@ -101,7 +104,8 @@ LineParameters row_parameters(const KernelRun& run, size_t input, const Batch& b
   return LineParameters(run.input(input), batch.m, all_rows(run.input(0), batch.k), name);
 }
 
-LineParameters column_parameters(const KernelRun& run, size_t input, size_t b_input, const Batch& batch, const char* name) {
+LineParameters column_parameters(const KernelRun& run, size_t input, size_t b_input, const Batch& batch,
+                                 const char* name) {
   return LineParameters(run.input(input), batch.n, all_rows(run.input(b_input), batch.k), name);
 }
 
@@ -110,23 +114,29 @@ void run_matmul_integer(KernelRun& run) {
   if (y.elements() == 0) return;
   const Batch batch(run.input(0).shape(), run.input(1).shape());
   const LineParameters a_zero = run.has_input(2) ? row_parameters(run, 2, batch, "a_zero_point") : LineParameters();
-  const LineParameters b_zero = run.has_input(3) ? column_parameters(run, 3, 1, batch, "b_zero_point") : LineParameters();
+  const LineParameters b_zero =
+      run.has_input(3) ? column_parameters(run, 3, 1, batch, "b_zero_point") : LineParameters();
   multiply<int32_t>(run, batch, 1, a_zero, b_zero, y.mutable_data<int32_t>().data());
 }
 
 // Scales the products and stores them in the type of Y.
 template <typename T>
 void requantize(KernelRun& run, const Batch& batch, const std::vector<T>& products) {
-  const LineParameters a_scale = row_parameters(run, 1, batch, "a_scale"), b_scale = column_parameters(run, 4, 3, batch, "b_scale");
-  const LineParameters y_scale(run.input(6), batch.m, batch.count * batch.m, "y_scale"), y_zero(run.input(7), batch.m, batch.count * batch.m, "y_zero_point");
+  const LineParameters a_scale = row_parameters(run, 1, batch, "a_scale"),
+                       b_scale = column_parameters(run, 4, 3, batch, "b_scale");
+  const LineParameters y_scale(run.input(6), batch.m, batch.count * batch.m, "y_scale"),
+      y_zero(run.input(7), batch.m, batch.count * batch.m, "y_zero_point");
   Tensor& y = run.output(0);
   std::vector<float> row(static_cast<size_t>(batch.n));
   for (int64_t r = 0; r < batch.count * batch.m; ++r) {
     auto [ia, ib] = batch.at(r / batch.m);
-    const double left = static_cast<double>(a_scale.at(ia * batch.m + r % batch.m)) / static_cast<double>(y_scale.at(r));
+    const double left =
+        static_cast<double>(a_scale.at(ia * batch.m + r % batch.m)) / static_cast<double>(y_scale.at(r));
     for (int64_t i = 0; i < batch.n; ++i) {
-      const double value = static_cast<double>(products[static_cast<size_t>(r * batch.n + i)]) * left * static_cast<double>(b_scale.at(ib * batch.n + i));
-      row[static_cast<size_t>(i)] = static_cast<float>(is_integer(y.type()) ? std::nearbyint(value) : value) + y_zero.at(r);
+      const double value = static_cast<double>(products[static_cast<size_t>(r * batch.n + i)]) * left *
+                           static_cast<double>(b_scale.at(ib * batch.n + i));
+      row[static_cast<size_t>(i)] =
+          static_cast<float>(is_integer(y.type()) ? std::nearbyint(value) : value) + y_zero.at(r);
     }
     store_from_float(row.data(), y, r * batch.n, batch.n);
   }
@@ -136,14 +146,17 @@ void run_qlinear_matmul(KernelRun& run) {
   const int64_t elements = run.output(0).elements();
   if (elements == 0) return;
   const Batch batch(run.input(0).shape(), run.input(3).shape());
-  const LineParameters a_zero = row_parameters(run, 2, batch, "a_zero_point"), b_zero = column_parameters(run, 5, 3, batch, "b_zero_point");
+  const LineParameters a_zero = row_parameters(run, 2, batch, "a_zero_point"),
+                       b_zero = column_parameters(run, 5, 3, batch, "b_zero_point");
   auto compute = [&]<typename T>() {
     std::vector<T> products(static_cast<size_t>(elements));
     multiply<T>(run, batch, 3, a_zero, b_zero, products.data());
     requantize(run, batch, products);
   };
-  if (is_integer(run.input(0).type()) && is_integer(run.input(3).type())) compute.template operator()<int32_t>();
-  else compute.template operator()<double>();
+  if (is_integer(run.input(0).type()) && is_integer(run.input(3).type()))
+    compute.template operator()<int32_t>();
+  else
+    compute.template operator()<double>();
 }
 
 }  // namespace

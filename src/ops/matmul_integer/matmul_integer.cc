@@ -27,13 +27,28 @@ void define_matmul_integer(OperatorList& list) {
   constexpr TypeSet bytes{int8, uint8};
   constexpr TypeSet quantized{int8, uint8, float8e4m3fn, float8e4m3fnuz, float8e5m2, float8e5m2fnuz};
   list.add("MatMulInteger", {10})
-      .input("A", "T1").input("B", "T2").optional_input("a_zero_point", "T1").optional_input("b_zero_point", "T2")
-      .output("Y", TypeSet{int32}).types("T1", bytes).types("T2", bytes)
+      .input("A", "T1")
+      .input("B", "T2")
+      .optional_input("a_zero_point", "T1")
+      .optional_input("b_zero_point", "T2")
+      .output("Y", TypeSet{int32})
+      .types("T1", bytes)
+      .types("T2", bytes)
       .infer([](Inference& i) { i.output(0, int32, product_shape(i, 0, 1)); });
   list.add("QLinearMatMul", {10, 21})
-      .input("a", "T1").input("a_scale", "TS").input("a_zero_point", "T1").input("b", "T2").input("b_scale", "TS").input("b_zero_point", "T2")
-      .input("y_scale", "TS").input("y_zero_point", "T3").output("y", "T3")
-      .types("TS", {float32, float16, bfloat16}).types("T1", quantized).types("T2", quantized).types("T3", quantized)
+      .input("a", "T1")
+      .input("a_scale", "TS")
+      .input("a_zero_point", "T1")
+      .input("b", "T2")
+      .input("b_scale", "TS")
+      .input("b_zero_point", "T2")
+      .input("y_scale", "TS")
+      .input("y_zero_point", "T3")
+      .output("y", "T3")
+      .types("TS", {float32, float16, bfloat16})
+      .types("T1", quantized)
+      .types("T2", quantized)
+      .types("T3", quantized)
       .infer([](Inference& i) { i.output(0, i.element(7), product_shape(i, 0, 3)); });
 }
 

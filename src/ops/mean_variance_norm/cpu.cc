@@ -47,7 +47,8 @@ class MeanVarianceNormalization final : public Kernel {
         for (int64_t i = begin; i < end; ++i) {
           T* row = data + i * n;
           const T mean = row_sum(row, n) / static_cast<T>(n);
-          const T deviation = std::sqrt(row_sum_of_squares(row, mean, n) / static_cast<T>(n)) + static_cast<T>(least_deviation);
+          const T deviation =
+              std::sqrt(row_sum_of_squares(row, mean, n) / static_cast<T>(n)) + static_cast<T>(least_deviation);
           for (int64_t k = 0; k < n; ++k) row[k] = (row[k] - mean) / deviation;
         }
       });
@@ -63,7 +64,8 @@ class MeanVarianceNormalization final : public Kernel {
 }  // namespace
 
 void cpu_mean_variance_norm(CpuKernels& list) {
-  list.add("MeanVarianceNormalization", [](const NodeInfo& info) { return std::make_unique<MeanVarianceNormalization>(info); });
+  list.add("MeanVarianceNormalization",
+           [](const NodeInfo& info) { return std::make_unique<MeanVarianceNormalization>(info); });
 }
 
 }  // namespace tenon::ops

@@ -13,7 +13,9 @@ void infer_mean_variance_norm(Inference& i) {
 
 void define_mean_variance_norm(OperatorList& list) {
   list.add("MeanVarianceNormalization", {9, 13})
-      .input("X", "T").output("Y", "T").types("T", types::floats)
+      .input("X", "T")
+      .output("Y", "T")
+      .types("T", types::floats)
       .attribute("axes", ir::AttributeKind::ints)
       .infer(infer_mean_variance_norm);
 }

@@ -69,19 +69,23 @@ struct Candidate {
 
 // The better of two candidates comes first: the higher score, among equals the earlier box.
 struct Worse {
-  bool operator()(const Candidate& a, const Candidate& b) const { return a.score < b.score || (a.score == b.score && a.box > b.box); }
+  bool operator()(const Candidate& a, const Candidate& b) const {
+    return a.score < b.score || (a.score == b.score && a.box > b.box);
+  }
 };
 
 class NonMaxSuppression final : public Kernel {
  public:
-  explicit NonMaxSuppression(const NodeInfo& info) : by_center_(info.node().int_attribute("center_point_box", 0) != 0) {}
+  explicit NonMaxSuppression(const NodeInfo& info)
+      : by_center_(info.node().int_attribute("center_point_box", 0) != 0) {}
 
   void run(KernelRun& run) const override {
     const Tensor &boxes = run.input(0), &scores = run.input(1);
     const int64_t batches = scores.dim(0), classes = scores.dim(1), count = scores.dim(2);
     const int64_t most = std::min(scalar<int64_t>(run, 2, 0), count);
     const float overlap = scalar<float>(run, 3, 0);
-    if (!(overlap >= 0 && overlap <= 1)) fail(ErrorCode::invalid_value, "iou_threshold is {}; it must be between 0 and 1", overlap);
+    if (!(overlap >= 0 && overlap <= 1))
+      fail(ErrorCode::invalid_value, "iou_threshold is {}; it must be between 0 and 1", overlap);
     const bool limited = given(run, 4);
     const float least = scalar<float>(run, 4, 0);
     std::vector<std::vector<int64_t>> selected(static_cast<size_t>(batches * classes));
@@ -96,7 +100,8 @@ class NonMaxSuppression final : public Kernel {
           for (int64_t i = 0; i < count; ++i) {
             if (!limited || row[i] > least) candidates.push_back({row[i], i});
           }
-          select(candidates, corners + item / classes * count * 4, overlap, most, chosen, selected[static_cast<size_t>(item)]);
+          select(candidates, corners + item / classes * count * 4, overlap, most, chosen,
+                 selected[static_cast<size_t>(item)]);
         }
       });
     }
@@ -120,7 +125,8 @@ class NonMaxSuppression final : public Kernel {
   }
 
   // Takes candidates best first, from a heap: with few boxes to choose, most are never sorted.
-  void select(std::vector<Candidate>& candidates, const float* corners, float overlap, int64_t most, Chosen& chosen, std::vector<int64_t>& result) const {
+  void select(std::vector<Candidate>& candidates, const float* corners, float overlap, int64_t most, Chosen& chosen,
+              std::vector<int64_t>& result) const {
     std::erase_if(candidates, [](const Candidate& c) { return c.score != c.score; });
     std::make_heap(candidates.begin(), candidates.end(), Worse());
     chosen.clear();

@@ -20,8 +20,11 @@ void infer_non_max_suppression(Inference& i) {
 void define_non_max_suppression(OperatorList& list) {
   constexpr TypeSet floats{ElementType::float32}, ints{ElementType::int64};
   list.add("NonMaxSuppression", {10, 11})
-      .input("boxes", floats).input("scores", floats).optional_input("max_output_boxes_per_class", ints)
-      .optional_input("iou_threshold", floats).optional_input("score_threshold", floats)
+      .input("boxes", floats)
+      .input("scores", floats)
+      .optional_input("max_output_boxes_per_class", ints)
+      .optional_input("iou_threshold", floats)
+      .optional_input("score_threshold", floats)
       .output("selected_indices", ints)
       .attribute("center_point_box", ir::AttributeKind::int_)
       .infer(infer_non_max_suppression);

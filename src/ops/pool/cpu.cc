@@ -37,7 +37,8 @@ class MaxPool final : public Kernel {
  public:
   explicit MaxPool(const NodeInfo& info)
       : window_(info.node()),
-        order_(info.node().int_attribute("storage_order", 0) ? kernels::IndexOrder::column_major : kernels::IndexOrder::row_major) {}
+        order_(info.node().int_attribute("storage_order", 0) ? kernels::IndexOrder::column_major
+                                                             : kernels::IndexOrder::row_major) {}
 
   void run(KernelRun& run) const override {
     const Tensor& x = run.input(0);
@@ -99,10 +100,12 @@ void lp_pool(ThreadPool& pool, const PoolShape& s, const T* x, T* y, int64_t p) 
     kernels::each_covered_row(s, x + plane * s.input_size(), depth, height, [&](const T* row, int64_t) {
       if (p == 1) return kernels::fold_row(s, row, out, [](T sum, T value) { return sum + std::fabs(value); });
       if (p == 2) return kernels::fold_row(s, row, out, [](T sum, T value) { return sum + value * value; });
-      kernels::fold_row(s, row, out, [p](T sum, T value) { return sum + std::pow(std::fabs(value), static_cast<T>(p)); });
+      kernels::fold_row(s, row, out,
+                        [p](T sum, T value) { return sum + std::pow(std::fabs(value), static_cast<T>(p)); });
     });
     if (p == 1) return;
-    for (int64_t o = 0; o < s.output[2]; ++o) out[o] = p == 2 ? std::sqrt(out[o]) : std::pow(out[o], 1 / static_cast<T>(p));
+    for (int64_t o = 0; o < s.output[2]; ++o)
+      out[o] = p == 2 ? std::sqrt(out[o]) : std::pow(out[o], 1 / static_cast<T>(p));
   });
 }
 

@@ -22,7 +22,9 @@ void infer_pool(Inference& i) {
 
 Operator& pool(OperatorList& list, const char* name, std::vector<int> versions, TypeSet types) {
   return list.add(name, std::move(versions))
-      .input("X", "T").output("Y", "T").types("T", types)
+      .input("X", "T")
+      .output("Y", "T")
+      .types("T", types)
       .attribute("auto_pad", AttributeKind::string)
       .attribute("ceil_mode", AttributeKind::int_)
       .attribute("dilations", AttributeKind::ints)
@@ -48,7 +50,9 @@ void define_pool(OperatorList& list) {
       .optional_output("Indices", TypeSet{ElementType::int64})
       .attribute("storage_order", AttributeKind::int_);
   pool(list, "AveragePool", {1, 7, 10, 11, 19, 22}, types::floats).attribute("count_include_pad", AttributeKind::int_);
-  pool(list, "LpPool", {1, 2, 11, 18, 22}, types::floats).attribute("p", AttributeKind::int_).lift(1, 2, make_p_an_integer);
+  pool(list, "LpPool", {1, 2, 11, 18, 22}, types::floats)
+      .attribute("p", AttributeKind::int_)
+      .lift(1, 2, make_p_an_integer);
 }
 
 }  // namespace tenon::ops

@@ -48,18 +48,27 @@ class Segments {
   }
 
   int64_t count() const { return count_; }
-  int64_t length() const { return kind_ == Kind::tensor ? chunk : kind_ == Kind::axis_last ? size_ : kind_ == Kind::blocks_last ? block_ : inner_; }
+  int64_t length() const {
+    return kind_ == Kind::tensor        ? chunk
+           : kind_ == Kind::axis_last   ? size_
+           : kind_ == Kind::blocks_last ? block_
+                                        : inner_;
+  }
 
   Segment at(int64_t i) const {
     switch (kind_) {
-      case Kind::tensor: return {i * chunk, std::min(chunk, inner_ - i * chunk), 0, 0};
-      case Kind::axis_last: return {i * size_, size_, 0, 1};
-      case Kind::axis: return {i * inner_, inner_, i % size_, 0};
+      case Kind::tensor:
+        return {i * chunk, std::min(chunk, inner_ - i * chunk), 0, 0};
+      case Kind::axis_last:
+        return {i * size_, size_, 0, 1};
+      case Kind::axis:
+        return {i * inner_, inner_, i % size_, 0};
       case Kind::blocks_last: {
         const int64_t start = i % blocks_ * block_;
         return {i / blocks_ * size_ + start, std::min(block_, size_ - start), i, 0};
       }
-      case Kind::blocks: return {i * inner_, inner_, (i / size_ * blocks_ + i % size_ / block_) * inner_, 1};
+      case Kind::blocks:
+        return {i * inner_, inner_, (i / size_ * blocks_ + i % size_ / block_) * inner_, 1};
     }
     return {};
   }
@@ -80,7 +89,8 @@ void round_to(ElementType precision, float* x, int64_t n) {
 
 class Linear : public Kernel {
  public:
-  explicit Linear(const NodeInfo& info) : axis_(info.node().int_attribute("axis", 1)), block_(info.node().int_attribute("block_size", 0)) {}
+  explicit Linear(const NodeInfo& info)
+      : axis_(info.node().int_attribute("axis", 1)), block_(info.node().int_attribute("block_size", 0)) {}
 
   void run(KernelRun& run) const override {
     const Tensor &x = run.input(0), &scale = run.input(1);
@@ -88,16 +98,19 @@ class Linear : public Kernel {
     if (y.elements() == 0) return;
     const std::vector<float> scales = floats_of(scale);
     const std::vector<float> zeros = run.has_input(2) ? floats_of(run.input(2)) : std::vector<float>(scales.size());
-    if (zeros.size() != scales.size()) fail(ErrorCode::shape_mismatch, "the zero point has {} elements, the scale {}", zeros.size(), scales.size());
+    if (zeros.size() != scales.size())
+      fail(ErrorCode::shape_mismatch, "the zero point has {} elements, the scale {}", zeros.size(), scales.size());
     const Segments segments(x.shape(), scale.shape(), axis_, block_);
     auto body = [&](int64_t begin, int64_t end) {
       float buffer[chunk];
       for (int64_t i = begin; i < end; ++i) {
         const Segment whole = segments.at(i);
         for (int64_t done = 0; done < whole.count; done += chunk) {
-          const Segment part{whole.first + done, std::min(chunk, whole.count - done), whole.parameter + done * whole.step, whole.step};
+          const Segment part{whole.first + done, std::min(chunk, whole.count - done),
+                             whole.parameter + done * whole.step, whole.step};
           load_as_float(x, part.first, part.count, buffer);
-          compute(buffer, part.count, scales.data() + part.parameter, zeros.data() + part.parameter, part.step, scale.type());
+          compute(buffer, part.count, scales.data() + part.parameter, zeros.data() + part.parameter, part.step,
+                  scale.type());
           store_from_float(buffer, y, part.first, part.count, saturate_);
         }
       }
@@ -108,7 +121,8 @@ class Linear : public Kernel {
   }
 
  protected:
-  virtual void compute(float* x, int64_t n, const float* scale, const float* zero, int64_t step, ElementType scale_type) const = 0;
+  virtual void compute(float* x, int64_t n, const float* scale, const float* zero, int64_t step,
+                       ElementType scale_type) const = 0;
   bool saturate_ = true;
 
  private:
@@ -117,14 +131,16 @@ class Linear : public Kernel {
 
 class QuantizeLinear final : public Linear {
  public:
-  explicit QuantizeLinear(const NodeInfo& info) : Linear(info), precision_(static_cast<ElementType>(info.node().int_attribute("precision", 0))) {
+  explicit QuantizeLinear(const NodeInfo& info)
+      : Linear(info), precision_(static_cast<ElementType>(info.node().int_attribute("precision", 0))) {
     saturate_ = info.node().int_attribute("saturate", 1) != 0;
     const ir::Value* output = info.node().output(0);
     whole_ = output && (is_integer(output->type.element));
   }
 
  private:
-  void compute(float* x, int64_t n, const float* scale, const float* zero, int64_t step, ElementType scale_type) const override {
+  void compute(float* x, int64_t n, const float* scale, const float* zero, int64_t step,
+               ElementType scale_type) const override {
     if (step == 0) {
       const float divisor = *scale;
       for (int64_t i = 0; i < n; ++i) x[i] = x[i] / divisor;

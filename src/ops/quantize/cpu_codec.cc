@@ -9,15 +9,24 @@ namespace {
 
 const SmallFloatFormat* small_format(ElementType type) {
   switch (type) {
-    case ElementType::float8e4m3fn: return &float8e4m3fn::format;
-    case ElementType::float8e4m3fnuz: return &float8e4m3fnuz::format;
-    case ElementType::float8e5m2: return &float8e5m2::format;
-    case ElementType::float8e5m2fnuz: return &float8e5m2fnuz::format;
-    case ElementType::float8e8m0: return &float8e8m0::format;
-    case ElementType::float6e2m3: return &float6e2m3::format;
-    case ElementType::float6e3m2: return &float6e3m2::format;
-    case ElementType::float4e2m1: return &float4e2m1::format;
-    default: return nullptr;
+    case ElementType::float8e4m3fn:
+      return &float8e4m3fn::format;
+    case ElementType::float8e4m3fnuz:
+      return &float8e4m3fnuz::format;
+    case ElementType::float8e5m2:
+      return &float8e5m2::format;
+    case ElementType::float8e5m2fnuz:
+      return &float8e5m2fnuz::format;
+    case ElementType::float8e8m0:
+      return &float8e8m0::format;
+    case ElementType::float6e2m3:
+      return &float6e2m3::format;
+    case ElementType::float6e3m2:
+      return &float6e3m2::format;
+    case ElementType::float4e2m1:
+      return &float4e2m1::format;
+    default:
+      return nullptr;
   }
 }
 
@@ -28,11 +37,14 @@ void load_codes(const Tensor& from, int64_t first, int64_t count, float* to) {
   const SmallFloatFormat* format = small_format(from.type());
   float values[256];
   for (int code = 0; code < 1 << bits; ++code) {
-    if (format) values[code] = decode_small_float(*format, static_cast<uint8_t>(code));
-    else values[code] = static_cast<float>(is_signed(from.type()) && code >> (bits - 1) ? code - (1 << bits) : code);
+    if (format)
+      values[code] = decode_small_float(*format, static_cast<uint8_t>(code));
+    else
+      values[code] = static_cast<float>(is_signed(from.type()) && code >> (bits - 1) ? code - (1 << bits) : code);
   }
   const auto* bytes = static_cast<const uint8_t*>(from.raw());
-  for (int64_t i = 0; i < count; ++i) to[i] = values[bits == 8 ? bytes[first + i] : load_packed(bytes, bits, first + i)];
+  for (int64_t i = 0; i < count; ++i)
+    to[i] = values[bits == 8 ? bytes[first + i] : load_packed(bytes, bits, first + i)];
 }
 
 float rounded(float value, float low, float high) {
@@ -47,9 +59,12 @@ void store_codes(const float* from, Tensor& to, int64_t first, int64_t count, bo
   const float high = low + static_cast<float>((1 << bits) - 1);
   auto* bytes = static_cast<uint8_t*>(to.mutable_raw());
   for (int64_t i = 0; i < count; ++i) {
-    uint8_t code = format ? encode_small_float(*format, from[i], saturate) : static_cast<uint8_t>(static_cast<int>(rounded(from[i], low, high)));
-    if (bits == 8) bytes[first + i] = code;
-    else store_packed(bytes, bits, first + i, static_cast<uint8_t>(code & ((1 << bits) - 1)));
+    uint8_t code = format ? encode_small_float(*format, from[i], saturate)
+                          : static_cast<uint8_t>(static_cast<int>(rounded(from[i], low, high)));
+    if (bits == 8)
+      bytes[first + i] = code;
+    else
+      store_packed(bytes, bits, first + i, static_cast<uint8_t>(code & ((1 << bits) - 1)));
   }
 }
 
@@ -70,7 +85,8 @@ void store_from_float(const float* from, Tensor& to, int64_t first, int64_t coun
   dispatch<float, float16, bfloat16, int8_t, uint8_t, int16_t, uint16_t>(to.type(), [&]<typename T>() {
     T* __restrict values = to.mutable_data<T>().data() + first;
     if constexpr (std::is_integral_v<T>) {
-      constexpr float low = static_cast<float>(std::numeric_limits<T>::min()), high = static_cast<float>(std::numeric_limits<T>::max());
+      constexpr float low = static_cast<float>(std::numeric_limits<T>::min()),
+                      high = static_cast<float>(std::numeric_limits<T>::max());
       for (int64_t i = 0; i < count; ++i) values[i] = static_cast<T>(static_cast<int32_t>(rounded(from[i], low, high)));
     } else {
       for (int64_t i = 0; i < count; ++i) values[i] = static_cast<T>(from[i]);

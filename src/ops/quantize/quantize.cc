@@ -9,7 +9,8 @@ using ir::AttributeKind;
 // Scale and zero point: one for the tensor, one for each index of an axis, or one for each block along that axis.
 void check_granularity(const Inference& i) {
   int64_t block = i.node().int_attribute("block_size", 0);
-  if (block < 0) i.fail_with(ErrorCode::invalid_attribute, fmt::format("block_size is {}; it must not be negative", block));
+  if (block < 0)
+    i.fail_with(ErrorCode::invalid_attribute, fmt::format("block_size is {}; it must not be negative", block));
   if (i.has_shape(1) && i.has_shape(2)) {
     if (i.rank(1) != i.rank(2) && !(element_count(i.shape(1)).is(1) && element_count(i.shape(2)).is(1))) {
       i.fail("scale and zero point must have one shape: {} against {}", to_string(i.shape(1)), to_string(i.shape(2)));
@@ -27,16 +28,19 @@ void check_granularity(const Inference& i) {
     return;
   }
   if (block == 0) i.fail("a scale of rank {} needs the attribute block_size", scale.size());
-  if (scale.size() != x.size()) i.fail("the scale of blocks must have the rank of x, {}; it has rank {}", x.size(), scale.size());
+  if (scale.size() != x.size())
+    i.fail("the scale of blocks must have the rank of x, {}; it has rank {}", x.size(), scale.size());
   for (size_t a = 0; a < x.size(); ++a) {
-    i.equal(a == axis ? ceil_div(x[a], block) : x[a], scale[a], fmt::format("the blocks on axis {} and the size of scale", a));
+    i.equal(a == axis ? ceil_div(x[a], block) : x[a], scale[a],
+            fmt::format("the blocks on axis {} and the size of scale", a));
   }
 }
 
 ElementType type_attribute(const Inference& i, const char* name, ElementType otherwise, TypeSet allowed) {
   int64_t number = i.node().int_attribute(name, 0);
   if (number == 0) return otherwise;
-  auto type = is_known(static_cast<int>(number)) && number < element_type_count ? static_cast<ElementType>(number) : ElementType::undefined;
+  auto type = is_known(static_cast<int>(number)) && number < element_type_count ? static_cast<ElementType>(number)
+                                                                                : ElementType::undefined;
   if (!allowed.contains(type)) {
     i.fail_with(ErrorCode::invalid_attribute, fmt::format("{} is {}; it may be {}", name, number, allowed.to_string()));
   }
@@ -44,8 +48,8 @@ ElementType type_attribute(const Inference& i, const char* name, ElementType oth
 }
 
 using enum ElementType;
-constexpr TypeSet quantized{int8, uint8, int16, uint16, float8e4m3fn, float8e4m3fnuz, float8e5m2, float8e5m2fnuz,
-                            uint4, int4, float4e2m1, uint2, int2, float6e2m3, float6e3m2};
+constexpr TypeSet quantized{int8,  uint8, int16,      uint16, float8e4m3fn, float8e4m3fnuz, float8e5m2, float8e5m2fnuz,
+                            uint4, int4,  float4e2m1, uint2,  int2,         float6e2m3,     float6e3m2};
 constexpr TypeSet outputs_of_dequantize{float32, float16, bfloat16};
 
 void infer_quantize(Inference& i) {
@@ -54,7 +58,8 @@ void infer_quantize(Inference& i) {
   ElementType zero_type = i.has_input(2) ? i.element(2) : uint8;
   ElementType type = type_attribute(i, "output_dtype", zero_type, quantized);
   if (i.has_input(2) && type != zero_type) {
-    i.fail_with(ErrorCode::type_mismatch, fmt::format("output_dtype is {} and the zero point is {}", name_of(type), name_of(zero_type)));
+    i.fail_with(ErrorCode::type_mismatch,
+                fmt::format("output_dtype is {} and the zero point is {}", name_of(type), name_of(zero_type)));
   }
   i.output(0, type, i.type(0).shape);
 }
@@ -75,8 +80,13 @@ void infer_dynamic_quantize(Inference& i) {
 
 void define_quantize(OperatorList& list) {
   list.add("QuantizeLinear", {10, 13, 19, 21, 23, 24, 25, 28})
-      .input("x", "T1").input("y_scale", "T2").optional_input("y_zero_point", "T3").output("y", "T3")
-      .types("T1", {float32, float16, bfloat16, int32}).types("T2", {float32, float16, bfloat16, int32, float8e8m0}).types("T3", quantized)
+      .input("x", "T1")
+      .input("y_scale", "T2")
+      .optional_input("y_zero_point", "T3")
+      .output("y", "T3")
+      .types("T1", {float32, float16, bfloat16, int32})
+      .types("T2", {float32, float16, bfloat16, int32, float8e8m0})
+      .types("T3", quantized)
       .attribute("axis", AttributeKind::int_)
       .attribute("block_size", AttributeKind::int_)
       .attribute("output_dtype", AttributeKind::int_)
@@ -84,14 +94,23 @@ void define_quantize(OperatorList& list) {
       .attribute("saturate", AttributeKind::int_)
       .infer(infer_quantize);
   list.add("DequantizeLinear", {10, 13, 19, 21, 23, 24, 25, 28})
-      .input("x", "T1").input("x_scale", "T2").optional_input("x_zero_point", "T1").output("y", "T3")
-      .types("T1", quantized | TypeSet{int32}).types("T2", outputs_of_dequantize | TypeSet{float8e8m0}).types("T3", outputs_of_dequantize)
+      .input("x", "T1")
+      .input("x_scale", "T2")
+      .optional_input("x_zero_point", "T1")
+      .output("y", "T3")
+      .types("T1", quantized | TypeSet{int32})
+      .types("T2", outputs_of_dequantize | TypeSet{float8e8m0})
+      .types("T3", outputs_of_dequantize)
       .attribute("axis", AttributeKind::int_)
       .attribute("block_size", AttributeKind::int_)
       .attribute("output_dtype", AttributeKind::int_)
       .infer(infer_dequantize);
   list.add("DynamicQuantizeLinear", {11})
-      .input("x", TypeSet{float32}).output("y", "T2").output("y_scale", TypeSet{float32}).output("y_zero_point", "T2").types("T2", {uint8})
+      .input("x", TypeSet{float32})
+      .output("y", "T2")
+      .output("y_scale", TypeSet{float32})
+      .output("y_zero_point", "T2")
+      .types("T2", {uint8})
       .infer(infer_dynamic_quantize);
 }
 

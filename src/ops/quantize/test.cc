@@ -4,35 +4,84 @@ namespace tenon {
 namespace {
 
 TEST(QuantizeLinear, Granularity) {
-  OpTest("QuantizeLinear", 10).input<float>({4}, {-1, 3, 5, 1000}).input<float>({}, {2}).input<uint8_t>({}, {128}).expect<uint8_t>({4}, {128, 130, 130, 255}).run();
-  OpTest("QuantizeLinear").input<float>({1, 2, 2}, {2, 4, 9, -6}).input<float>({2}, {2, 3}).input<int8_t>({2}, {1, -1}).expect<int8_t>({1, 2, 2}, {2, 3, 2, -3}).run();
-  OpTest("QuantizeLinear").attribute("axis", -1).attribute("block_size", 2).input<float>({1, 3}, {2, 4, 9}).input<float>({1, 2}, {2, 3}).expect<uint8_t>({1, 3}, {1, 2, 3}).run();
-  OpTest("QuantizeLinear").attribute("axis", 0).attribute("block_size", 2).input<float16>({2, 2}, {float16(2), float16(4), float16(6), float16(8)})
-      .input<float16>({1, 2}, {float16(2), float16(4)}).expect<uint8_t>({2, 2}, {1, 1, 3, 2}).run();
+  OpTest("QuantizeLinear", 10)
+      .input<float>({4}, {-1, 3, 5, 1000})
+      .input<float>({}, {2})
+      .input<uint8_t>({}, {128})
+      .expect<uint8_t>({4}, {128, 130, 130, 255})
+      .run();
+  OpTest("QuantizeLinear")
+      .input<float>({1, 2, 2}, {2, 4, 9, -6})
+      .input<float>({2}, {2, 3})
+      .input<int8_t>({2}, {1, -1})
+      .expect<int8_t>({1, 2, 2}, {2, 3, 2, -3})
+      .run();
+  OpTest("QuantizeLinear")
+      .attribute("axis", -1)
+      .attribute("block_size", 2)
+      .input<float>({1, 3}, {2, 4, 9})
+      .input<float>({1, 2}, {2, 3})
+      .expect<uint8_t>({1, 3}, {1, 2, 3})
+      .run();
+  OpTest("QuantizeLinear")
+      .attribute("axis", 0)
+      .attribute("block_size", 2)
+      .input<float16>({2, 2}, {float16(2), float16(4), float16(6), float16(8)})
+      .input<float16>({1, 2}, {float16(2), float16(4)})
+      .expect<uint8_t>({2, 2}, {1, 1, 3, 2})
+      .run();
 }
 
 TEST(QuantizeLinear, Types) {
-  OpTest("QuantizeLinear").attribute("output_dtype", static_cast<int>(ElementType::int16)).input<int32_t>({2}, {100000, -3}).input<float>({}, {1}).expect<int16_t>({2}, {32767, -3}).run();
-  OpTest("QuantizeLinear").input<float>({3}, {2, 1e6f, -1}).input<float>({}, {2}).input<float8e4m3fn>({}, {float8e4m3fn(0.f)})
-      .expect<float8e4m3fn>({3}, {float8e4m3fn(1.f), float8e4m3fn(448.f), float8e4m3fn(-0.5f)}).run();
+  OpTest("QuantizeLinear")
+      .attribute("output_dtype", static_cast<int>(ElementType::int16))
+      .input<int32_t>({2}, {100000, -3})
+      .input<float>({}, {1})
+      .expect<int16_t>({2}, {32767, -3})
+      .run();
+  OpTest("QuantizeLinear")
+      .input<float>({3}, {2, 1e6f, -1})
+      .input<float>({}, {2})
+      .input<float8e4m3fn>({}, {float8e4m3fn(0.f)})
+      .expect<float8e4m3fn>({3}, {float8e4m3fn(1.f), float8e4m3fn(448.f), float8e4m3fn(-0.5f)})
+      .run();
 }
 
 TEST(QuantizeLinear, Errors) {
   auto first_line = [](std::string text) { return text.substr(0, text.find('\n')); };
   EXPECT_EQ(first_line(OpTest("QuantizeLinear").input<float>({1, 2}, {2, 4}).input<float>({3}, {1, 2, 3}).error()),
-            "shape-mismatch in QuantizeLinear 'tested' (node 0): axis 1 of x and the size of scale must be equal: 2 against 3");
+            "shape-mismatch in QuantizeLinear 'tested' (node 0): axis 1 of x and the size of scale must be equal: 2 "
+            "against 3");
 }
 
 TEST(DequantizeLinear, Granularity) {
-  OpTest("DequantizeLinear", 10).input<uint8_t>({3}, {0, 128, 255}).input<float>({}, {2}).input<uint8_t>({}, {128}).expect<float>({3}, {-256, 0, 254}).run();
-  OpTest("DequantizeLinear").input<int8_t>({1, 2}, {1, 2}).input<float16>({2}, {float16(2), float16(3)}).expect<float16>({1, 2}, {float16(2), float16(6)}).run();
+  OpTest("DequantizeLinear", 10)
+      .input<uint8_t>({3}, {0, 128, 255})
+      .input<float>({}, {2})
+      .input<uint8_t>({}, {128})
+      .expect<float>({3}, {-256, 0, 254})
+      .run();
+  OpTest("DequantizeLinear")
+      .input<int8_t>({1, 2}, {1, 2})
+      .input<float16>({2}, {float16(2), float16(3)})
+      .expect<float16>({1, 2}, {float16(2), float16(6)})
+      .run();
   OpTest("DequantizeLinear").input<int32_t>({1}, {7}).input<float>({}, {0.5f}).expect<float>({1}, {3.5f}).run();
 }
 
 TEST(DynamicQuantizeLinear, Range) {
-  OpTest("DynamicQuantizeLinear").input<float>({6}, {0, 2, -3, -2.5f, 1.34f, 0.5f}).expect<uint8_t>({6}, {153, 255, 0, 26, 221, 179}).expect<float>({}, {0.0196078438f})
-      .expect<uint8_t>({}, {153}).run();
-  OpTest("DynamicQuantizeLinear").input<float>({0}, {}).expect<uint8_t>({0}, {}).expect<float>({}, {1 / 255.f}).expect<uint8_t>({}, {0}).run();
+  OpTest("DynamicQuantizeLinear")
+      .input<float>({6}, {0, 2, -3, -2.5f, 1.34f, 0.5f})
+      .expect<uint8_t>({6}, {153, 255, 0, 26, 221, 179})
+      .expect<float>({}, {0.0196078438f})
+      .expect<uint8_t>({}, {153})
+      .run();
+  OpTest("DynamicQuantizeLinear")
+      .input<float>({0}, {})
+      .expect<uint8_t>({0}, {})
+      .expect<float>({}, {1 / 255.f})
+      .expect<uint8_t>({}, {0})
+      .run();
 }
 
 }  // namespace

@@ -21,6 +21,7 @@ struct RecurrentActivation {
 
 // The functions a node names, `defaults` once per direction when it names none. activation_alpha and activation_beta
 // are used up in order by the functions that take them.
-std::vector<RecurrentActivation> recurrent_activations(const ir::Node& node, int64_t directions, const std::vector<std::string>& defaults);
+std::vector<RecurrentActivation> recurrent_activations(const ir::Node& node, int64_t directions,
+                                                       const std::vector<std::string>& defaults);
 
 }  // namespace tenon::ops

@@ -25,7 +25,8 @@ class Weights<float> {
     if (k > 0 && rows > 0) packed_.emplace(pool, kernels::GemmSide::right, k, rows, kernels::GemmMatrix{data, k, true});
   }
   // c = a * weights^T + addend, whose rows are `addend_stride` apart.
-  void multiply(ThreadPool& pool, int64_t m, const float* a, float* c, int64_t ldc, const float* addend, int64_t addend_stride) const {
+  void multiply(ThreadPool& pool, int64_t m, const float* a, float* c, int64_t ldc, const float* addend,
+                int64_t addend_stride) const {
     if (!packed_) return;
     kernels::GemmEpilogue epilogue;
     epilogue.addend = addend;
@@ -43,7 +44,8 @@ class Weights<double> {
  public:
   Weights() = default;
   Weights(ThreadPool&, const double* data, int64_t rows, int64_t k) : data_(data), rows_(rows), k_(k) {}
-  void multiply(ThreadPool& pool, int64_t m, const double* a, double* c, int64_t ldc, const double* addend, int64_t addend_stride) const {
+  void multiply(ThreadPool& pool, int64_t m, const double* a, double* c, int64_t ldc, const double* addend,
+                int64_t addend_stride) const {
     kernels::gemm_any<double>(pool, m, rows_, k_, {a, k_}, {data_, k_, true}, c, ldc);
     for (int64_t i = 0; i < m; ++i) {
       for (int64_t j = 0; j < rows_; ++j) c[i * ldc + j] += addend[i * addend_stride + j];
@@ -71,7 +73,9 @@ class Recurrent final : public Kernel {
  public:
   Recurrent(const NodeInfo& info, Cell cell)
       : cell_(cell),
-        gates_(cell == Cell::rnn ? 1 : cell == Cell::gru ? 3 : 4),
+        gates_(cell == Cell::rnn   ? 1
+               : cell == Cell::gru ? 3
+                                   : 4),
         batch_first_(info.node().int_attribute("layout", 0) != 0),
         input_forget_(info.node().int_attribute("input_forget", 0) != 0),
         linear_before_reset_(info.node().int_attribute("linear_before_reset", 0) != 0),
@@ -79,13 +83,15 @@ class Recurrent final : public Kernel {
     std::string direction = info.node().string_attribute("direction", "forward");
     directions_ = direction == "bidirectional" ? 2 : 1;
     reverse_first_ = direction == "reverse";
-    std::vector<std::string> defaults = cell == Cell::rnn ? std::vector<std::string>{"Tanh"}
+    std::vector<std::string> defaults = cell == Cell::rnn   ? std::vector<std::string>{"Tanh"}
                                         : cell == Cell::gru ? std::vector<std::string>{"Sigmoid", "Tanh"}
                                                             : std::vector<std::string>{"Sigmoid", "Tanh", "Tanh"};
     activations_ = recurrent_activations(info.node(), directions_, defaults);
     const Tensor *w = info.constant(1), *r = info.constant(2);
     if (!w || !r || w->type() == ElementType::float64 || w->rank() != 3 || r->rank() != 3) return;
-    if (w->dim(0) != directions_ || r->dim(0) != directions_ || w->dim(1) != gates_ * r->dim(2) || r->dim(1) != w->dim(1)) return;
+    if (w->dim(0) != directions_ || r->dim(0) != directions_ || w->dim(1) != gates_ * r->dim(2) ||
+        r->dim(1) != w->dim(1))
+      return;
     Tensor wide_w = as_type<float>(*w, info.threads()), wide_r = as_type<float>(*r, info.threads());
     packed_ = pack(info.threads(), wide_w.data<float>().data(), wide_r.data<float>().data(), w->dim(2), r->dim(2));
   }
@@ -153,7 +159,8 @@ class Recurrent final : public Kernel {
     const int64_t steps = checked_mul(n.sequence, n.batch);
     Tensor projected(element_type_of<T>, Shape{directions_, steps, rows}, run.allocator());
     const T *bias = arguments.in(3), *initial_h = arguments.in(5);
-    const T *initial_c = cell_ == Cell::lstm ? arguments.in(6) : nullptr, *peephole = cell_ == Cell::lstm ? arguments.in(7) : nullptr;
+    const T *initial_c = cell_ == Cell::lstm ? arguments.in(6) : nullptr,
+            *peephole = cell_ == Cell::lstm ? arguments.in(7) : nullptr;
     std::vector<T> sums(static_cast<size_t>(rows));
     std::vector<Work<T>> works;
     for (int64_t d = 0; d < directions_; ++d) {
@@ -168,18 +175,22 @@ class Recurrent final : public Kernel {
       } else {
         for (int64_t i = 0; i < steps; ++i) std::copy(sums.begin(), sums.end(), gates + i * rows);
       }
-      works.push_back({n, &directions[d], activations_.data() + static_cast<size_t>(d) * activations_.size() / static_cast<size_t>(directions_),
-                       reverse_first_ || d == 1, d, gates, own_bias ? own_bias + rows + 2 * n.hidden : nullptr,
-                       peephole ? peephole + d * 3 * n.hidden : nullptr, lengths, initial_h, initial_c, y, y_h, y_c});
+      works.push_back(
+          {n, &directions[d],
+           activations_.data() + static_cast<size_t>(d) * activations_.size() / static_cast<size_t>(directions_),
+           reverse_first_ || d == 1, d, gates, own_bias ? own_bias + rows + 2 * n.hidden : nullptr,
+           peephole ? peephole + d * 3 * n.hidden : nullptr, lengths, initial_h, initial_c, y, y_h, y_c});
     }
 
     // Directions and parts of the batch do not depend on each other; alone, one leaves its threads to the products.
     constexpr int64_t least_rows = 8;
-    const int64_t parts = std::clamp<int64_t>(n.batch / least_rows, 1, (run.threads().size() + directions_ - 1) / directions_);
+    const int64_t parts =
+        std::clamp<int64_t>(n.batch / least_rows, 1, (run.threads().size() + directions_ - 1) / directions_);
     run.threads().parallel_for(directions_ * parts, 1, [&](int64_t begin, int64_t end) {
       for (int64_t task = begin; task < end; ++task) {
         const int64_t part = task % parts;
-        run_sequence(run.threads(), works[static_cast<size_t>(task / parts)], part * n.batch / parts, (part + 1) * n.batch / parts);
+        run_sequence(run.threads(), works[static_cast<size_t>(task / parts)], part * n.batch / parts,
+                     (part + 1) * n.batch / parts);
       }
     });
     arguments.finish();
@@ -188,7 +199,8 @@ class Recurrent final : public Kernel {
   static void check_lengths(const int32_t* lengths, const Sizes& n) {
     for (int64_t b = 0; lengths && b < n.batch; ++b) {
       if (lengths[b] < 0 || lengths[b] > n.sequence) {
-        fail(ErrorCode::invalid_value, "sequence_lens[{}] is {}; the sequences have {} steps", b, lengths[b], n.sequence);
+        fail(ErrorCode::invalid_value, "sequence_lens[{}] is {}; the sequences have {} steps", b, lengths[b],
+             n.sequence);
       }
     }
   }
@@ -208,7 +220,8 @@ class Recurrent final : public Kernel {
     const Sizes& n = w.n;
     const int64_t m = last - first, width = gates_ * n.hidden;
     const auto count = static_cast<size_t>(m * n.hidden);
-    std::vector<T> h(count), c(cell_ == Cell::lstm ? count : 0), gates(static_cast<size_t>(m * width)), extra(cell_ == Cell::gru ? count : 0);
+    std::vector<T> h(count), c(cell_ == Cell::lstm ? count : 0), gates(static_cast<size_t>(m * width)),
+        extra(cell_ == Cell::gru ? count : 0);
     for (int64_t b = 0; b < m; ++b) {
       const int64_t at = state_at(n, w.d, first + b);
       if (w.initial_h) std::copy_n(w.initial_h + at, n.hidden, h.data() + b * n.hidden);
@@ -227,8 +240,10 @@ class Recurrent final : public Kernel {
         if (active && cell_ == Cell::lstm) lstm_cell(w, own, c.data() + b * n.hidden, state);
         if (!w.y) continue;
         T* out = w.y + output_at(n, t, w.d, first + b);
-        if (active) std::copy_n(state, n.hidden, out);
-        else std::fill_n(out, n.hidden, T{});
+        if (active)
+          std::copy_n(state, n.hidden, out);
+        else
+          std::fill_n(out, n.hidden, T{});
       }
     }
     for (int64_t b = 0; b < m; ++b) {
@@ -255,7 +270,8 @@ class Recurrent final : public Kernel {
 
   // Activates z and r and completes the input of the gate h.
   template <typename T>
-  void gru_candidates(ThreadPool& pool, const Work<T>& w, int64_t m, const T* h, T* gates, T* extra, const T* projected) const {
+  void gru_candidates(ThreadPool& pool, const Work<T>& w, int64_t m, const T* h, T* gates, T* extra,
+                      const T* projected) const {
     const int64_t hidden = w.n.hidden, width = 3 * hidden;
     for (int64_t b = 0; b < m; ++b) activate(w.activations[0], gates + b * width, 2 * hidden);
     if (!linear_before_reset_) {
@@ -269,7 +285,8 @@ class Recurrent final : public Kernel {
     const std::vector<T> zeros(w.recurrent_bias ? 0 : static_cast<size_t>(hidden));
     w.direction->candidate.multiply(pool, m, h, extra, hidden, w.recurrent_bias ? w.recurrent_bias : zeros.data(), 0);
     for (int64_t b = 0; b < m; ++b) {
-      const T *r = gates + b * width + hidden, *linear = extra + b * hidden, *input = projected + b * width + 2 * hidden;
+      const T *r = gates + b * width + hidden, *linear = extra + b * hidden,
+              *input = projected + b * width + 2 * hidden;
       T* __restrict candidate = gates + b * width + 2 * hidden;
       for (int64_t i = 0; i < hidden; ++i) candidate[i] = input[i] + r[i] * linear[i];
     }

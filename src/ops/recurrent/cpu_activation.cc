@@ -27,7 +27,9 @@ constexpr auto hard_sigmoid = [](auto x, auto a, auto b) {
 };
 constexpr auto elu = [](auto x, auto a, auto) { return x >= 0 ? x : a * (std::exp(x) - 1); };
 constexpr auto softsign = [](auto x, auto, auto) { return x / (1 + std::fabs(x)); };
-constexpr auto softplus = [](auto x, auto, auto) { return std::log1p(std::exp(-std::fabs(x))) + std::max(x, decltype(x)(0)); };
+constexpr auto softplus = [](auto x, auto, auto) {
+  return std::log1p(std::exp(-std::fabs(x))) + std::max(x, decltype(x)(0));
+};
 
 struct Row {
   const char* name;
@@ -65,21 +67,26 @@ const Row& row_of(const std::string& name) {
   for (const Row& row : rows) {
     if (lower == row.name) return row;
   }
-  fail(ErrorCode::invalid_attribute, "'{}' is none of the activations Sigmoid, Tanh, Relu, Affine, LeakyRelu, ThresholdedRelu, "
-       "ScaledTanh, HardSigmoid, Elu, Softsign and Softplus", name);
+  fail(ErrorCode::invalid_attribute,
+       "'{}' is none of the activations Sigmoid, Tanh, Relu, Affine, LeakyRelu, ThresholdedRelu, "
+       "ScaledTanh, HardSigmoid, Elu, Softsign and Softplus",
+       name);
 }
 
 }  // namespace
 
-std::vector<RecurrentActivation> recurrent_activations(const ir::Node& node, int64_t directions, const std::vector<std::string>& defaults) {
+std::vector<RecurrentActivation> recurrent_activations(const ir::Node& node, int64_t directions,
+                                                       const std::vector<std::string>& defaults) {
   std::vector<std::string> names = node.strings_attribute("activations");
   size_t wanted = defaults.size() * static_cast<size_t>(directions);
   if (names.empty()) {
     for (int64_t d = 0; d < directions; ++d) names.insert(names.end(), defaults.begin(), defaults.end());
   }
-  if (names.size() < wanted) fail(ErrorCode::invalid_attribute, "activations names {} functions; {} are needed", names.size(), wanted);
+  if (names.size() < wanted)
+    fail(ErrorCode::invalid_attribute, "activations names {} functions; {} are needed", names.size(), wanted);
   names.resize(wanted);
-  std::vector<float> alphas = node.floats_attribute("activation_alpha"), betas = node.floats_attribute("activation_beta");
+  std::vector<float> alphas = node.floats_attribute("activation_alpha"),
+                     betas = node.floats_attribute("activation_beta");
   size_t next_alpha = 0, next_beta = 0;
   std::vector<RecurrentActivation> result;
   for (const std::string& name : names) {

@@ -28,7 +28,8 @@ void check(const Inference& i, size_t input, std::initializer_list<Dim> wanted, 
 void infer_recurrent(Inference& i, const Cell& cell) {
   std::string direction = i.node().string_attribute("direction", "forward");
   if (direction != "forward" && direction != "reverse" && direction != "bidirectional") {
-    i.fail_with(ErrorCode::invalid_attribute, fmt::format("direction is '{}'; it may be forward, reverse or bidirectional", direction));
+    i.fail_with(ErrorCode::invalid_attribute,
+                fmt::format("direction is '{}'; it may be forward, reverse or bidirectional", direction));
   }
   bool batch_first = i.node().int_attribute("layout", 0) != 0;
   Dim directions = direction == "bidirectional" ? 2 : 1;
@@ -52,12 +53,16 @@ void infer_recurrent(Inference& i, const Cell& cell) {
   for (size_t input : {5, 6}) {
     const char* name = input == 5 ? "initial_h" : "initial_c";
     if (input == 6 && !cell.has_state) continue;
-    if (batch_first) check(i, input, {batch, directions, hidden}, name);
-    else check(i, input, {directions, batch, hidden}, name);
+    if (batch_first)
+      check(i, input, {batch, directions, hidden}, name);
+    else
+      check(i, input, {directions, batch, hidden}, name);
   }
   if (cell.has_state) check(i, 7, {directions, hidden * 3}, "P");
-  SymbolicShape all = batch_first ? SymbolicShape{batch, sequence, directions, hidden} : SymbolicShape{sequence, directions, batch, hidden};
-  SymbolicShape last = batch_first ? SymbolicShape{batch, directions, hidden} : SymbolicShape{directions, batch, hidden};
+  SymbolicShape all = batch_first ? SymbolicShape{batch, sequence, directions, hidden}
+                                  : SymbolicShape{sequence, directions, batch, hidden};
+  SymbolicShape last =
+      batch_first ? SymbolicShape{batch, directions, hidden} : SymbolicShape{directions, batch, hidden};
   i.output(0, i.element(0), std::move(all));
   i.output(1, i.element(0), last);
   i.output(2, i.element(0), std::move(last));
@@ -68,8 +73,12 @@ void drop_output_sequence(ir::Node& node) { node.remove_attribute("output_sequen
 
 Operator& add(OperatorList& list, const Cell& cell) {
   Operator& op = list.add(cell.name, cell.versions)
-      .input("X", "T").input("W", "T").input("R", "T").optional_input("B", "T")
-      .optional_input("sequence_lens", TypeSet{ElementType::int32}).optional_input("initial_h", "T");
+                     .input("X", "T")
+                     .input("W", "T")
+                     .input("R", "T")
+                     .optional_input("B", "T")
+                     .optional_input("sequence_lens", TypeSet{ElementType::int32})
+                     .optional_input("initial_h", "T");
   if (cell.has_state) op.optional_input("initial_c", "T").optional_input("P", "T");
   op.optional_output("Y", "T").optional_output("Y_h", "T");
   if (cell.has_state) op.optional_output("Y_c", "T");

@@ -14,7 +14,8 @@ namespace {
 constexpr int64_t work_per_task = 8 << 10;
 
 template <typename Enum>
-Enum choice(const ir::Node& node, const char* attribute, const char* otherwise, std::initializer_list<std::pair<const char*, Enum>> choices) {
+Enum choice(const ir::Node& node, const char* attribute, const char* otherwise,
+            std::initializer_list<std::pair<const char*, Enum>> choices) {
   std::string text = node.string_attribute(attribute, otherwise), names;
   for (const auto& [name, value] : choices) {
     if (text == name) return value;
@@ -28,7 +29,8 @@ ResizeMode mode_of(const ir::Node& node) {
   using Transform = ResizeMode::Transform;
   using Nearest = ResizeMode::Nearest;
   ResizeMode mode;
-  mode.filter = choice<Filter>(node, "mode", "nearest", {{"nearest", Filter::nearest}, {"linear", Filter::linear}, {"cubic", Filter::cubic}});
+  mode.filter = choice<Filter>(node, "mode", "nearest",
+                               {{"nearest", Filter::nearest}, {"linear", Filter::linear}, {"cubic", Filter::cubic}});
   mode.transform = choice<Transform>(node, "coordinate_transformation_mode", "half_pixel",
                                      {{"half_pixel", Transform::half_pixel},
                                       {"half_pixel_symmetric", Transform::half_pixel_symmetric},
@@ -44,13 +46,15 @@ ResizeMode mode_of(const ir::Node& node) {
   mode.cubic_coefficient = node.float_attribute("cubic_coeff_a", -0.75f);
   mode.antialias = node.int_attribute("antialias", 0) != 0;
   mode.exclude_outside = node.int_attribute("exclude_outside", 0) != 0;
-  if (mode.antialias && mode.filter == Filter::nearest) fail(ErrorCode::invalid_attribute, "antialias works with the modes linear and cubic only");
+  if (mode.antialias && mode.filter == Filter::nearest)
+    fail(ErrorCode::invalid_attribute, "antialias works with the modes linear and cubic only");
   return mode;
 }
 
 // Copies elements by index, all axes at once. An index below 0 means the extrapolation value.
 template <typename T>
-void gather(ThreadPool& pool, const T* x, T* y, const Shape& in, const Shape& out, const std::vector<std::vector<int64_t>>& indices, const T& outside) {
+void gather(ThreadPool& pool, const T* x, T* y, const Shape& in, const Shape& out,
+            const std::vector<std::vector<int64_t>>& indices, const T& outside) {
   const int rank = in.rank();
   const int64_t width = out[rank - 1];
   const std::vector<int64_t>& columns = indices[static_cast<size_t>(rank - 1)];
@@ -84,7 +88,8 @@ void gather(ThreadPool& pool, const T* x, T* y, const Shape& in, const Shape& ou
 // A sampling with weights in the type of the computation.
 template <typename T>
 struct Weighted {
-  explicit Weighted(const Sampling& sampling) : s(sampling), weights(sampling.weights.begin(), sampling.weights.end()) {}
+  explicit Weighted(const Sampling& sampling)
+      : s(sampling), weights(sampling.weights.begin(), sampling.weights.end()) {}
   const Sampling& s;
   std::vector<T> weights;
 
@@ -113,7 +118,8 @@ struct Weighted {
     const int64_t* index = s.indices.data();
     const T* weight = weights.data();
     if (s.taps == 2) {
-      for (int64_t o = 0; o < outputs; ++o) to[o] = row[index[2 * o]] * weight[2 * o] + row[index[2 * o + 1]] * weight[2 * o + 1];
+      for (int64_t o = 0; o < outputs; ++o)
+        to[o] = row[index[2 * o]] * weight[2 * o] + row[index[2 * o + 1]] * weight[2 * o + 1];
     } else {
       for (int64_t o = 0; o < outputs; ++o) {
         T sum{};
@@ -129,26 +135,31 @@ struct Weighted {
 
 // [outer, in, inner] to [outer, out, inner].
 template <typename T>
-void resize_axis(ThreadPool& pool, const T* x, T* y, int64_t outer, const ResizedAxis& axis, int64_t inner, const Weighted<T>& w, T extrapolation) {
+void resize_axis(ThreadPool& pool, const T* x, T* y, int64_t outer, const ResizedAxis& axis, int64_t inner,
+                 const Weighted<T>& w, T extrapolation) {
   if (inner == 1) {
     return pool.parallel_for(outer, 1 + work_per_task / (axis.output * w.s.taps), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) w.mix_elements(x + i * axis.input, y + i * axis.output, axis.output, extrapolation);
+      for (int64_t i = begin; i < end; ++i)
+        w.mix_elements(x + i * axis.input, y + i * axis.output, axis.output, extrapolation);
     });
   }
   pool.parallel_for(outer * axis.output, 1 + work_per_task / (inner * w.s.taps), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t o = i % axis.output;
       T* to = y + i * inner;
-      if (w.outside(o)) std::fill_n(to, inner, extrapolation);
-      else w.mix_rows(x + i / axis.output * axis.input * inner, inner, o, to, inner);
+      if (w.outside(o))
+        std::fill_n(to, inner, extrapolation);
+      else
+        w.mix_rows(x + i / axis.output * axis.input * inner, inner, o, to, inner);
     }
   });
 }
 
 // Both last axes at once: rows are mixed first, then the elements of the mixed row.
 template <typename T>
-void resize_image(ThreadPool& pool, const T* x, T* y, int64_t planes, const ResizedAxis& rows, const ResizedAxis& columns,
-                  const Weighted<T>& by_row, const Weighted<T>& by_column, T extrapolation) {
+void resize_image(ThreadPool& pool, const T* x, T* y, int64_t planes, const ResizedAxis& rows,
+                  const ResizedAxis& columns, const Weighted<T>& by_row, const Weighted<T>& by_column,
+                  T extrapolation) {
   const int64_t work = columns.input * by_row.s.taps + columns.output * by_column.s.taps;
   pool.parallel_for(planes * rows.output, 1 + work_per_task / work, [&](int64_t begin, int64_t end) {
     std::vector<T> mixed(static_cast<size_t>(columns.input));
@@ -179,10 +190,13 @@ template <typename T>
 void from_compute(const T* from, Tensor& y) {
   dispatch<int8_t, uint8_t, int16_t, uint16_t, int32_t, uint32_t, int64_t, uint64_t>(y.type(), [&]<typename To>() {
     auto to = y.mutable_data<To>();
-    constexpr double low = static_cast<double>(std::numeric_limits<To>::min()), high = static_cast<double>(std::numeric_limits<To>::max());
+    constexpr double low = static_cast<double>(std::numeric_limits<To>::min()),
+                     high = static_cast<double>(std::numeric_limits<To>::max());
     for (size_t i = 0; i < to.size(); ++i) {
       double value = std::nearbyint(static_cast<double>(from[i]));
-      to[i] = value >= high ? std::numeric_limits<To>::max() : value > low ? static_cast<To>(value) : std::numeric_limits<To>::min();
+      to[i] = value >= high ? std::numeric_limits<To>::max()
+              : value > low ? static_cast<To>(value)
+                            : std::numeric_limits<To>::min();
     }
   });
 }
@@ -196,9 +210,12 @@ class Resize final : public Kernel {
     const Tensor& x = run.input(0);
     const Tensor& y = run.output(0);
     if (y.elements() == 0) return;
-    if (x.elements() == 0) fail(ErrorCode::invalid_value, "an empty tensor of shape {} cannot be resized to {}", x.shape().to_string(), y.shape().to_string());
+    if (x.elements() == 0)
+      fail(ErrorCode::invalid_value, "an empty tensor of shape {} cannot be resized to {}", x.shape().to_string(),
+           y.shape().to_string());
     std::vector<ResizedAxis> axes = axes_of(run, x.shape(), y.shape());
-    if (std::ranges::all_of(axes, [&](const ResizedAxis& axis) { return axis.is_identity(mode_); })) return run.set_output(0, run.value(0));
+    if (std::ranges::all_of(axes, [&](const ResizedAxis& axis) { return axis.is_identity(mode_); }))
+      return run.set_output(0, run.value(0));
     if (mode_.filter == ResizeMode::Filter::nearest) return run_nearest(run, axes);
     if (is_floating(x.type())) {
       return dispatch_compute(x.type(), [&]<typename T>() {
@@ -207,8 +224,10 @@ class Resize final : public Kernel {
         arguments.finish();
       });
     }
-    if (bits_of(x.type()) <= 16) run_integers<float>(run, axes);
-    else run_integers<double>(run, axes);
+    if (bits_of(x.type()) <= 16)
+      run_integers<float>(run, axes);
+    else
+      run_integers<double>(run, axes);
   }
 
  private:
@@ -217,13 +236,15 @@ class Resize final : public Kernel {
     for (int axis = 0; axis < in.rank(); ++axis) result.push_back({in[axis], out[axis], 1});
     std::vector<int> axes = resized_axes(run.node(), in.rank());
     const bool by_scales = run.has_input(2) && run.input(2).elements() > 0;
-    const bool same_scale = !by_scales && run.node().string_attribute("keep_aspect_ratio_policy", "stretch") != "stretch";
+    const bool same_scale =
+        !by_scales && run.node().string_attribute("keep_aspect_ratio_policy", "stretch") != "stretch";
     std::vector<int64_t> sizes = by_scales ? std::vector<int64_t>{} : run.ints(3);
     double common = 0;
     const bool smallest = run.node().string_attribute("keep_aspect_ratio_policy", "stretch") == "not_larger";
     for (size_t k = 0; k < axes.size(); ++k) {
       ResizedAxis& axis = result[static_cast<size_t>(axes[k])];
-      axis.scale = by_scales ? checked_scale(run.data<float>(2)[k]) : static_cast<double>(sizes[k]) / static_cast<double>(axis.input);
+      axis.scale = by_scales ? checked_scale(run.data<float>(2)[k])
+                             : static_cast<double>(sizes[k]) / static_cast<double>(axis.input);
       common = k == 0 ? axis.scale : smallest ? std::min(common, axis.scale) : std::max(common, axis.scale);
     }
     if (same_scale) {
@@ -237,7 +258,8 @@ class Resize final : public Kernel {
     if (!run.has_input(1)) fail(ErrorCode::missing_input, "tf_crop_and_resize needs the input roi");
     Tensor roi = as_type<double>(run.input(1), run.threads());
     if (roi.elements() != static_cast<int64_t>(2 * axes.size())) {
-      fail(ErrorCode::invalid_value, "roi has {} elements; {} axes need {}", roi.elements(), axes.size(), 2 * axes.size());
+      fail(ErrorCode::invalid_value, "roi has {} elements; {} axes need {}", roi.elements(), axes.size(),
+           2 * axes.size());
     }
     for (size_t k = 0; k < axes.size(); ++k) {
       result[static_cast<size_t>(axes[k])].crop_begin = roi.data<double>()[k];
@@ -264,10 +286,12 @@ class Resize final : public Kernel {
     dispatch_width(x.type(), [&]<typename T>() {
       T value{};
       if constexpr (std::is_same_v<T, std::string>) {
-        gather(run.threads(), x.data<std::string>().data(), y.mutable_data<std::string>().data(), x.shape(), y.shape(), indices, value);
+        gather(run.threads(), x.data<std::string>().data(), y.mutable_data<std::string>().data(), x.shape(), y.shape(),
+               indices, value);
       } else {
         std::memcpy(&value, outside.raw(), sizeof(T));
-        gather(run.threads(), static_cast<const T*>(x.raw()), static_cast<T*>(y.mutable_raw()), x.shape(), y.shape(), indices, value);
+        gather(run.threads(), static_cast<const T*>(x.raw()), static_cast<T*>(y.mutable_raw()), x.shape(), y.shape(),
+               indices, value);
       }
     });
   }
@@ -279,7 +303,8 @@ class Resize final : public Kernel {
     std::memset(result.mutable_raw(), 0, static_cast<size_t>(result.bytes()));
     if (extrapolation_ == 0) return result;
     if (is_floating(type)) {
-      dispatch<float, double, float16, bfloat16>(type, [&]<typename T>() { result.mutable_data<T>()[0] = T(extrapolation_); });
+      dispatch<float, double, float16, bfloat16>(
+          type, [&]<typename T>() { result.mutable_data<T>()[0] = T(extrapolation_); });
     } else {
       from_compute(&extrapolation_, result);
     }
@@ -320,9 +345,11 @@ class Resize final : public Kernel {
       const Weighted<T> weighted(sampling);
       if (image) {
         const Sampling columns = sample_axis(mode_, axes.back());
-        return resize_image(run.threads(), x, to, shape.elements(0, axis), own, axes.back(), weighted, Weighted<T>(columns), extrapolation);
+        return resize_image(run.threads(), x, to, shape.elements(0, axis), own, axes.back(), weighted,
+                            Weighted<T>(columns), extrapolation);
       }
-      resize_axis(run.threads(), x, to, shape.elements(0, axis), own, shape.elements(axis + 1, rank), weighted, extrapolation);
+      resize_axis(run.threads(), x, to, shape.elements(0, axis), own, shape.elements(axis + 1, rank), weighted,
+                  extrapolation);
       x = to;
       shape = next;
     }

@@ -10,12 +10,16 @@ namespace {
 double original(const ResizeMode& mode, const ResizedAxis& axis, double x) {
   const double in = static_cast<double>(axis.input), exact = axis.scale * in;
   switch (mode.transform) {
-    case ResizeMode::Transform::half_pixel: return (x + 0.5) / axis.scale - 0.5;
+    case ResizeMode::Transform::half_pixel:
+      return (x + 0.5) / axis.scale - 0.5;
     case ResizeMode::Transform::half_pixel_symmetric:
       return in / 2 * (1 - static_cast<double>(axis.output) / exact) + (x + 0.5) / axis.scale - 0.5;
-    case ResizeMode::Transform::pytorch_half_pixel: return exact == 1 ? -0.5 : (x + 0.5) / axis.scale - 0.5;
-    case ResizeMode::Transform::align_corners: return exact == 1 ? 0 : x * (in - 1) / (exact - 1);
-    case ResizeMode::Transform::asymmetric: return x / axis.scale;
+    case ResizeMode::Transform::pytorch_half_pixel:
+      return exact == 1 ? -0.5 : (x + 0.5) / axis.scale - 0.5;
+    case ResizeMode::Transform::align_corners:
+      return exact == 1 ? 0 : x * (in - 1) / (exact - 1);
+    case ResizeMode::Transform::asymmetric:
+      return x / axis.scale;
     case ResizeMode::Transform::crop: {
       const double size = (axis.crop_end - axis.crop_begin) * (in - 1);
       return axis.crop_begin * (in - 1) + (exact == 1 ? size / 2 : x * size / (exact - 1));
@@ -28,10 +32,17 @@ int64_t nearest_index(ResizeMode::Nearest rounding, double x) {
   const double below = std::floor(x), ratio = x - below;
   bool up = ratio > 0;
   switch (rounding) {
-    case ResizeMode::Nearest::round_prefer_floor: up = ratio > 0.5; break;
-    case ResizeMode::Nearest::round_prefer_ceil: up = ratio >= 0.5; break;
-    case ResizeMode::Nearest::floor: up = false; break;
-    case ResizeMode::Nearest::ceil: break;
+    case ResizeMode::Nearest::round_prefer_floor:
+      up = ratio > 0.5;
+      break;
+    case ResizeMode::Nearest::round_prefer_ceil:
+      up = ratio >= 0.5;
+      break;
+    case ResizeMode::Nearest::floor:
+      up = false;
+      break;
+    case ResizeMode::Nearest::ceil:
+      break;
   }
   return static_cast<int64_t>(below) + up;
 }
@@ -47,7 +58,8 @@ double triangle(double x) { return std::max(0.0, 1 - std::fabs(x)); }
 }  // namespace
 
 Sampling sample_axis(const ResizeMode& mode, const ResizedAxis& axis) {
-  const bool is_nearest = mode.filter == ResizeMode::Filter::nearest, is_cubic = mode.filter == ResizeMode::Filter::cubic;
+  const bool is_nearest = mode.filter == ResizeMode::Filter::nearest,
+             is_cubic = mode.filter == ResizeMode::Filter::cubic;
   // Smoothing widens the filter when the axis shrinks.
   const double spread = mode.antialias ? std::min(axis.scale, 1.0) : 1.0;
   const int64_t first = static_cast<int64_t>(std::floor((is_cubic ? -2 : -1) / spread)) + 1;

@@ -14,12 +14,14 @@ using ir::AttributeKind;
 Dim scaled(const Inference& i, const Dim& dim, float scale) {
   if (dim.is_known()) {
     double size = std::floor(static_cast<float>(dim.value()) * scale);
-    if (size > 1e15) i.fail_with(ErrorCode::overflow, fmt::format("scale {} makes the size {} too large", scale, dim.value()));
+    if (size > 1e15)
+      i.fail_with(ErrorCode::overflow, fmt::format("scale {} makes the size {} too large", scale, dim.value()));
     return Dim(static_cast<int64_t>(size));
   }
   if (scale == std::floor(scale) && scale < 1e6f) return dim * static_cast<int64_t>(scale);
   float inverse = 1 / scale;
-  if (inverse == std::floor(inverse) && inverse < 1e6f && 1 / inverse == scale) return floor_div(dim, static_cast<int64_t>(inverse));
+  if (inverse == std::floor(inverse) && inverse < 1e6f && 1 / inverse == scale)
+    return floor_div(dim, static_cast<int64_t>(inverse));
   return Dim::unknown();
 }
 
@@ -29,29 +31,35 @@ bool is_given(const Inference& i, size_t input) {
 
 void check_count(const Inference& i, size_t input, size_t axes, const char* name) {
   i.require_rank(input, 1);
-  if (i.has_shape(input)) i.equal(i.shape(input)[0], static_cast<int64_t>(axes), fmt::format("the elements of {} and the axes to resize", name));
+  if (i.has_shape(input))
+    i.equal(i.shape(input)[0], static_cast<int64_t>(axes),
+            fmt::format("the elements of {} and the axes to resize", name));
 }
 
 void infer_resize(Inference& i) {
   bool scales_given = is_given(i, 2), sizes_given = is_given(i, 3);
   if (scales_given == sizes_given) {
-    i.fail_with(ErrorCode::missing_input, scales_given ? "scales and sizes are both given; one of them must be left out" : "neither scales nor sizes are given");
+    i.fail_with(ErrorCode::missing_input, scales_given ? "scales and sizes are both given; one of them must be left out"
+                                                       : "neither scales nor sizes are given");
   }
   if (!i.has_shape(0)) return i.output(0, i.element(0), std::nullopt);
   SymbolicShape result = i.shape(0);
   std::vector<int> axes = resized_axes(i.node(), i.rank(0));
   std::string policy = i.node().string_attribute("keep_aspect_ratio_policy", "stretch");
   if (policy != "stretch" && policy != "not_larger" && policy != "not_smaller") {
-    i.fail_with(ErrorCode::invalid_attribute, fmt::format("keep_aspect_ratio_policy is '{}'; it may be stretch, not_larger or not_smaller", policy));
+    i.fail_with(ErrorCode::invalid_attribute,
+                fmt::format("keep_aspect_ratio_policy is '{}'; it may be stretch, not_larger or not_smaller", policy));
   }
   check_count(i, scales_given ? 2 : 3, axes.size(), scales_given ? "scales" : "sizes");
   auto values = sizes_given ? i.values(3) : std::nullopt;
   const Tensor* scales = scales_given ? i.constant(2) : nullptr;
-  bool all_known = i.ints(3).has_value() && std::ranges::all_of(axes, [&](int a) { return result[static_cast<size_t>(a)].is_known(); });
+  bool all_known = i.ints(3).has_value() &&
+                   std::ranges::all_of(axes, [&](int a) { return result[static_cast<size_t>(a)].is_known(); });
   if (values && policy != "stretch" && all_known) {
     double best = policy == "not_larger" ? INFINITY : 0;
     for (size_t k = 0; k < axes.size(); ++k) {
-      double ratio = static_cast<double>((*values)[k].value()) / static_cast<double>(result[static_cast<size_t>(axes[k])].value());
+      double ratio =
+          static_cast<double>((*values)[k].value()) / static_cast<double>(result[static_cast<size_t>(axes[k])].value());
       best = policy == "not_larger" ? std::min(best, ratio) : std::max(best, ratio);
     }
     for (int axis : axes) {
@@ -63,9 +71,12 @@ void infer_resize(Inference& i) {
   } else {
     for (size_t k = 0; k < axes.size(); ++k) {
       Dim& dim = result[static_cast<size_t>(axes[k])];
-      if (values && policy == "stretch") dim = (*values)[k];
-      else if (scales) dim = scaled(i, dim, checked_scale(scales->data<float>()[k]));
-      else dim = Dim::unknown();
+      if (values && policy == "stretch")
+        dim = (*values)[k];
+      else if (scales)
+        dim = scaled(i, dim, checked_scale(scales->data<float>()[k]));
+      else
+        dim = Dim::unknown();
       if (dim.is_known() && dim.value() < 0) i.fail("sizes has {} for axis {}", dim.value(), axes[k]);
     }
   }
@@ -85,8 +96,10 @@ void add_roi(ir::Node& node) {
 // the nearest.
 void replace_tf_half_pixel(ir::Node& node) {
   if (node.string_attribute("coordinate_transformation_mode", "half_pixel") != "tf_half_pixel_for_nn") return;
-  if (node.string_attribute("mode", "nearest") != "nearest" || node.string_attribute("nearest_mode", "round_prefer_floor") != "floor") {
-    throw Error(ErrorCode::unsupported, "tf_half_pixel_for_nn has a newer equivalent only with mode nearest and nearest_mode floor");
+  if (node.string_attribute("mode", "nearest") != "nearest" ||
+      node.string_attribute("nearest_mode", "round_prefer_floor") != "floor") {
+    throw Error(ErrorCode::unsupported,
+                "tf_half_pixel_for_nn has a newer equivalent only with mode nearest and nearest_mode floor");
   }
   node.set_attribute({"coordinate_transformation_mode", std::string("half_pixel")});
   node.set_attribute({"nearest_mode", std::string("round_prefer_ceil")});
@@ -125,23 +138,29 @@ std::vector<int> resized_axes(const ir::Node& node, int rank) {
   }
   for (int64_t axis : node.ints_attribute("axes")) {
     int64_t positive = axis < 0 ? axis + rank : axis;
-    if (positive < 0 || positive >= rank) throw Error(ErrorCode::invalid_attribute, fmt::format("axis {} is out of range for rank {}", axis, rank));
-    if (std::ranges::find(axes, positive) != axes.end()) throw Error(ErrorCode::invalid_attribute, fmt::format("axis {} is given twice", axis));
+    if (positive < 0 || positive >= rank)
+      throw Error(ErrorCode::invalid_attribute, fmt::format("axis {} is out of range for rank {}", axis, rank));
+    if (std::ranges::find(axes, positive) != axes.end())
+      throw Error(ErrorCode::invalid_attribute, fmt::format("axis {} is given twice", axis));
     axes.push_back(static_cast<int>(positive));
   }
   return axes;
 }
 
 float checked_scale(float scale) {
-  if (!(scale > 0) || !std::isfinite(scale)) throw Error(ErrorCode::invalid_value, fmt::format("scales has {}; it must be positive", scale));
+  if (!(scale > 0) || !std::isfinite(scale))
+    throw Error(ErrorCode::invalid_value, fmt::format("scales has {}; it must be positive", scale));
   return scale;
 }
 
 void define_resize(OperatorList& list) {
   list.add("Resize", {10, 11, 13, 18, 19})
-      .input("X", "T1").optional_input("roi", TypeSet{ElementType::float16, ElementType::float32, ElementType::float64})
-      .optional_input("scales", TypeSet{ElementType::float32}).optional_input("sizes", TypeSet{ElementType::int64})
-      .output("Y", "T1").types("T1", types::movable)
+      .input("X", "T1")
+      .optional_input("roi", TypeSet{ElementType::float16, ElementType::float32, ElementType::float64})
+      .optional_input("scales", TypeSet{ElementType::float32})
+      .optional_input("sizes", TypeSet{ElementType::int64})
+      .output("Y", "T1")
+      .types("T1", types::movable)
       .attribute("antialias", AttributeKind::int_)
       .attribute("axes", AttributeKind::ints)
       .attribute("coordinate_transformation_mode", AttributeKind::string)
@@ -156,7 +175,10 @@ void define_resize(OperatorList& list) {
       .lift(11, 13, replace_tf_half_pixel);
   // Deprecated since version 10; every version becomes a Resize.
   list.add("Upsample", {1, 7, 9, 10})
-      .input("X", "T").input("scales", TypeSet{ElementType::float32}).output("Y", "T").types("T", types::movable)
+      .input("X", "T")
+      .input("scales", TypeSet{ElementType::float32})
+      .output("Y", "T")
+      .types("T", types::movable)
       .attribute("mode", AttributeKind::string)
       .lift(1, 7, scales_of_image)
       .lift(7, 9, scales_to_input)

@@ -9,8 +9,20 @@ namespace tenon::ops {
 
 struct ResizeMode {
   enum class Filter : uint8_t { nearest, linear, cubic } filter = Filter::nearest;
-  enum class Transform : uint8_t { half_pixel, half_pixel_symmetric, pytorch_half_pixel, align_corners, asymmetric, crop } transform = Transform::half_pixel;
-  enum class Nearest : uint8_t { round_prefer_floor, round_prefer_ceil, floor, ceil } nearest = Nearest::round_prefer_floor;
+  enum class Transform : uint8_t {
+    half_pixel,
+    half_pixel_symmetric,
+    pytorch_half_pixel,
+    align_corners,
+    asymmetric,
+    crop
+  } transform = Transform::half_pixel;
+  enum class Nearest : uint8_t {
+    round_prefer_floor,
+    round_prefer_ceil,
+    floor,
+    ceil
+  } nearest = Nearest::round_prefer_floor;
   double cubic_coefficient = -0.75;
   bool antialias = false;
   bool exclude_outside = false;
@@ -23,7 +35,8 @@ struct ResizedAxis {
   double crop_begin = 0, crop_end = 1;
 
   bool is_identity(const ResizeMode& mode) const {
-    return input == output && scale == 1 && (mode.transform != ResizeMode::Transform::crop || (crop_begin == 0 && crop_end == 1));
+    return input == output && scale == 1 &&
+           (mode.transform != ResizeMode::Transform::crop || (crop_begin == 0 && crop_end == 1));
   }
 };
 

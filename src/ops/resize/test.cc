@@ -10,35 +10,107 @@ OpTest resize(const char* mode, int64_t opset = ops::newest_opset) {
 }
 
 TEST(Resize, Nearest) {
-  resize("nearest").input<float>({1, 1, 1, 2}, {1, 2}).no_input().constant<float>({4}, {1, 1, 2, 2}).expect<float>({1, 1, 2, 4}, {1, 1, 2, 2, 1, 1, 2, 2}).run();
-  resize("nearest").input<int64_t>({3}, {1, 2, 3}).no_input().no_input().input<int64_t>({1}, {2}).expect<int64_t>({2}, {1, 3}).run();
-  resize("nearest").attribute("nearest_mode", "floor").attribute("coordinate_transformation_mode", "asymmetric").input<std::string>({2}, {"a", "b"})
-      .no_input().input<float>({1}, {1.5f}).expect<std::string>({3}, {"a", "a", "b"}).run();
-  resize("nearest").attribute("axes", {-1}).input<float>({2, 1}, {1, 2}).no_input().no_input().input<int64_t>({1}, {2}).expect<float>({2, 2}, {1, 1, 2, 2}).run();
+  resize("nearest")
+      .input<float>({1, 1, 1, 2}, {1, 2})
+      .no_input()
+      .constant<float>({4}, {1, 1, 2, 2})
+      .expect<float>({1, 1, 2, 4}, {1, 1, 2, 2, 1, 1, 2, 2})
+      .run();
+  resize("nearest")
+      .input<int64_t>({3}, {1, 2, 3})
+      .no_input()
+      .no_input()
+      .input<int64_t>({1}, {2})
+      .expect<int64_t>({2}, {1, 3})
+      .run();
+  resize("nearest")
+      .attribute("nearest_mode", "floor")
+      .attribute("coordinate_transformation_mode", "asymmetric")
+      .input<std::string>({2}, {"a", "b"})
+      .no_input()
+      .input<float>({1}, {1.5f})
+      .expect<std::string>({3}, {"a", "a", "b"})
+      .run();
+  resize("nearest")
+      .attribute("axes", {-1})
+      .input<float>({2, 1}, {1, 2})
+      .no_input()
+      .no_input()
+      .input<int64_t>({1}, {2})
+      .expect<float>({2, 2}, {1, 1, 2, 2})
+      .run();
 }
 
 TEST(Resize, Linear) {
-  resize("linear").input<float>({1, 1, 2, 2}, {1, 2, 3, 4}).no_input().input<float>({4}, {1, 1, 2, 2})
-      .expect<float>({1, 1, 4, 4}, {1, 1.25f, 1.75f, 2, 1.5f, 1.75f, 2.25f, 2.5f, 2.5f, 2.75f, 3.25f, 3.5f, 3, 3.25f, 3.75f, 4}).run();
-  resize("linear").attribute("coordinate_transformation_mode", "align_corners").input<double>({2}, {1, 2}).no_input().no_input().input<int64_t>({1}, {3})
-      .expect<double>({3}, {1, 1.5, 2}).run();
-  resize("linear").input<uint8_t>({2}, {10, 20}).no_input().no_input().input<int64_t>({1}, {4}).expect<uint8_t>({4}, {10, 12, 18, 20}).run();
-  resize("linear").input<float>({2, 1, 1}, {1, 3}).no_input().no_input().input<int64_t>({3}, {1, 2, 1}).expect<float>({1, 2, 1}, {2, 2}).run();
-  resize("linear").attribute("antialias", 1).input<float>({4}, {1, 2, 3, 4}).no_input().no_input().input<int64_t>({1}, {2})
-      .expect<float>({2}, {1.857143f - 0.2857143f, 3.4285714f}).tolerance(0.2, 0.2).run();
+  resize("linear")
+      .input<float>({1, 1, 2, 2}, {1, 2, 3, 4})
+      .no_input()
+      .input<float>({4}, {1, 1, 2, 2})
+      .expect<float>({1, 1, 4, 4},
+                     {1, 1.25f, 1.75f, 2, 1.5f, 1.75f, 2.25f, 2.5f, 2.5f, 2.75f, 3.25f, 3.5f, 3, 3.25f, 3.75f, 4})
+      .run();
+  resize("linear")
+      .attribute("coordinate_transformation_mode", "align_corners")
+      .input<double>({2}, {1, 2})
+      .no_input()
+      .no_input()
+      .input<int64_t>({1}, {3})
+      .expect<double>({3}, {1, 1.5, 2})
+      .run();
+  resize("linear")
+      .input<uint8_t>({2}, {10, 20})
+      .no_input()
+      .no_input()
+      .input<int64_t>({1}, {4})
+      .expect<uint8_t>({4}, {10, 12, 18, 20})
+      .run();
+  resize("linear")
+      .input<float>({2, 1, 1}, {1, 3})
+      .no_input()
+      .no_input()
+      .input<int64_t>({3}, {1, 2, 1})
+      .expect<float>({1, 2, 1}, {2, 2})
+      .run();
+  resize("linear")
+      .attribute("antialias", 1)
+      .input<float>({4}, {1, 2, 3, 4})
+      .no_input()
+      .no_input()
+      .input<int64_t>({1}, {2})
+      .expect<float>({2}, {1.857143f - 0.2857143f, 3.4285714f})
+      .tolerance(0.2, 0.2)
+      .run();
 }
 
 TEST(Resize, CropAndExtrapolate) {
-  resize("linear").attribute("coordinate_transformation_mode", "tf_crop_and_resize").attribute("extrapolation_value", 10.0f).input<float>({3}, {1, 2, 3})
-      .input<float>({2}, {0, 1.5f}).no_input().input<int64_t>({1}, {4}).expect<float>({4}, {1, 2, 3, 10}).run();
-  resize("nearest").attribute("coordinate_transformation_mode", "tf_crop_and_resize").attribute("extrapolation_value", 10.0f).input<int32_t>({3}, {1, 2, 3})
-      .input<float>({2}, {0, 1.5f}).no_input().input<int64_t>({1}, {4}).expect<int32_t>({4}, {1, 2, 3, 10}).run();
+  resize("linear")
+      .attribute("coordinate_transformation_mode", "tf_crop_and_resize")
+      .attribute("extrapolation_value", 10.0f)
+      .input<float>({3}, {1, 2, 3})
+      .input<float>({2}, {0, 1.5f})
+      .no_input()
+      .input<int64_t>({1}, {4})
+      .expect<float>({4}, {1, 2, 3, 10})
+      .run();
+  resize("nearest")
+      .attribute("coordinate_transformation_mode", "tf_crop_and_resize")
+      .attribute("extrapolation_value", 10.0f)
+      .input<int32_t>({3}, {1, 2, 3})
+      .input<float>({2}, {0, 1.5f})
+      .no_input()
+      .input<int64_t>({1}, {4})
+      .expect<int32_t>({4}, {1, 2, 3, 10})
+      .run();
 }
 
 TEST(Resize, AspectRatio) {
   auto test = [](const char* policy) {
     OpTest t = resize("nearest");
-    t.attribute("keep_aspect_ratio_policy", policy).input<float>({1, 2}, {1, 2}).no_input().no_input().input<int64_t>({2}, {2, 2});
+    t.attribute("keep_aspect_ratio_policy", policy)
+        .input<float>({1, 2}, {1, 2})
+        .no_input()
+        .no_input()
+        .input<int64_t>({2}, {2, 2});
     return t;
   };
   test("not_larger").expect<float>({1, 2}, {1, 2}).run();
@@ -46,22 +118,43 @@ TEST(Resize, AspectRatio) {
 }
 
 TEST(Resize, Versions) {
-  resize("nearest", 10).input<float>({3}, {1, 2, 3}).input<float>({1}, {2}).expect<float>({6}, {1, 1, 2, 2, 3, 3}).run();
+  resize("nearest", 10)
+      .input<float>({3}, {1, 2, 3})
+      .input<float>({1}, {2})
+      .expect<float>({6}, {1, 1, 2, 2, 3, 3})
+      .run();
   resize("linear", 10).input<float>({2}, {1, 2}).input<float>({1}, {2}).expect<float>({4}, {1, 1.5f, 2, 2}).run();
-  resize("nearest", 11).attribute("coordinate_transformation_mode", "tf_half_pixel_for_nn").attribute("nearest_mode", "floor").input<float>({4}, {1, 2, 3, 4})
-      .input<float>({0}, {}).input<float>({1}, {0.5f}).expect<float>({2}, {2, 4}).run();
+  resize("nearest", 11)
+      .attribute("coordinate_transformation_mode", "tf_half_pixel_for_nn")
+      .attribute("nearest_mode", "floor")
+      .input<float>({4}, {1, 2, 3, 4})
+      .input<float>({0}, {})
+      .input<float>({1}, {0.5f})
+      .expect<float>({2}, {2, 4})
+      .run();
 }
 
 TEST(Upsample, Versions) {
-  OpTest("Upsample", 1).attribute("height_scale", 1.0f).attribute("width_scale", 2.0f).input<float>({1, 1, 1, 2}, {1, 2}).expect<float>({1, 1, 1, 4}, {1, 1, 2, 2}).run();
+  OpTest("Upsample", 1)
+      .attribute("height_scale", 1.0f)
+      .attribute("width_scale", 2.0f)
+      .input<float>({1, 1, 1, 2}, {1, 2})
+      .expect<float>({1, 1, 1, 4}, {1, 1, 2, 2})
+      .run();
   OpTest("Upsample", 7).attribute("scales", {2.0f}).input<float>({2}, {1, 2}).expect<float>({4}, {1, 1, 2, 2}).run();
-  OpTest("Upsample", 9).attribute("mode", "linear").input<float>({2}, {1, 2}).input<float>({1}, {2}).expect<float>({4}, {1, 1.5f, 2, 2}).run();
+  OpTest("Upsample", 9)
+      .attribute("mode", "linear")
+      .input<float>({2}, {1, 2})
+      .input<float>({1}, {2})
+      .expect<float>({4}, {1, 1.5f, 2, 2})
+      .run();
   OpTest("Upsample", 10).input<float>({2}, {1, 2}).input<float>({1}, {2}).expect<float>({4}, {1, 1, 2, 2}).run();
 }
 
 TEST(Resize, Errors) {
   auto first_line = [](std::string text) { return text.substr(0, text.find('\n')); };
-  EXPECT_EQ(first_line(resize("nearest").input<float>({2}, {1, 2}).error()), "missing-input in Resize 'tested' (node 0): neither scales nor sizes are given");
+  EXPECT_EQ(first_line(resize("nearest").input<float>({2}, {1, 2}).error()),
+            "missing-input in Resize 'tested' (node 0): neither scales nor sizes are given");
   EXPECT_EQ(first_line(resize("nearest").input<float>({2}, {1, 2}).no_input().constant<float>({1}, {-1}).error()),
             "invalid-value in Resize 'tested' (node 0): scales has -1; it must be positive");
   EXPECT_EQ(first_line(resize("sinc").input<float>({2}, {1, 2}).no_input().constant<float>({1}, {2}).error()),

@@ -41,16 +41,19 @@ Sample<T> sample_at(T y, T x, int64_t height, int64_t width) {
 class RoiAlign final : public Kernel {
  public:
   explicit RoiAlign(const NodeInfo& info)
-      : scale_(info.node().float_attribute("spatial_scale", 1)), sampling_ratio_(info.node().int_attribute("sampling_ratio", 0)) {
+      : scale_(info.node().float_attribute("spatial_scale", 1)),
+        sampling_ratio_(info.node().int_attribute("sampling_ratio", 0)) {
     std::string mode = info.node().string_attribute("mode", "avg");
     if (mode != "avg" && mode != "max") fail(ErrorCode::invalid_attribute, "mode is '{}'; it may be avg or max", mode);
     maximum_ = mode == "max";
     std::string transform = info.node().string_attribute("coordinate_transformation_mode", "half_pixel");
     if (transform != "half_pixel" && transform != "output_half_pixel") {
-      fail(ErrorCode::invalid_attribute, "coordinate_transformation_mode is '{}'; it may be half_pixel or output_half_pixel", transform);
+      fail(ErrorCode::invalid_attribute,
+           "coordinate_transformation_mode is '{}'; it may be half_pixel or output_half_pixel", transform);
     }
     half_pixel_ = transform == "half_pixel";
-    if (sampling_ratio_ < 0) fail(ErrorCode::invalid_attribute, "sampling_ratio is {}; it must not be negative", sampling_ratio_);
+    if (sampling_ratio_ < 0)
+      fail(ErrorCode::invalid_attribute, "sampling_ratio is {}; it must not be negative", sampling_ratio_);
   }
 
   void run(KernelRun& run) const override {
@@ -94,8 +97,10 @@ class RoiAlign final : public Kernel {
       for (int64_t column = 0; column < columns; ++column) {
         for (int64_t i = 0; i < down; ++i) {
           for (int64_t j = 0; j < across; ++j) {
-            const T sy = y1 + static_cast<T>(row) * bin_height + (static_cast<T>(i) + T(0.5)) * bin_height / static_cast<T>(down);
-            const T sx = x1 + static_cast<T>(column) * bin_width + (static_cast<T>(j) + T(0.5)) * bin_width / static_cast<T>(across);
+            const T sy = y1 + static_cast<T>(row) * bin_height +
+                         (static_cast<T>(i) + T(0.5)) * bin_height / static_cast<T>(down);
+            const T sx = x1 + static_cast<T>(column) * bin_width +
+                         (static_cast<T>(j) + T(0.5)) * bin_width / static_cast<T>(across);
             samples.push_back(sample_at(sy, sx, shape[2], shape[3]));
           }
         }
@@ -104,7 +109,8 @@ class RoiAlign final : public Kernel {
     const int64_t plane = shape[2] * shape[3];
     for (int64_t c = 0; c < shape[1]; ++c) {
       const Sample<T>* next = samples.data();
-      for (int64_t bin = 0; bin < rows * columns; ++bin, next += per_bin) *y++ = pool(x + c * plane, plane, next, per_bin);
+      for (int64_t bin = 0; bin < rows * columns; ++bin, next += per_bin)
+        *y++ = pool(x + c * plane, plane, next, per_bin);
     }
   }
 
@@ -112,7 +118,8 @@ class RoiAlign final : public Kernel {
 
   static int64_t checked_samples(int64_t rows, int64_t columns, int64_t per_bin) {
     int64_t total;
-    if (__builtin_mul_overflow(rows, columns, &total) || __builtin_mul_overflow(total, per_bin, &total)) return most_samples + 1;
+    if (__builtin_mul_overflow(rows, columns, &total) || __builtin_mul_overflow(total, per_bin, &total))
+      return most_samples + 1;
     return total;
   }
 
@@ -120,7 +127,8 @@ class RoiAlign final : public Kernel {
   int64_t grid(T bin, int64_t region) const {
     if (sampling_ratio_ > 0) return std::min<int64_t>(sampling_ratio_, most_samples);
     const T points = std::ceil(bin);
-    if (!(points < T(1 << 20))) fail(ErrorCode::invalid_value, "region {} has bins of {} pixels, too large to sample", region, bin);
+    if (!(points < T(1 << 20)))
+      fail(ErrorCode::invalid_value, "region {} has bins of {} pixels, too large to sample", region, bin);
     return std::max<int64_t>(0, static_cast<int64_t>(points));
   }
 
@@ -150,11 +158,15 @@ class RoiAlign final : public Kernel {
 // The maximum of each bin of a region whose borders are rounded to pixels.
 template <typename T>
 void max_roi_pool(const T* x, const Shape& shape, const T* roi, double scale, T* y, int64_t rows, int64_t columns) {
-  auto pixel = [&](T coordinate) { return static_cast<int64_t>(std::clamp(std::round(static_cast<double>(coordinate) * scale), -1e9, 1e9)); };
+  auto pixel = [&](T coordinate) {
+    return static_cast<int64_t>(std::clamp(std::round(static_cast<double>(coordinate) * scale), -1e9, 1e9));
+  };
   const int64_t x1 = pixel(roi[1]), y1 = pixel(roi[2]);
   const double height = static_cast<double>(std::max<int64_t>(pixel(roi[4]) - y1 + 1, 1)) / static_cast<double>(rows);
   const double width = static_cast<double>(std::max<int64_t>(pixel(roi[3]) - x1 + 1, 1)) / static_cast<double>(columns);
-  auto border = [](double position, int64_t first, int64_t size) { return std::clamp<int64_t>(static_cast<int64_t>(position) + first, 0, size); };
+  auto border = [](double position, int64_t first, int64_t size) {
+    return std::clamp<int64_t>(static_cast<int64_t>(position) + first, 0, size);
+  };
   for (int64_t c = 0; c < shape[1]; ++c, x += shape[2] * shape[3]) {
     for (int64_t row = 0; row < rows; ++row) {
       const int64_t top = border(std::floor(static_cast<double>(row) * height), y1, shape[2]);
@@ -184,7 +196,8 @@ void run_max_roi_pool(KernelRun& run) {
     run.threads().parallel_for(out[0], 1, [&](int64_t begin, int64_t end) {
       for (int64_t r = begin; r < end; ++r) {
         int64_t batch = checked_batch(static_cast<double>(rois[r * 5]), shape[0], r);
-        max_roi_pool(x + batch * shape.elements(1, 4), shape, rois + r * 5, scale, y + r * out.elements(1, 4), out[2], out[3]);
+        max_roi_pool(x + batch * shape.elements(1, 4), shape, rois + r * 5, scale, y + r * out.elements(1, 4), out[2],
+                     out[3]);
       }
     });
     arguments.finish();

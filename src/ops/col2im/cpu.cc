@@ -1,0 +1,102 @@
+#include <complex>
+#include <vector>
+
+#include "base/checked.h"
+#include "ops/dispatch.h"
+#include "ops/window.h"
+#include "provider/cpu_kernels.h"
+
+namespace tenon::ops {
+namespace {
+
+struct Axis {
+  int64_t image, block, count, stride, dilation, pad;
+};
+
+template <typename T, typename Sum>
+void add_blocks(ThreadPool& pool, const std::vector<Axis>& axes, int64_t planes, const T* x, T* y) {
+  int64_t image = 1, taps = 1, blocks = 1;
+  for (const Axis& axis : axes) {
+    image *= axis.image;
+    taps *= axis.block;
+    blocks *= axis.count;
+  }
+  pool.parallel_for(planes, 1, [&](int64_t begin, int64_t end) {
+    std::vector<Sum> sums(static_cast<size_t>(image));
+    for (int64_t plane = begin; plane < end; ++plane) {
+      std::fill(sums.begin(), sums.end(), Sum{});
+      for (int64_t tap = 0; tap < taps; ++tap) {
+        const T* row = x + (plane * taps + tap) * blocks;
+        for (int64_t b = 0; b < blocks; ++b) {
+          int64_t tap_rest = tap, block_rest = b, index = 0, step = 1;
+          bool inside = true;
+          for (size_t a = axes.size(); a-- > 0;) {
+            const Axis& axis = axes[a];
+            const int64_t at = block_rest % axis.count * axis.stride - axis.pad + tap_rest % axis.block * axis.dilation;
+            inside = inside && at >= 0 && at < axis.image;
+            index += at * step;
+            step *= axis.image;
+            tap_rest /= axis.block;
+            block_rest /= axis.count;
+          }
+          if (inside) sums[static_cast<size_t>(index)] += static_cast<Sum>(row[b]);
+        }
+      }
+      for (int64_t i = 0; i < image; ++i) y[plane * image + i] = static_cast<T>(sums[static_cast<size_t>(i)]);
+    }
+  });
+}
+
+void run_col2im(KernelRun& run) {
+  const Tensor& x = run.input(0);
+  const std::vector<int64_t> image = run.ints(1), block = run.ints(2);
+  const WindowAttributes window(run.node());
+  if (image.size() != block.size() || image.empty()) {
+    fail(ErrorCode::shape_mismatch, "image_shape has {} axes, block_shape {}", image.size(), block.size());
+  }
+  const int spatial = static_cast<int>(image.size());
+  window.check(spatial);
+  std::vector<Axis> axes;
+  int64_t blocks = 1, taps = 1;
+  for (int d = 0; d < spatial; ++d) {
+    auto at = static_cast<size_t>(d);
+    if (block[at] < 1) fail(ErrorCode::invalid_value, "block_shape has {}; it must be at least 1", block[at]);
+    const WindowAxis axis = window.axis(d, spatial, block[at]);
+    axes.push_back({image[at], block[at], std::max<int64_t>(0, axis.output(image[at]).value()), axis.stride,
+                    axis.dilation, axis.pad_begin});
+    blocks = checked_mul(blocks, axes.back().count);
+    taps = checked_mul(taps, block[at]);
+  }
+  if (blocks != x.dim(2))
+    fail(ErrorCode::shape_mismatch, "the input has {} blocks; {} fit into the image", x.dim(2), blocks);
+  Tensor& y = run.output(0);
+  if (y.elements() == 0) return;
+  const int64_t planes = x.dim(0) * (x.dim(1) / taps);
+  dispatch<float, double, float16, bfloat16, int8_t, uint8_t, int16_t, uint16_t, int32_t, uint32_t, int64_t, uint64_t,
+           std::complex<float>, std::complex<double>>(x.type(), [&]<typename T>() {
+    using Sum = std::conditional_t<std::is_same_v<T, float16> || std::is_same_v<T, bfloat16>, float, T>;
+    add_blocks<T, Sum>(run.threads(), axes, planes, x.data<T>().data(), y.mutable_data<T>().data());
+  });
+}
+
+}  // namespace
+
+void cpu_col2im(CpuKernels& list) {
+  list.add(
+      "Col2Im",
+      [](const NodeInfo&) -> std::unique_ptr<Kernel> {
+        class Col2Im final : public Kernel {
+          void run(KernelRun& run) const override { run_col2im(run); }
+        };
+        return std::make_unique<Col2Im>();
+      },
+      [](const ir::Node& node) -> std::string {
+        const ir::Value* input = node.input(0);
+        const ElementType type = input ? input->type.element : ElementType::undefined;
+        return type == ElementType::string || type == ElementType::boolean
+                   ? "elements that overlap are added, which strings and bools cannot be"
+                   : "";
+      });
+}
+
+}  // namespace tenon::ops

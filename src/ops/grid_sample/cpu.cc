@@ -1,0 +1,271 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "ops/compute_type.h"
+#include "provider/cpu_kernels.h"
+
+namespace tenon::ops {
+namespace {
+
+enum class Mode { nearest, linear, cubic };
+enum class Padding { zeros, border, reflection };
+
+// Which elements of an image make up one sample, with their weights. An index of -1 stands for zero.
+template <typename T>
+struct Taps {
+  std::vector<int64_t> indices;
+  std::vector<T> weights;
+};
+
+template <typename T>
+class Sampler {
+ public:
+  Sampler(Mode mode, Padding padding, bool align_corners, const Shape& image)
+      : mode_(mode), padding_(padding), align_(align_corners), image_(image) {}
+
+  // `point` has the coordinates in -1 … 1, the last axis first.
+  void taps(const T* point, Taps<T>& result) const {
+    const int axes = image_.rank() - 2;
+    result.indices.assign(1, 0);
+    result.weights.assign(1, 1);
+    for (int axis = 0; axis < axes; ++axis) {
+      const int64_t size = image_[axis + 2];
+      int64_t index[4];
+      T weight[4];
+      const int count = axis_taps(point[axes - 1 - axis], size, index, weight);
+      const size_t before = result.indices.size();
+      std::vector<int64_t>& indices = result.indices;
+      std::vector<T>& weights = result.weights;
+      indices.resize(before * static_cast<size_t>(count));
+      weights.resize(before * static_cast<size_t>(count));
+      for (size_t i = before; i-- > 0;) {
+        for (int k = count; k-- > 0;) {
+          const size_t to = i * static_cast<size_t>(count) + static_cast<size_t>(k);
+          const int64_t base = indices[i];
+          const T factor = weights[i];
+          indices[to] = base < 0 || index[k] < 0 ? -1 : base * size + index[k];
+          weights[to] = factor * weight[k];
+        }
+      }
+    }
+  }
+
+ private:
+  T lowest() const { return align_ ? T(0) : T(-0.5); }
+  T highest(int64_t size) const { return static_cast<T>(size) - (align_ ? T(1) : T(0.5)); }
+
+  T reflect(T x, int64_t size) const {
+    const T low = lowest(), range = highest(size) - low;
+    if (range <= 0) return low;
+    if (x < low || x > low + range) {
+      const bool below = x < low;
+      const T distance = below ? low - x : x - low - range, turns = std::floor(distance / range),
+              rest = distance - turns * range;
+      const bool from_low = (std::fmod(turns, T(2)) == 0) == below;
+      return from_low ? low + rest : low + range - rest;
+    }
+    return x;
+  }
+
+  int64_t place(int64_t index, int64_t size) const {
+    if (index >= 0 && index < size) return index;
+    if (padding_ == Padding::zeros) return -1;
+    if (padding_ == Padding::border) return std::clamp<int64_t>(index, 0, size - 1);
+    return std::clamp<int64_t>(static_cast<int64_t>(reflect(static_cast<T>(index), size)), 0, size - 1);
+  }
+
+  int axis_taps(T normalized, int64_t size, int64_t* index, T* weight) const {
+    const T length = static_cast<T>(size);
+    T x = align_ ? (normalized + 1) / 2 * (length - 1) : ((normalized + 1) * length - 1) / 2;
+    // Far outside, or not a number: as far outside as needed.
+    constexpr T far = T(1 << 22);
+    if (!(x > -far))
+      x = padding_ == Padding::zeros ? -far : T(0);
+    else if (!(x < length + far))
+      x = length + far;
+    if (mode_ == Mode::nearest) x = std::nearbyint(x);
+    if (x < lowest() || x > highest(size)) {
+      if (padding_ == Padding::border) x = std::clamp(x, T(0), length - 1);
+      if (padding_ == Padding::reflection) x = reflect(x, size);
+    }
+    if (mode_ == Mode::nearest) {
+      index[0] = place(static_cast<int64_t>(x), size);
+      weight[0] = 1;
+      return 1;
+    }
+    const T below = std::floor(x), r = x - below;
+    const auto first = static_cast<int64_t>(below);
+    if (mode_ == Mode::linear) {
+      index[0] = place(first, size);
+      index[1] = place(first + 1, size);
+      weight[0] = 1 - r;
+      weight[1] = r;
+      return 2;
+    }
+    constexpr T a = T(-0.75);
+    auto near_ = [](T d) { return ((a + 2) * d - (a + 3)) * d * d + 1; };
+    auto far_ = [](T d) { return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a; };
+    const T weights[] = {far_(r + 1), near_(r), near_(1 - r), far_(2 - r)};
+    for (int k = 0; k < 4; ++k) {
+      index[k] = place(first - 1 + k, size);
+      weight[k] = weights[k];
+    }
+    return 4;
+  }
+
+  Mode mode_;
+  Padding padding_;
+  bool align_;
+  const Shape& image_;
+};
+
+class GridSample final : public Kernel {
+ public:
+  explicit GridSample(const NodeInfo& info) : align_(info.node().int_attribute("align_corners", 0) != 0) {
+    std::string mode = info.node().string_attribute("mode", "linear"),
+                padding = info.node().string_attribute("padding_mode", "zeros");
+    if (mode != "nearest" && mode != "linear" && mode != "cubic") {
+      fail(ErrorCode::invalid_attribute, "mode is '{}'; it may be linear, nearest or cubic", mode);
+    }
+    if (padding != "zeros" && padding != "border" && padding != "reflection") {
+      fail(ErrorCode::invalid_attribute, "padding_mode is '{}'; it may be zeros, border or reflection", padding);
+    }
+    mode_ = mode == "nearest" ? Mode::nearest : mode == "linear" ? Mode::linear : Mode::cubic;
+    padding_ = padding == "zeros" ? Padding::zeros : padding == "border" ? Padding::border : Padding::reflection;
+  }
+
+  void run(KernelRun& run) const override {
+    const Tensor& x = run.input(0);
+    Tensor& y = run.output(0);
+    if (y.elements() == 0) return;
+    if (x.elements() == 0)
+      fail(ErrorCode::invalid_value, "an empty image of shape {} cannot be sampled", x.shape().to_string());
+    const bool wide = x.type() == ElementType::float64 || run.input(1).type() == ElementType::float64;
+    if (wide)
+      sample<double>(run);
+    else
+      sample<float>(run);
+  }
+
+ private:
+  template <typename T>
+  void sample(KernelRun& run) const {
+    const Tensor& x = run.input(0);
+    Tensor& y = run.output(0);
+    const Tensor points = as_type<T>(run.input(1), run.threads(), run.allocator());
+    if (mode_ == Mode::nearest) {
+      return dispatch_width(x.type(), [&]<typename E>() {
+        const E* from;
+        E* to;
+        if constexpr (std::is_same_v<E, std::string>) {
+          from = x.data<E>().data();
+          to = y.mutable_data<E>().data();
+        } else {
+          from = static_cast<const E*>(x.raw());
+          to = static_cast<E*>(y.mutable_raw());
+        }
+        each_point<T>(run, points, [&](const Taps<T>& taps, int64_t in, int64_t out) {
+          to[out] = taps.indices[0] < 0 ? E{} : from[in + taps.indices[0]];
+        });
+      });
+    }
+    dispatch<float, double, float16, bfloat16, int8_t, uint8_t, int16_t, uint16_t, int32_t, uint32_t, int64_t,
+             uint64_t>(x.type(), [&]<typename E>() {
+      const E* from = x.data<E>().data();
+      E* to = y.mutable_data<E>().data();
+      each_point<T>(run, points, [&](const Taps<T>& taps, int64_t in, int64_t out) {
+        T sum{};
+        for (size_t k = 0; k < taps.indices.size(); ++k) {
+          if (taps.indices[k] >= 0) sum += taps.weights[k] * value<T>(from[in + taps.indices[k]]);
+        }
+        if constexpr (std::is_integral_v<E>) {
+          constexpr T low = static_cast<T>(std::numeric_limits<E>::min()),
+                      high = static_cast<T>(std::numeric_limits<E>::max());
+          to[out] = sum >= high ? std::numeric_limits<E>::max()
+                    : sum > low ? static_cast<E>(sum)
+                                : std::numeric_limits<E>::min();
+        } else if constexpr (std::is_arithmetic_v<E>) {
+          to[out] = static_cast<E>(sum);
+        } else {
+          to[out] = E(static_cast<float>(sum));
+        }
+      });
+    });
+  }
+
+  template <typename T, typename E>
+  static T value(E element) {
+    if constexpr (std::is_arithmetic_v<E>)
+      return static_cast<T>(element);
+    else
+      return static_cast<T>(static_cast<float>(element));
+  }
+
+  // Calls visit(taps, first element of the plane in X, element of Y) for every point and channel.
+  template <typename T, typename Visit>
+  void each_point(KernelRun& run, const Tensor& points, Visit visit) const {
+    const Shape& shape = run.input(0).shape();
+    const Shape& out = run.output(0).shape();
+    const int64_t channels = shape[1], plane = shape.elements(2, shape.rank()), count = out.elements(2, out.rank()),
+                  axes = shape.rank() - 2;
+    const T* grid = points.data<T>().data();
+    const Sampler<T> sampler(mode_, padding_, align_, shape);
+    run.threads().parallel_for(shape[0] * count, 1 + 2048 / channels, [&](int64_t begin, int64_t end) {
+      Taps<T> taps;
+      for (int64_t i = begin; i < end; ++i) {
+        sampler.taps(grid + i * axes, taps);
+        const int64_t n = i / count, at = i % count;
+        for (int64_t c = 0; c < channels; ++c) visit(taps, (n * channels + c) * plane, (n * channels + c) * count + at);
+      }
+    });
+  }
+
+  bool align_;
+  Mode mode_;
+  Padding padding_;
+};
+
+void run_affine_grid(KernelRun& run) {
+  const std::vector<int64_t> size = run.ints(1);
+  const bool align = run.node().int_attribute("align_corners", 0) != 0;
+  const auto axes = static_cast<int64_t>(size.size()) - 2;
+  if (run.output(0).elements() == 0) return;
+  dispatch_compute(run.input(0).type(), [&]<typename T>() {
+    ComputeArguments<T> arguments(run);
+    const T* theta = arguments.in(0);
+    T* grid = arguments.out(0);
+    int64_t points = 1;
+    for (int64_t a = 0; a < axes; ++a) points *= size[static_cast<size_t>(a + 2)];
+    run.threads().parallel_for(size[0] * points, 2048, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const T* matrix = theta + i / points * axes * (axes + 1);
+        T position[3];
+        int64_t rest = i % points;
+        for (int64_t a = 0; a < axes; ++a) {
+          const int64_t n = size[static_cast<size_t>(axes + 1 - a)];
+          const T at = static_cast<T>(rest % n);
+          position[a] =
+              align ? (n == 1 ? T(-1) : -1 + 2 * at / static_cast<T>(n - 1)) : (2 * at + 1) / static_cast<T>(n) - 1;
+          rest /= n;
+        }
+        for (int64_t row = 0; row < axes; ++row) {
+          T sum = matrix[row * (axes + 1) + axes];
+          for (int64_t a = 0; a < axes; ++a) sum += matrix[row * (axes + 1) + a] * position[a];
+          grid[i * axes + row] = sum;
+        }
+      }
+    });
+    arguments.finish();
+  });
+}
+
+}  // namespace
+
+void cpu_grid_sample(CpuKernels& list) {
+  list.add("GridSample", [](const NodeInfo& info) { return std::make_unique<GridSample>(info); });
+  list.add_simple("AffineGrid", run_affine_grid);
+}
+
+}  // namespace tenon::ops

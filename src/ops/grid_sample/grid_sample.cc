@@ -1,0 +1,76 @@
+#include "ops/inference.h"
+#include "ops/operator.h"
+
+namespace tenon::ops {
+namespace {
+
+using ir::AttributeKind;
+
+void infer_grid_sample(Inference& i) {
+  i.require_rank_at_least(0, 3);
+  if (!i.has_shape(0)) return i.output(0, i.element(0), std::nullopt);
+  const SymbolicShape& x = i.shape(0);
+  SymbolicShape result{x[0], x[1]};
+  i.require_rank(1, i.rank(0));
+  if (i.has_shape(1)) {
+    result[0] = i.equal(x[0], i.shape(1)[0], "the batches of X and grid");
+    i.equal(i.shape(1).back(), i.rank(0) - 2, "the last axis of grid and the spatial axes of X");
+  }
+  for (size_t axis = 1; axis + 1 < x.size(); ++axis)
+    result.push_back(i.has_shape(1) ? i.shape(1)[axis] : Dim::unknown());
+  i.output(0, i.element(0), std::move(result));
+}
+
+void infer_affine_grid(Inference& i) {
+  i.require_rank(0, 3);
+  i.require_rank(1, 1);
+  auto size = i.values(1);
+  if (!size) return i.output(0, i.element(0), std::nullopt);
+  if (size->size() != 4 && size->size() != 5) i.fail("size has {} elements; it must have 4 or 5", size->size());
+  auto spatial = static_cast<int64_t>(size->size()) - 2;
+  SymbolicShape result{(*size)[0]};
+  if (i.has_shape(0)) {
+    result[0] = i.equal(i.shape(0)[0], (*size)[0], "the batches of theta and size");
+    i.equal(i.shape(0)[1], spatial, "the rows of theta and the spatial axes");
+    i.equal(i.shape(0)[2], spatial + 1, "the columns of theta and the spatial axes plus one");
+  }
+  for (size_t axis = 2; axis < size->size(); ++axis) {
+    if ((*size)[axis].is_known() && (*size)[axis].value() < 0)
+      i.fail("size has {} for axis {}", (*size)[axis].value(), axis);
+    result.push_back((*size)[axis]);
+  }
+  result.push_back(Dim(spatial));
+  i.output(0, i.element(0), std::move(result));
+}
+
+// Version 20 named the modes after any number of axes.
+void rename_modes(ir::Node& node) {
+  std::string mode = node.string_attribute("mode", "bilinear");
+  if (mode == "bilinear") node.set_attribute({"mode", std::string("linear")});
+  if (mode == "bicubic") node.set_attribute({"mode", std::string("cubic")});
+}
+
+}  // namespace
+
+void define_grid_sample(OperatorList& list) {
+  list.add("GridSample", {16, 20, 22})
+      .input("X", "T1")
+      .input("grid", "T2")
+      .output("Y", "T1")
+      .types("T1", types::movable)
+      .types("T2", types::floats)
+      .attribute("align_corners", AttributeKind::int_)
+      .attribute("mode", AttributeKind::string)
+      .attribute("padding_mode", AttributeKind::string)
+      .infer(infer_grid_sample)
+      .lift(16, 20, rename_modes);
+  list.add("AffineGrid", {20})
+      .input("theta", "T1")
+      .input("size", TypeSet{ElementType::int64})
+      .output("grid", "T1")
+      .types("T1", types::floats)
+      .attribute("align_corners", AttributeKind::int_)
+      .infer(infer_affine_grid);
+}
+
+}  // namespace tenon::ops
