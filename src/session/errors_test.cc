@@ -16,8 +16,8 @@ TEST(LoadErrors, CyclicGraph) {
   b.node("Relu", {"b"}, {"c"}, "third");
   b.output("c");
   EXPECT_EQ(b.load_error(),
-            "cyclic-graph in Add 'first' (node 0): the nodes feed each other in a circle: Add 'first' (node 0) -> Relu 'second' (node 1) -> "
-            "Relu 'third' (node 2) -> Add 'first' (node 0)\n"
+            "cyclic-graph in Relu 'second' (node 1): the nodes feed each other in a circle: Relu 'second' (node 1) -> Relu 'third' (node 2) -> "
+            "Add 'first' (node 0) -> Relu 'second' (node 1)\n"
             "  hint: a value must be computed before it is read; look for an output name that is used twice");
 }
 
@@ -104,7 +104,7 @@ TEST(LoadErrors, ErrorsInSubgraphsNameThePath) {
   ModelBuilder b;
   b.input("c", ElementType::boolean, SymbolicShape{});
   b.input("x", ElementType::float32, SymbolicShape{Dim(2)});
-  b.initializer("w", Tensor({3}, {1.0f, 2.0f, 3.0f}));
+  b.initializer("w", Tensor({2}, {int64_t{1}, int64_t{2}}));
   auto branch = [&](const char* other) {
     auto graph = std::make_unique<ir::Graph>();
     ir::Node& add = graph->add_node("Add");
@@ -121,9 +121,10 @@ TEST(LoadErrors, ErrorsInSubgraphsNameThePath) {
   node.set_attribute(ir::Attribute("else_branch", branch("w")));
   b.output("y");
   EXPECT_EQ(b.load_error(),
-            "shape-mismatch in If 'choose' (node 0) > Add 'inner' (node 0): shapes [2] and [3] cannot be broadcast: 2 against 3 on axis 0\n"
+            "type-mismatch in If 'choose' (node 0) > Add 'inner' (node 0), tensor 'w': inputs 0 and 1 must have one type\n"
             "  input 0 'x' is tensor(float) [2], an input of the graph\n"
-            "  input 1 'w' is tensor(float) [3], an initializer");
+            "  input 1 'w' is tensor(int64) [2], an initializer\n"
+            "  hint: insert a Cast before one of them");
 }
 
 TEST(LoadErrors, Provider) {

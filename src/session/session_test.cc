@@ -174,7 +174,10 @@ TEST(Session, LoopsSeeOuterValuesAndCanBeCancelled) {
   b.input("limit", ElementType::float32, SymbolicShape{});
   b.initializer("one", Tensor::scalar(1.0f));
   b.initializer("start", Tensor::scalar(0.0f));
-  b.node("Loop", {"", "", "start"}, {"end"}, "count").set_attribute(ir::Attribute("body", counting_body(b)));
+  Tensor yes(ElementType::boolean, {});
+  yes.mutable_data<bool>()[0] = true;
+  b.initializer("yes", yes);
+  b.node("Loop", {"", "yes", "start"}, {"end"}, "count").set_attribute(ir::Attribute("body", counting_body(b)));
   b.output("end");
   Session session = b.session();
   EXPECT_EQ(floats(session.run({{"limit", Tensor::scalar(5.0f)}})["end"]), (std::vector<float>{5}));
