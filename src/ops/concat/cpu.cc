@@ -1,4 +1,4 @@
-#include "ops/concat/concat.h"
+#include "ops/concat/cpu_concat.h"
 
 #include "ops/strided_copy.h"
 #include "provider/cpu_kernels.h"

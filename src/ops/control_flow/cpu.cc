@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "base/fail.h"
-#include "ops/control_flow/stack.h"
+#include "ops/control_flow/cpu_stack.h"
 #include "provider/cpu_kernels.h"
 
 namespace tenon::ops {

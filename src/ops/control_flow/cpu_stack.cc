@@ -1,5 +1,5 @@
+#include "ops/control_flow/cpu_stack.h"
 #include "base/fail.h"
-#include "ops/control_flow/stack.h"
 #include "ops/strided_copy.h"
 
 namespace tenon::ops {

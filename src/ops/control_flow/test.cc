@@ -193,6 +193,18 @@ TEST(Scan, Version8HasABatch) {
       .run();
 }
 
+TEST(Scan, Version8HasLengths) {
+  OpTest("Scan", 8)
+      .attribute("body", scan_body())
+      .attribute("num_scan_inputs", 1)
+      .input<int64_t>({2}, {1, 2})
+      .input<float>({2, 1}, {0, 0})
+      .input<float>({2, 2, 1}, {1, 2, 3, 4})
+      .expect<float>({2, 1}, {1, 4})
+      .expect<float>({2, 2, 1}, {1, 0, 3, 4})
+      .run();
+}
+
 TEST(Scan, Errors) {
   EXPECT_NE(OpTest("Scan")
                 .attribute("body", scan_body())

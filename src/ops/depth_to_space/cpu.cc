@@ -1,6 +1,6 @@
 #include <array>
 
-#include "ops/transpose/permute.h"
+#include "ops/transpose/cpu_permute.h"
 #include "provider/cpu_kernels.h"
 
 namespace tenon::ops {

@@ -44,5 +44,14 @@ TEST(Dropout, Training) {
             "invalid-value in Dropout 'tested' (node 0): ratio is 1.5; it must be at least 0 and below 1");
 }
 
+TEST(Dropout, MaskHadTheTypeOfTheData) {
+  OpTest("Dropout", 7)
+      .attribute("ratio", 0.1f)
+      .input<float>({2}, {1, 2})
+      .expect<float>({2}, {1, 2})
+      .expect<float>({2}, {1, 1})
+      .run();
+}
+
 }  // namespace
 }  // namespace tenon

@@ -44,5 +44,14 @@ TEST(Tile, Repeats) {
             std::string::npos);
 }
 
+TEST(Tile, Version1RepeatsOneAxis) {
+  OpTest("Tile", 1)
+      .input<float>({2, 1}, {1, 2})
+      .input<float>({}, {2})
+      .input<float>({}, {1})
+      .expect<float>({2, 2}, {1, 1, 2, 2})
+      .run();
+}
+
 }  // namespace
 }  // namespace tenon

@@ -72,5 +72,14 @@ TEST(CenterCropPad, CropsAndPads) {
       .run();
 }
 
+TEST(Pad, ValueWasAnAttribute) {
+  OpTest("Pad", 2)
+      .attribute("pads", std::vector<int64_t>{1, 0})
+      .attribute("value", 3.0f)
+      .input<double>({1}, {1})
+      .expect<double>({2}, {3, 1})
+      .run();
+}
+
 }  // namespace
 }  // namespace tenon

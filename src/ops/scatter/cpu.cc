@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "ops/indices.h"
-#include "ops/scatter/reduction.h"
+#include "ops/scatter/cpu_reduction.h"
 #include "ops/strided_copy.h"
 #include "provider/cpu_kernels.h"
 

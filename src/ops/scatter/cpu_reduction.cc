@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "ops/dispatch.h"
-#include "ops/scatter/reduction.h"
+#include "ops/scatter/cpu_reduction.h"
 
 namespace tenon::ops {
 namespace {

@@ -1,5 +1,5 @@
 #include "base/checked.h"
-#include "ops/concat/concat.h"
+#include "ops/concat/cpu_concat.h"
 #include "ops/strided_copy.h"
 #include "provider/cpu_kernels.h"
 

@@ -41,5 +41,15 @@ TEST(Split, Errors) {
             "  input 1 'in1' is tensor(int64) [1], an initializer");
 }
 
+TEST(Split, Version1TookSizesOfTheDatasType) {
+  OpTest("Split", 1)
+      .attribute("axis", 0)
+      .input<float>({3}, {1, 2, 3})
+      .input<float>({2}, {2, 1})
+      .expect<float>({2}, {1, 2})
+      .expect<float>({1}, {3})
+      .run();
+}
+
 }  // namespace
 }  // namespace tenon

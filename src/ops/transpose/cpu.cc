@@ -1,7 +1,7 @@
 #include "kernels/transpose/transpose.h"
 
 #include "ops/strided_copy.h"
-#include "ops/transpose/permute.h"
+#include "ops/transpose/cpu_permute.h"
 #include "provider/cpu_kernels.h"
 
 namespace tenon::ops {
