@@ -21,6 +21,21 @@ TEST(BatchNormalization, Versions) {
   normalization(1).attribute("consumed_inputs", {0, 0, 0, 1, 1}).expect<float>({1, 2, 2}, {0, 1, 10, 11}).run();
 }
 
+TEST(BatchNormalization, NotSpatial) {
+  for (int opset : {6, 7}) {
+    OpTest("BatchNormalization", opset)
+        .attribute("spatial", 0)
+        .attribute("epsilon", 0.0f)
+        .input<float>({2, 1, 2}, {1, 2, 3, 4})
+        .input<float>({1, 2}, {1, 10})
+        .input<float>({1, 2}, {0, 1})
+        .input<float>({1, 2}, {1, 2})
+        .input<float>({1, 2}, {1, 4})
+        .expect<float>({2, 1, 2}, {0, 1, 2, 11})
+        .run();
+  }
+}
+
 TEST(BatchNormalization, Training) {
   auto test = [](int64_t opset) {
     OpTest t("BatchNormalization", opset);

@@ -44,6 +44,8 @@ struct Operand {
 int64_t product(const std::vector<int64_t>& sizes) {
   int64_t result = 1;
   for (int64_t size : sizes) result = checked_mul(result, size);
+  // More than any machine has; containers would refuse it with an exception of their own.
+  if (result > int64_t{1} << 48) fail(ErrorCode::out_of_memory, "an intermediate result has {} elements", result);
   return result;
 }
 

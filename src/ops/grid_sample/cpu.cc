@@ -86,7 +86,8 @@ class Sampler {
     else if (!(x < length + far))
       x = length + far;
     if (mode_ == Mode::nearest) x = std::nearbyint(x);
-    if (x < lowest() || x > highest(size)) {
+    // A cubic reads beyond the image around any point, so that its padding is of pixels, not of points.
+    if (mode_ != Mode::cubic && (x < lowest() || x > highest(size))) {
       if (padding_ == Padding::border) x = std::clamp(x, T(0), length - 1);
       if (padding_ == Padding::reflection) x = reflect(x, size);
     }

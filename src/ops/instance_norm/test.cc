@@ -41,6 +41,17 @@ TEST(GroupNormalization, PerChannelScale) {
       .run();
 }
 
+TEST(GroupNormalization, PerGroupScale) {
+  OpTest("GroupNormalization", 18)
+      .attribute("num_groups", 2)
+      .attribute("epsilon", 0.0f)
+      .input<float>({1, 4, 1}, {1, 3, 10, 30})
+      .input<float>({2}, {1, 2})
+      .input<float>({2}, {0, 1})
+      .expect<float>({1, 4, 1}, {-1, 1, -1, 3})
+      .run();
+}
+
 TEST(GroupNormalization, Errors) {
   std::string text = OpTest("GroupNormalization")
                          .attribute("num_groups", 2)

@@ -83,13 +83,51 @@ void infer_resize(Inference& i) {
   i.output(0, i.element(0), std::move(result));
 }
 
-// Version 10 sampled at x / scale and had no roi.
+// The content of an initializer or of a Constant's output, if it is floats; else null.
+const Tensor* constant_floats(const ir::Value* value) {
+  const Tensor* tensor = nullptr;
+  if (value && value->is_fixed()) tensor = &value->constant()->tensor;
+  if (value && value->producer() && value->producer()->op_type == "Constant") {
+    tensor = value->producer()->tensor_attribute("value");
+  }
+  return tensor && tensor->type() == ElementType::float32 ? tensor : nullptr;
+}
+
+void set_nearest_mode(ir::Node& node, const char* nearest) {
+  node.set_attribute({"coordinate_transformation_mode", std::string("asymmetric")});
+  node.set_attribute({"nearest_mode", std::string(nearest)});
+}
+
+// Version 10 sampled at x / scale, rounded down where an axis grows and up where it shrinks, and had no roi.
 void add_roi(ir::Node& node) {
   ir::Value* scales = node.input(1);
   node.set_input(1, nullptr);
   node.set_input(2, scales);
-  node.set_attribute({"coordinate_transformation_mode", std::string("asymmetric")});
-  node.set_attribute({"nearest_mode", std::string("floor")});
+  set_nearest_mode(node, "floor");
+  const Tensor* factors = constant_floats(scales);
+  if (!factors || node.string_attribute("mode", "nearest") != "nearest") return;
+  auto values = factors->data<float>();
+  if (std::ranges::none_of(values, [](float f) { return f < 1; })) return;
+  if (std::ranges::none_of(values, [](float f) { return f > 1; })) return set_nearest_mode(node, "ceil");
+  // Some axes shrink and others grow: first the ones, then the others.
+  std::vector<float> shrink, grow;
+  for (float f : values) {
+    shrink.push_back(std::min(f, 1.0f));
+    grow.push_back(std::max(f, 1.0f));
+  }
+  ir::Graph& graph = node.graph();
+  auto constant = [&](const std::vector<float>& list) {
+    return &graph.add_constant(Tensor(factors->shape(), std::span<const float>(list)), "scales");
+  };
+  ir::Node& first = graph.add_node("Resize", "", &node);
+  first.origin = node.origin;
+  first.add_input(node.input(0));
+  first.set_input(2, constant(shrink));
+  set_nearest_mode(first, "ceil");
+  ir::Value& smaller = graph.add_value("smaller", true);
+  first.add_output(&smaller);
+  node.set_input(0, &smaller);
+  node.set_input(2, constant(grow));
 }
 
 // The mode sampled at (x + 0.5) / scale, half a pixel further than half_pixel; rounding it down is rounding that to

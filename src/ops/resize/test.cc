@@ -134,6 +134,19 @@ TEST(Resize, Versions) {
       .run();
 }
 
+TEST(Resize, NearestOfVersion10) {
+  resize("nearest", 10)
+      .input<float>({1, 4}, {1, 2, 3, 4})
+      .constant<float>({2}, {1, 0.6f})
+      .expect<float>({1, 2}, {1, 3})
+      .run();
+  resize("nearest", 10)
+      .input<float>({1, 4}, {1, 2, 3, 4})
+      .constant<float>({2}, {2, 0.6f})
+      .expect<float>({2, 2}, {1, 3, 1, 3})
+      .run();
+}
+
 TEST(Upsample, Versions) {
   OpTest("Upsample", 1)
       .attribute("height_scale", 1.0f)
