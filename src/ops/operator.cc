@@ -161,7 +161,11 @@ std::string check_attributes(const Operator& op, const ir::Node& node) {
 
 std::string check_node(const Operator& op, const ir::Node& node) {
   if (std::string problem = check_count(op.inputs, node.inputs(), "input"); !problem.empty()) return problem;
-  if (std::string problem = check_count(op.outputs, node.outputs(), "output"); !problem.empty()) return problem;
+  // Any output may be left out when nobody reads it; there may only not be more.
+  bool open_ended = !op.outputs.empty() && op.outputs.back().count == Parameter::Count::any_number;
+  if (!open_ended && node.output_count() > op.outputs.size()) {
+    return fmt::format("it has at most {} outputs, {} are given", op.outputs.size(), node.output_count());
+  }
   return check_attributes(op, node);
 }
 
