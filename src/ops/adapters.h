@@ -1,33 +1,33 @@
-// Steps that many version adapters share.
+// Steps that the version adapters of several operators share.
 #pragma once
 
 #include <initializer_list>
+#include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "ir/graph.h"
 
 namespace tenon::ops {
 
-inline Tensor int64_vector(const std::vector<int64_t>& numbers) {
-  return Tensor(Shape{static_cast<int64_t>(numbers.size())}, std::span<const int64_t>(numbers));
-}
-
-// An attribute that became an input: the list as an initializer. Nothing happens when the attribute is absent.
-inline void ints_attribute_to_input(ir::Node& node, std::string_view attribute, size_t input) {
-  if (!node.attribute(attribute)) return;
-  node.set_input(input, &node.graph().add_constant(int64_vector(node.ints_attribute(attribute)), attribute));
-  node.remove_attribute(attribute);
-}
+Tensor int64_vector(std::span<const int64_t> numbers);
 
 // A new node before `at` with one output, which is returned.
-inline ir::Value& add_node_before(ir::Node& at, std::string op, std::initializer_list<ir::Value*> inputs,
-                                  std::string_view output_name) {
-  ir::Node& node = at.graph().add_node(std::move(op), "", &at);
-  for (ir::Value* input : inputs) node.add_input(input);
-  ir::Value& output = at.graph().add_value(std::string(output_name), /*fresh=*/true);
-  node.add_output(&output);
-  node.origin = at.origin;
-  return output;
-}
+ir::Value& add_node_before(ir::Node& at, std::string op, std::initializer_list<ir::Value*> inputs,
+                           std::string_view output_name, std::vector<ir::Attribute> attributes = {});
+
+// An attribute that became an input: the list as an initializer. Without the attribute the input stays left out.
+void ints_attribute_to_input(ir::Node& node, std::string_view attribute, size_t input);
+
+// Version 1 of many operators had this hint, which says nothing about the result.
+void drop_consumed_inputs(ir::Node& node);
+
+// Before version 7 the second input was broadcast only when `broadcast` was set, and lined up with the first from
+// `axis` on. Gives it the trailing axes of size 1 that today's broadcasting needs.
+void lift_limited_broadcast(ir::Node& node);
+
+// Gives input `i` trailing axes of size 1, so that its first axis meets `axis` of input 0.
+void line_up_with_axis(ir::Node& node, size_t i, int64_t axis);
 
 }  // namespace tenon::ops

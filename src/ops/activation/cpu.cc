@@ -2,7 +2,7 @@
 
 #include "base/fail.h"
 #include "kernels/math/math.h"
-#include "ops/unary_kernel.h"
+#include "ops/cpu_support/unary_kernel.h"
 #include "provider/cpu_kernels.h"
 
 namespace tenon::ops {

@@ -1,9 +1,9 @@
 #include <algorithm>
 
-#include "ops/axis_view.h"
+#include "ops/cpu_support/axis_view.h"
 #include "ops/dispatch.h"
 #include "ops/elementwise.h"
-#include "ops/extreme.h"
+#include "ops/cpu_support/extreme.h"
 #include "provider/cpu_kernels.h"
 
 namespace tenon::ops {

@@ -8,7 +8,7 @@
 #include "kernels/gemm/gemm_any.h"
 #include "kernels/math/math.h"
 #include "kernels/softmax/softmax.h"
-#include "ops/compute_type.h"
+#include "ops/cpu_support/compute_type.h"
 #include "provider/cpu_kernels.h"
 
 namespace tenon::ops {

@@ -1,6 +1,6 @@
 #include "ops/concat/cpu_concat.h"
 
-#include "ops/strided_copy.h"
+#include "ops/cpu_support/strided_copy.h"
 #include "provider/cpu_kernels.h"
 
 namespace tenon::ops {

@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "ops/dispatch.h"
-#include "ops/strided_copy.h"
+#include "ops/cpu_support/strided_copy.h"
 #include "provider/cpu_kernels.h"
 
 namespace tenon::ops {

@@ -1,6 +1,6 @@
 #include "ops/control_flow/cpu_stack.h"
 #include "base/fail.h"
-#include "ops/strided_copy.h"
+#include "ops/cpu_support/strided_copy.h"
 
 namespace tenon::ops {
 

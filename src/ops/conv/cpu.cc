@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "ops/compute_type.h"
-#include "ops/conv_shape.h"
+#include "ops/cpu_support/compute_type.h"
+#include "ops/cpu_support/conv_shape.h"
 #include "provider/cpu_kernels.h"
 
 namespace tenon::ops {

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <vector>
 
-#include "ops/conv_shape.h"
+#include "ops/cpu_support/conv_shape.h"
 #include "ops/dispatch.h"
 #include "provider/cpu_kernels.h"
 

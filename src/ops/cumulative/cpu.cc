@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "ops/axis_view.h"
+#include "ops/cpu_support/axis_view.h"
 #include "ops/dispatch.h"
 #include "ops/elementwise.h"
 #include "provider/cpu_kernels.h"

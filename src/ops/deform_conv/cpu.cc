@@ -3,8 +3,8 @@
 
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/gemm_any.h"
-#include "ops/compute_type.h"
-#include "ops/conv_shape.h"
+#include "ops/cpu_support/compute_type.h"
+#include "ops/cpu_support/conv_shape.h"
 #include "provider/cpu_kernels.h"
 
 namespace tenon::ops {

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <vector>
 
-#include "ops/compute_type.h"
+#include "ops/cpu_support/compute_type.h"
 #include "provider/cpu_kernels.h"
 
 namespace tenon::ops {

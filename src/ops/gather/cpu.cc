@@ -2,8 +2,8 @@
 #include <cstring>
 
 #include "ops/dispatch.h"
-#include "ops/indices.h"
-#include "ops/strided_copy.h"
+#include "ops/cpu_support/indices.h"
+#include "ops/cpu_support/strided_copy.h"
 #include "provider/cpu_kernels.h"
 
 namespace tenon::ops {

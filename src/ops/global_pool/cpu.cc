@@ -2,7 +2,7 @@
 #include <limits>
 
 #include "kernels/layer_norm/layer_norm.h"
-#include "ops/compute_type.h"
+#include "ops/cpu_support/compute_type.h"
 #include "provider/cpu_kernels.h"
 
 namespace tenon::ops {

@@ -3,7 +3,7 @@
 #include <limits>
 #include <vector>
 
-#include "ops/compute_type.h"
+#include "ops/cpu_support/compute_type.h"
 #include "provider/cpu_kernels.h"
 
 namespace tenon::ops {

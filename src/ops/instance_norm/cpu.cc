@@ -1,7 +1,7 @@
 #include <cmath>
 
-#include "ops/compute_type.h"
-#include "ops/row_statistics.h"
+#include "ops/cpu_support/compute_type.h"
+#include "ops/cpu_support/row_statistics.h"
 #include "provider/cpu_kernels.h"
 
 namespace tenon::ops {

@@ -1,8 +1,8 @@
 #include <cmath>
 #include <vector>
 
-#include "ops/compute_type.h"
-#include "ops/row_statistics.h"
+#include "ops/cpu_support/compute_type.h"
+#include "ops/cpu_support/row_statistics.h"
 #include "provider/cpu_kernels.h"
 
 namespace tenon::ops {

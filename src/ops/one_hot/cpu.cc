@@ -1,7 +1,7 @@
 #include "ops/one_hot/one_hot.h"
 
 #include "base/fail.h"
-#include "ops/strided_copy.h"
+#include "ops/cpu_support/strided_copy.h"
 #include "provider/cpu_kernels.h"
 
 namespace tenon::ops {

@@ -3,7 +3,7 @@
 #include "base/checked.h"
 #include "kernels/pool/pool.h"
 #include "kernels/pool/window.h"
-#include "ops/compute_type.h"
+#include "ops/cpu_support/compute_type.h"
 #include "ops/window.h"
 #include "provider/cpu_kernels.h"
 

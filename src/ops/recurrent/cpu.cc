@@ -6,7 +6,7 @@
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/gemm_any.h"
 #include "kernels/transpose/transpose.h"
-#include "ops/compute_type.h"
+#include "ops/cpu_support/compute_type.h"
 #include "ops/recurrent/activation.h"
 #include "provider/cpu_kernels.h"
 

@@ -2,7 +2,7 @@
 #include <limits>
 
 #include "ops/elementwise.h"
-#include "ops/extreme.h"
+#include "ops/cpu_support/extreme.h"
 #include "ops/reduce/plan.h"
 #include "provider/cpu_kernels.h"
 

@@ -1,5 +1,5 @@
 #include "ops/inference.h"
-#include "ops/legacy.h"
+#include "ops/adapters.h"
 #include "ops/operator.h"
 
 namespace tenon::ops {
@@ -53,7 +53,7 @@ void infer_reduce(Inference& i, Combine values) {
   i.output_values(0, {result});
 }
 
-void axes_to_input(ir::Node& node) { attribute_to_input(node, "axes", 1); }
+void axes_to_input(ir::Node& node) { ints_attribute_to_input(node, "axes", 1); }
 
 }  // namespace
 

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <limits>
 
-#include "ops/compute_type.h"
+#include "ops/cpu_support/compute_type.h"
 #include "ops/resize/resize.h"
 #include "ops/resize/sampling.h"
 #include "provider/cpu_kernels.h"

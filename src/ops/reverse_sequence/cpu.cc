@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "base/fail.h"
-#include "ops/strided_copy.h"
+#include "ops/cpu_support/strided_copy.h"
 #include "provider/cpu_kernels.h"
 
 namespace tenon::ops {

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "ops/compute_type.h"
+#include "ops/cpu_support/compute_type.h"
 #include "provider/cpu_kernels.h"
 
 namespace tenon::ops {

@@ -1,8 +1,8 @@
 #include <algorithm>
 
-#include "ops/indices.h"
+#include "ops/cpu_support/indices.h"
 #include "ops/scatter/cpu_reduction.h"
-#include "ops/strided_copy.h"
+#include "ops/cpu_support/strided_copy.h"
 #include "provider/cpu_kernels.h"
 
 namespace tenon::ops {

@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "kernels/softmax/softmax.h"
-#include "ops/axis_view.h"
+#include "ops/cpu_support/axis_view.h"
 #include "ops/cast/convert.h"
 #include "ops/dispatch.h"
 #include "ops/elementwise.h"

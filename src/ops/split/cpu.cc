@@ -1,4 +1,4 @@
-#include "ops/strided_copy.h"
+#include "ops/cpu_support/strided_copy.h"
 #include "provider/cpu_kernels.h"
 
 namespace tenon::ops {

@@ -1,6 +1,6 @@
 #include "kernels/transpose/transpose.h"
 
-#include "ops/strided_copy.h"
+#include "ops/cpu_support/strided_copy.h"
 #include "ops/transpose/cpu_permute.h"
 #include "provider/cpu_kernels.h"
 

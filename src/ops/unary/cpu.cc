@@ -1,7 +1,7 @@
 #include <cmath>
 
 #include "kernels/math/math.h"
-#include "ops/unary_kernel.h"
+#include "ops/cpu_support/unary_kernel.h"
 #include "provider/cpu_kernels.h"
 
 namespace tenon::ops {

@@ -1,4 +1,4 @@
-#include "ops/strided_copy.h"
+#include "ops/cpu_support/strided_copy.h"
 
 #include <algorithm>
 #include <cstring>

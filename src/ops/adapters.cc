@@ -1,39 +1,36 @@
-#include "ops/legacy.h"
+#include "ops/adapters.h"
 
 #include <algorithm>
 
 namespace tenon::ops {
-namespace {
 
-Tensor int64_tensor(std::span<const int64_t> values) {
-  return Tensor(Shape{static_cast<int64_t>(values.size())}, values);
+Tensor int64_vector(std::span<const int64_t> numbers) {
+  return Tensor(Shape{static_cast<int64_t>(numbers.size())}, numbers);
 }
 
-// A new node before `node`, with one new output.
-ir::Value* add_before(ir::Node& node, std::string op, std::initializer_list<ir::Value*> inputs,
-                      std::vector<ir::Attribute> attributes = {}) {
-  ir::Graph& graph = node.graph();
-  ir::Node& added = graph.add_node(std::move(op), "", &node);
-  added.origin = node.origin;
-  for (ir::Value* input : inputs) added.add_input(input);
-  added.attributes = std::move(attributes);
-  ir::Value& output = graph.add_value("lifted", /*fresh=*/true);
-  added.add_output(&output);
-  return &output;
+ir::Value& add_node_before(ir::Node& at, std::string op, std::initializer_list<ir::Value*> inputs,
+                           std::string_view output_name, std::vector<ir::Attribute> attributes) {
+  ir::Node& node = at.graph().add_node(std::move(op), "", &at);
+  for (ir::Value* input : inputs) node.add_input(input);
+  node.attributes = std::move(attributes);
+  ir::Value& output = at.graph().add_value(std::string(output_name), /*fresh=*/true);
+  node.add_output(&output);
+  return output;
 }
 
-}  // namespace
+void ints_attribute_to_input(ir::Node& node, std::string_view attribute, size_t input) {
+  if (!node.attribute(attribute)) return;
+  node.set_input(input, &node.graph().add_constant(int64_vector(node.ints_attribute(attribute)), attribute));
+  node.remove_attribute(attribute);
+}
 
 void drop_consumed_inputs(ir::Node& node) { node.remove_attribute("consumed_inputs"); }
 
-void attribute_to_input(ir::Node& node, std::string_view attribute, size_t input) {
-  if (!node.attribute(attribute)) return;
-  std::vector<int64_t> values = node.ints_attribute(attribute);
-  node.remove_attribute(attribute);
-  node.set_input(input, &node.graph().add_constant(int64_tensor(values), attribute));
-}
-
 void line_up_with_axis(ir::Node& node, size_t i, int64_t axis) {
+  auto add_before = [](ir::Node& at, const char* op, std::initializer_list<ir::Value*> inputs,
+                       std::vector<ir::Attribute> attributes = {}) {
+    return &add_node_before(at, op, inputs, "lifted", std::move(attributes));
+  };
   ir::Value* target = node.input(0);
   ir::Value* value = node.input(i);
   if (!target || !value) return;
@@ -44,7 +41,7 @@ void line_up_with_axis(ir::Node& node, size_t i, int64_t axis) {
     if (missing <= 0) return;
     std::vector<int64_t> axes;
     for (int64_t k = 0; k < missing; ++k) axes.push_back(own + k);
-    return node.set_input(i, add_before(node, "Unsqueeze", {value, &graph.add_constant(int64_tensor(axes), "axes")}));
+    return node.set_input(i, add_before(node, "Unsqueeze", {value, &graph.add_constant(int64_vector(axes), "axes")}));
   }
   // The ranks are found out when the shapes are.
   auto number = [&](int64_t n) { return &graph.add_constant(Tensor(Shape{1}, {n}), "number"); };
