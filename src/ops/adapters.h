@@ -11,7 +11,7 @@
 
 namespace tenon::ops {
 
-Tensor int64_vector(std::span<const int64_t> numbers);
+Tensor int64_vector(const std::vector<int64_t>& numbers);
 
 // A new node before `at` with one output, which is returned.
 ir::Value& add_node_before(ir::Node& at, std::string op, std::initializer_list<ir::Value*> inputs,
