@@ -4,13 +4,15 @@ find_package(GTest REQUIRED)
 add_library(tenon_test_support STATIC tests/op_test.cc tests/model_builder.cc)
 target_include_directories(tenon_test_support PUBLIC src tests)
 target_link_libraries(tenon_test_support PUBLIC tenon tenon_headers GTest::gtest_main)
+target_compile_options(tenon_test_support PUBLIC $<$<CONFIG:Release>:-O0>)  # tests are compiled more often than they run
+target_precompile_headers(tenon_test_support PUBLIC <gtest/gtest.h> <cmath> "${PROJECT_SOURCE_DIR}/src/ir/graph.h" "${PROJECT_SOURCE_DIR}/include/tenon/session.h")
 
 function(tenon_test_program name folder)
   file(GLOB_RECURSE files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/test.cc ${PROJECT_SOURCE_DIR}/${folder}/*_test.cc)
   if(files)
     add_executable(test_${name} ${files})
     target_link_libraries(test_${name} PRIVATE tenon_test_support)
-    target_compile_definitions(test_${name} PRIVATE TENON_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+    target_precompile_headers(test_${name} REUSE_FROM tenon_test_support)
     add_test(NAME ${name} COMMAND test_${name})
   endif()
 endfunction()
@@ -22,6 +24,7 @@ tenon_test_program(cpu_provider src/providers/cpu)
 
 add_executable(rewrite tests/rewrite.cc)
 target_link_libraries(rewrite PRIVATE tenon_test_support)
+target_precompile_headers(rewrite REUSE_FROM tenon_test_support)
 
 # The fuzzers run for a minute each on the models of the repository and of the ONNX suite (tests/onnx_suite.py). The reader's is always built with sanitizers;
 # the other one takes those of the whole build.
@@ -35,6 +38,7 @@ if(TENON_FUZZERS)
   target_include_directories(fuzz_reader PRIVATE src include)
   target_link_libraries(fuzz_reader PRIVATE tenon_headers Threads::Threads)
   target_compile_definitions(fuzz_reader PRIVATE TENON_VERSION="${PROJECT_VERSION}")
+  target_precompile_headers(fuzz_reader PRIVATE <algorithm> src/ir/graph.h)
   target_compile_options(fuzz_reader PRIVATE -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=all)
   target_link_options(fuzz_reader PRIVATE -fsanitize=address,undefined)
 
