@@ -32,7 +32,7 @@ class Tensor {
   template <typename T>
     requires(element_type_of<T> != ElementType::undefined)
   Tensor(Shape shape, std::span<const T> values) : Tensor(element_type_of<T>, std::move(shape)) {
-    copy_values(values);
+    copy_from(values.data(), values.size());
   }
   template <typename T>
     requires(element_type_of<T> != ElementType::undefined)
@@ -85,12 +85,8 @@ class Tensor {
     if (wanted != type_) throw_type_mismatch(wanted);
   }
   [[noreturn]] void throw_type_mismatch(ElementType wanted) const;
-  void require_count(int64_t count) const;
-  template <typename T>
-  void copy_values(std::span<const T> values) {
-    require_count(static_cast<int64_t>(values.size()));
-    std::copy(values.begin(), values.end(), static_cast<T*>(data_));
-  }
+  // Copies `count` elements, which must be as many as the shape has, from an array of this tensor's type.
+  void copy_from(const void* values, size_t count);
 
   ElementType type_ = ElementType::undefined;
   Shape shape_;

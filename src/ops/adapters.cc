@@ -4,8 +4,8 @@
 
 namespace tenon::ops {
 
-Tensor int64_vector(std::span<const int64_t> numbers) {
-  return Tensor(Shape{static_cast<int64_t>(numbers.size())}, numbers);
+Tensor int64_vector(const std::vector<int64_t>& numbers) {
+  return Tensor(Shape{static_cast<int64_t>(numbers.size())}, std::span<const int64_t>(numbers));
 }
 
 ir::Value& add_node_before(ir::Node& at, std::string op, std::initializer_list<ir::Value*> inputs,

@@ -11,10 +11,7 @@
 
 namespace tenon::ops {
 
-Tensor int64_vector(std::span<const int64_t> numbers);
-inline Tensor int64_vector(std::initializer_list<int64_t> numbers) {
-  return int64_vector(std::span(numbers.begin(), numbers.size()));
-}
+Tensor int64_vector(const std::vector<int64_t>& numbers);
 
 // A new node before `at` with one output, which is returned.
 ir::Value& add_node_before(ir::Node& at, std::string op, std::initializer_list<ir::Value*> inputs,

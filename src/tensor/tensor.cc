@@ -100,9 +100,14 @@ void Tensor::throw_type_mismatch(ElementType wanted) const {
   fail(ErrorCode::type_mismatch, "the tensor holds {}, {} was asked for", name_of(type_), name_of(wanted));
 }
 
-void Tensor::require_count(int64_t count) const {
-  if (count != elements_) {
+void Tensor::copy_from(const void* values, size_t count) {
+  if (static_cast<int64_t>(count) != elements_) {
     fail(ErrorCode::shape_mismatch, "shape {} has {} elements, {} values were given", shape_.to_string(), elements_, count);
+  }
+  if (type_ == ElementType::string) {
+    std::copy_n(static_cast<const std::string*>(values), count, static_cast<std::string*>(data_));
+  } else if (count > 0) {
+    std::memcpy(data_, values, static_cast<size_t>(bytes()));
   }
 }
 
