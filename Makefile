@@ -43,6 +43,7 @@ demo: $(BUILD)/build.ninja | packages  ## read the handwritten digits of example
 
 .PHONY: test
 test: build venv  ## what CI runs: build, unit tests, conformance, Python tests
+	$(PYTHON) tests/onnx_suite.py
 	$(CTEST) --test-dir $(BUILD)
 	$(PYTHON) -m pytest tests
 
@@ -58,8 +59,8 @@ test-all: packages-all  ## test, and everything that takes long: sanitizers, thr
 
 .PHONY: test-threads
 test-threads: build venv  ## unit tests and conformance with one thread and with several
-	TENON_THREADS=1 $(CTEST) --test-dir $(BUILD)
-	TENON_THREADS=4 $(CTEST) --test-dir $(BUILD)
+	TENON_THREADS=1 $(CTEST) --test-dir $(BUILD) --exclude-regex '^fuzz_'
+	TENON_THREADS=4 $(CTEST) --test-dir $(BUILD) --exclude-regex '^fuzz_'
 	$(PYTHON) tests/conformance.py --threads 1
 	$(PYTHON) tests/conformance.py --threads 4
 
@@ -89,9 +90,10 @@ format: | packages-all  ## clang-format every source file
 	scripts/run_clang_format
 
 .PHONY: bench
-bench: | packages  ## kernel benchmarks
+bench: | packages  ## benchmarks of loading and of the kernels
 	$(CONFIGURE) -B $(BUILD) -DTENON_BENCHMARKS=ON
-	cmake --build $(BUILD) --target bench_kernels
+	cmake --build $(BUILD) --target bench_load bench_kernels
+	$(BUILD)/bench_load
 	$(BUILD)/bench_kernels
 
 .PHONY: digits

@@ -181,5 +181,28 @@ TEST_F(ModelFile, TensorsMustHoldWhatTheyDeclare) {
             "overflow, tensor 'w': shape [9223372036854775807, 9223372036854775807] has more elements than fit in 64 bits");
 }
 
+TEST_F(ModelFile, FilesOverFourGigabytesLoad) {
+  // A hole in the file stands for the zeros of one tensor of 5 GB, so that neither disk nor memory is needed.
+  constexpr int64_t size = int64_t{5} << 30;
+  auto varint = [](uint64_t value) {
+    std::string out;
+    for (; value > 127; value >>= 7) out += static_cast<char>(value | 128);
+    return out + static_cast<char>(value);
+  };
+  std::string tensor = "\x08" + varint(size / 4) + "\x10\x01" + "\x42\x01w" + "\x4a" + varint(size);
+  std::string graph = "\x2a" + varint(tensor.size() + size) + tensor;
+  std::string rest = "\x3a" + varint(graph.size() + size) + graph;
+  // Aligned data becomes a view; a doc string of the right length sees to that.
+  std::string padding(4 - (rest.size() % 4), 'x');
+  std::string model = "\x08\x0a\x32" + varint(padding.size()) + padding + rest;
+  ASSERT_EQ(model.size() % 4, 0u);
+  fs::path path = write("large.onnx", model);
+  fs::resize_file(path, model.size() + size);
+  auto loaded = onnx::load_model(path);
+  const Tensor& w = loaded->graph->initializers()[0]->constant()->tensor;
+  EXPECT_EQ(w.elements(), size / 4);
+  EXPECT_EQ(w.data<float>().back(), 0);
+}
+
 }  // namespace
 }  // namespace tenon

@@ -1,0 +1,78 @@
+#include "ir/graph.h"
+
+#include <gtest/gtest.h>
+
+#include "ir/print.h"
+#include "ir/verify.h"
+#include "model_builder.h"
+
+namespace tenon {
+namespace {
+
+ModelBuilder chain() {
+  ModelBuilder b;
+  b.input("x", ElementType::float32, SymbolicShape{Dim::symbol("n")});
+  b.node("Relu", {"x"}, {"a"}, "first");
+  b.node("Add", {"a", "x"}, {"y"}, "second");
+  b.output("y");
+  return b;
+}
+
+TEST(Graph, KeepsTrackOfUses) {
+  ModelBuilder b = chain();
+  ir::Graph& graph = b.graph();
+  ir::Value &x = b.value("x"), &a = b.value("a");
+  EXPECT_EQ(x.users().size(), 2u);
+  EXPECT_EQ(a.producer()->name, "first");
+  graph.replace_uses(a, x);
+  EXPECT_TRUE(a.users().empty());
+  EXPECT_EQ(x.users().size(), 3u);
+  graph.remove_node(*a.producer());
+  EXPECT_EQ(ir::to_text(graph),
+            "graph \"test\" (x: tensor(float) [n]) -> (y: ?)\n"
+            "  y = Add(x, x)  # second\n");
+}
+
+TEST(Graph, SortsAndKeepsTheOrderOfSortedOnes) {
+  ModelBuilder b;
+  b.input("x", ElementType::float32);
+  b.node("Relu", {"b"}, {"c"}, "third");
+  b.node("Relu", {"x"}, {"a"}, "first");
+  b.node("Relu", {"a"}, {"b"}, "second");
+  b.output("c");
+  ir::verify_and_sort(b.graph());
+  std::vector<std::string> names;
+  for (const ir::Node& node : b.graph().nodes()) names.push_back(node.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"first", "second", "third"}));
+}
+
+TEST(Graph, CopiesAreIndependent) {
+  ModelBuilder b = chain();
+  auto body = std::make_unique<ir::Graph>();
+  ir::Node& inner = body->add_node("Neg");
+  inner.set_input(0, &b.value("a"));
+  ir::Value& result = body->add_value("r");
+  inner.add_output(&result);
+  body->add_output(result);
+  b.graph().nodes().back().set_attribute(ir::Attribute("body", std::move(body)));
+  std::string before = ir::to_text(b.graph());
+  auto copy = b.graph().clone();
+  EXPECT_EQ(ir::to_text(*copy), before);
+  // The copy's subgraph reads the copy's value.
+  const ir::Graph* copied_body = copy->nodes().back().graph_attribute("body");
+  EXPECT_EQ(&copied_body->nodes().front().input(0)->graph(), copy.get());
+  copy->nodes().front().op_type = "Tanh";
+  EXPECT_EQ(ir::to_text(b.graph()), before);
+}
+
+TEST(Opsets, TwoNamesOfOneDomain) {
+  ir::OpsetImports imports;
+  imports.add("ai.onnx", 17);
+  EXPECT_EQ(imports.version(""), 17);
+  imports.set("", 18);
+  EXPECT_EQ(imports.entries().size(), 1u);
+  EXPECT_EQ(imports.version("other"), 0);
+}
+
+}  // namespace
+}  // namespace tenon
