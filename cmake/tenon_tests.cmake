@@ -26,6 +26,12 @@ add_executable(rewrite tests/rewrite.cc)
 target_link_libraries(rewrite PRIVATE tenon_test_support)
 target_precompile_headers(rewrite REUSE_FROM tenon_test_support)
 
+if(TARGET read_digits)
+  add_test(NAME read_digits COMMAND read_digits ${PROJECT_SOURCE_DIR}/examples/digits/digits.onnx
+                                                ${PROJECT_SOURCE_DIR}/examples/digits/picture.pgm)
+  set_tests_properties(read_digits PROPERTIES PASS_REGULAR_EXPRESSION "3 1 4 1 5 9 2 6 5 3")
+endif()
+
 # The fuzzers run for a minute each on the models of the repository and of the ONNX suite (tests/onnx_suite.py). The reader's is always built with sanitizers;
 # the other one takes those of the whole build.
 if(TENON_FUZZERS)

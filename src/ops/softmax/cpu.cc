@@ -1,9 +1,10 @@
+#include "ops/softmax/cpu_log_softmax.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "kernels/softmax/softmax.h"
-#include "ops/cpu_support/axis_view.h"
 #include "ops/cast/convert.h"
 #include "ops/dispatch.h"
 #include "ops/elementwise.h"
@@ -91,6 +92,14 @@ void run_hardmax(KernelRun& run) {
 }
 
 }  // namespace
+
+void log_softmax(ThreadPool& threads, const float* x, float* y, const AxisView& view) {
+  softmax(threads, Kind::logarithm, x, y, view);
+}
+
+void log_softmax(ThreadPool& threads, const double* x, double* y, const AxisView& view) {
+  softmax(threads, Kind::logarithm, x, y, view);
+}
 
 void cpu_softmax(CpuKernels& list) {
   list.add("Softmax", [](const NodeInfo& info) { return std::make_unique<Softmax>(info, Kind::softmax); });

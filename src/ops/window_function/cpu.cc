@@ -1,0 +1,57 @@
+#include <cmath>
+#include <numbers>
+
+#include "ops/dispatch.h"
+#include "ops/elementwise.h"
+#include "provider/cpu_kernels.h"
+
+namespace tenon::ops {
+namespace {
+
+// constant - first * cos(t) + second * cos(2t), where t goes once around the circle over the window.
+struct Coefficients {
+  double constant, first, second;
+};
+
+class Window final : public Kernel {
+ public:
+  Window(const NodeInfo& info, Coefficients coefficients)
+      : periodic_(info.node().int_attribute("periodic", 1) != 0), coefficients_(coefficients) {}
+
+  void run(KernelRun& run) const override {
+    Tensor& y = run.output(0);
+    int64_t steps = periodic_ ? y.elements() : y.elements() - 1;
+    dispatch<float, double, float16, bfloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t,
+             uint64_t>(y.type(), [&]<typename T>() {
+      // Integers are what is left of a float, in which a sum that is a hair below 1 is 1.
+      using Rounded = std::conditional_t<std::is_same_v<T, double>, double, float>;
+      T* out = y.mutable_data<T>().data();
+      run.threads().parallel_for(y.elements(), costly_grain, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) out[i] = static_cast<T>(static_cast<Rounded>(at(i, steps)));
+      });
+    });
+  }
+
+ private:
+  // A symmetric window of one element is its middle.
+  double at(int64_t i, int64_t steps) const {
+    double t = steps > 0 ? 2 * std::numbers::pi * static_cast<double>(i) / static_cast<double>(steps) : std::numbers::pi;
+    return coefficients_.constant - coefficients_.first * std::cos(t) + coefficients_.second * std::cos(2 * t);
+  }
+
+  bool periodic_;
+  Coefficients coefficients_;
+};
+
+}  // namespace
+
+void cpu_window_function(CpuKernels& list) {
+  auto add = [&](const char* name, Coefficients coefficients) {
+    list.add(name, [=](const NodeInfo& info) { return std::make_unique<Window>(info, coefficients); });
+  };
+  add("HannWindow", {0.5, 0.5, 0});
+  add("HammingWindow", {25.0 / 46, 21.0 / 46, 0});
+  add("BlackmanWindow", {0.42, 0.5, 0.08});
+}
+
+}  // namespace tenon::ops

@@ -1,0 +1,20 @@
+"""Pages that list what the code has list all of it."""
+import re
+
+from conftest import ROOT
+
+
+def test_the_page_of_errors_lists_every_code():
+    page = (ROOT / "docs/errors.md").read_text()
+    code = (ROOT / "src/base/error.cc").read_text()
+    names = dict(re.findall(r'case ErrorCode::(\w+): return "([a-z-]+)";', code))
+    assert names and all(name == word.replace("_", "-") for word, name in names.items())
+    assert sorted(re.findall(r"^### `([a-z-]+)`$", page, re.MULTILINE)) == sorted(names.values())
+
+
+def test_every_error_has_an_example():
+    page = (ROOT / "docs/errors.md").read_text()
+    for section in re.split(r"^### ", page, flags=re.MULTILINE)[1:]:
+        name = section.split("`")[1]
+        examples = re.findall(r"^```\n(.*?)^```", section, re.MULTILINE | re.DOTALL)
+        assert examples and all(example.startswith(name) for example in examples), name
