@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <numeric>
 
 #include "base/checked.h"
 
@@ -239,8 +240,19 @@ Dim floor_div(const Dim& a, const Dim& b) {
       return Dim(std::make_shared<const Expression>(normalized(std::move(*quotient))));
     }
   }
-  std::string text = "floor((" + key(a, a.expression_) + ")/(" + key(b, b.expression_) + "))";
-  if (!a.has_unknown() && !b.has_unknown()) text = "floor((" + a.to_string() + ")/(" + b.to_string() + "))";
+  if (b.is_known()) {
+    // A common factor changes nothing: floor(80*h / 1280) is floor(h / 16).
+    int64_t factor = std::gcd(b.number_, int64_t{0});
+    for (const Term& term : terms_of(a, a.expression_)) factor = std::gcd(factor, term.coefficient);
+    if (factor > 1) {
+      std::vector<Term> smaller = terms_of(a, a.expression_);
+      for (Term& term : smaller) term.coefficient /= factor;
+      return floor_div(Dim(std::make_shared<const Expression>(Expression{std::move(smaller)})), b.number_ / factor);
+    }
+  }
+  auto operand = [](std::string text) { return text.find_first_of(" */") == std::string::npos ? text : "(" + text + ")"; };
+  std::string text = "floor(" + operand(key(a, a.expression_)) + "/" + operand(key(b, b.expression_)) + ")";
+  if (!a.has_unknown() && !b.has_unknown()) text = "floor(" + operand(a.to_string()) + "/" + operand(b.to_string()) + ")";
   auto atom = make_atom(Atom::Kind::floor_div, std::move(text), a, b);
   return Dim(std::make_shared<const Expression>(Expression{{{1, {std::move(atom)}}}}));
 }
