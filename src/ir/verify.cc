@@ -8,8 +8,11 @@
 namespace tenon::ir {
 namespace {
 
+constexpr size_t most_shown = 20;
+
 struct Problems {
-  std::vector<std::string> undefined;
+  std::vector<std::string> undefined;  // the first of them
+  size_t count = 0;
 };
 
 std::vector<std::string_view> names_in_scope(const Graph& graph) {
@@ -24,6 +27,7 @@ std::vector<std::string_view> names_in_scope(const Graph& graph) {
 
 void find_undefined(const Graph& graph, Problems& problems) {
   auto note = [&](const Value& value, const std::string& reader) {
+    if (++problems.count > most_shown) return;
     std::string_view nearest = nearest_name(value.name, names_in_scope(graph));
     std::string suggestion = nearest.empty() ? "" : fmt::format("; the nearest name is '{}'", nearest);
     problems.undefined.push_back(fmt::format("'{}', read by {}{}", value.name, reader, suggestion));
@@ -75,9 +79,9 @@ void verify_and_sort(Graph& graph) {
   Problems problems;
   find_undefined(graph, problems);
   if (!problems.undefined.empty()) {
-    std::string text = problems.undefined.size() == 1 ? "a name is read that nothing defines:"
-                                                      : fmt::format("{} names are read that nothing defines:", problems.undefined.size());
-    for (size_t i = 0; i < problems.undefined.size() && i < 20; ++i) text += "\n  " + problems.undefined[i];
+    std::string text = problems.count == 1 ? "a name is read that nothing defines:"
+                                           : fmt::format("{} names are read that nothing defines:", problems.count);
+    for (const std::string& line : problems.undefined) text += "\n  " + line;
     throw Error(ErrorCode::undefined_name, text);
   }
   find_duplicates(graph);

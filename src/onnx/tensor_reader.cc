@@ -105,9 +105,8 @@ void TensorReader::take_bytes(ir::Constant& constant, ElementType type, Shape sh
     return;
   }
   constant.tensor = Tensor(type, std::move(shape));
-  auto* to = static_cast<std::byte*>(constant.tensor.mutable_raw());
-  if (bytes.size() < 4096) std::ranges::copy(bytes, to);
-  else copies_.push_back({to, bytes, file});
+  if (bytes.size() < 4096) std::ranges::copy(bytes, static_cast<std::byte*>(constant.tensor.mutable_raw()));
+  else copies_.push_back({constant.tensor, bytes, file});
 }
 
 std::shared_ptr<ir::Constant> TensorReader::read(WireReader message) {
@@ -185,17 +184,19 @@ void TensorReader::finish() {
   constexpr int64_t slice = 8 << 20;
   struct Slice {
     const Copy* copy;
+    std::byte* to;
     size_t from;
   };
   std::vector<Slice> slices;
-  for (const Copy& copy : copies_) {
-    for (size_t from = 0; from < copy.from.size(); from += slice) slices.push_back({&copy, from});
+  for (Copy& copy : copies_) {
+    auto* to = static_cast<std::byte*>(copy.to.mutable_raw());
+    for (size_t from = 0; from < copy.from.size(); from += slice) slices.push_back({&copy, to, from});
   }
   ThreadPool::shared()->parallel_for(static_cast<int64_t>(slices.size()), 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const Slice& s = slices[static_cast<size_t>(i)];
       auto part = s.copy->from.subspan(s.from, std::min<size_t>(slice, s.copy->from.size() - s.from));
-      std::memcpy(s.copy->to + s.from, part.data(), part.size());
+      std::memcpy(s.to + s.from, part.data(), part.size());
       if (s.copy->file) s.copy->file->release(part);
     }
   });

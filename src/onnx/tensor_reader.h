@@ -56,7 +56,7 @@ class TensorReader {
                   const std::shared_ptr<const MappedFile>& file);
 
   struct Copy {
-    std::byte* to;
+    Tensor to;  // shared, as a message that comes twice drops the tensor of the first
     std::span<const std::byte> from;
     std::shared_ptr<const MappedFile> file;
   };

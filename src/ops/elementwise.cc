@@ -27,6 +27,8 @@ void infer_values(Inference& i, ValueFunction function) {
     if (i.rank(k) == 1 && !(i.shape(k)[0].is_known() && i.shape(k)[0].value() <= static_cast<int64_t>(most))) return;
     auto values = i.values(k);
     if (!values) return;
+    // A declared shape may contradict the content.
+    if (i.rank(k) == 1 && !i.shape(k)[0].is(static_cast<int64_t>(values->size()))) return;
     if (values->size() != 1) count = values->size();
     inputs.push_back(std::move(*values));
   }

@@ -129,8 +129,12 @@ std::string check_count(const std::vector<Parameter>& parameters, std::span<ir::
     if (parameter.count == Parameter::Count::one && (i >= given.size() || !given[i])) {
       return fmt::format("its {} {} '{}' is missing", what, i, parameter.name);
     }
-    if (parameter.count == Parameter::Count::any_number && given.size() < i + static_cast<size_t>(parameter.at_least)) {
+    if (parameter.count != Parameter::Count::any_number) continue;
+    if (given.size() < i + static_cast<size_t>(parameter.at_least)) {
       return fmt::format("it takes at least {} {}s, {} are given", i + static_cast<size_t>(parameter.at_least), what, given.size());
+    }
+    for (size_t k = i; k < given.size(); ++k) {
+      if (!given[k]) return fmt::format("its {} {}, one of '{}', is left out", what, k, parameter.name);
     }
   }
   return {};

@@ -12,7 +12,7 @@ Tensor vector_tensor(const std::vector<T>& values) {
   return Tensor(Shape{static_cast<int64_t>(values.size())}, std::span<const T>(values));
 }
 
-Tensor content_of(const ir::Node& node) {
+Tensor content_of(const ir::Node& node, Allocator& allocator) {
   if (node.attributes.size() != 1) fail(ErrorCode::invalid_attribute, "Constant takes one attribute, {} are given", node.attributes.size());
   const ir::Attribute& attribute = node.attributes[0];
   const std::string& name = attribute.name;
@@ -25,14 +25,14 @@ Tensor content_of(const ir::Node& node) {
   if (name == "value_strings") return vector_tensor(node.strings_attribute(name));
   if (name == "sparse_value" && std::holds_alternative<ir::SparseConstantPtr>(attribute.value)) {
     const auto& sparse = std::get<ir::SparseConstantPtr>(attribute.value);
-    return to_dense(sparse->values->tensor, sparse->indices->tensor, sparse->shape);
+    return to_dense(sparse->values->tensor, sparse->indices->tensor, sparse->shape, allocator);
   }
   fail(ErrorCode::invalid_attribute, "Constant has no attribute '{}' of kind {}", name, name_of(attribute.kind));
 }
 
 }  // namespace
 
-Tensor to_dense(const Tensor& values, const Tensor& indices, const Shape& shape) {
+Tensor to_dense(const Tensor& values, const Tensor& indices, const Shape& shape, Allocator& allocator) {
   int64_t count = values.elements();
   bool linear = indices.rank() == 1;
   if (!linear && (indices.rank() != 2 || indices.dim(1) != shape.rank())) {
@@ -43,7 +43,7 @@ Tensor to_dense(const Tensor& values, const Tensor& indices, const Shape& shape)
   }
   int bits = bits_of(values.type());
   if (bits < 8 || values.type() == ElementType::string) fail(ErrorCode::unsupported, "sparse tensors of {} are not supported", name_of(values.type()));
-  Tensor dense(values.type(), shape);
+  Tensor dense(values.type(), shape, allocator);
   auto size = static_cast<size_t>(bits / 8);
   auto* out = static_cast<std::byte*>(dense.mutable_raw());
   const auto* in = static_cast<const std::byte*>(values.raw());
@@ -66,18 +66,18 @@ Tensor to_dense(const Tensor& values, const Tensor& indices, const Shape& shape)
   return dense;
 }
 
-void constants_to_initializers(ir::Graph& graph) {
+void constants_to_initializers(ir::Graph& graph, Allocator& allocator) {
   std::vector<ir::Node*> constants;
   for (ir::Node& node : graph.nodes()) {
     for (const ir::Attribute& attribute : node.attributes) {
-      attribute.for_each_graph([](ir::Graph& subgraph) { constants_to_initializers(subgraph); });
+      attribute.for_each_graph([&](ir::Graph& subgraph) { constants_to_initializers(subgraph, allocator); });
     }
     if (node.op_type == "Constant" && node.domain.empty() && node.output_count() == 1 && node.output(0)) constants.push_back(&node);
   }
   for (ir::Node* node : constants) {
     try {
       auto constant = std::make_shared<ir::Constant>();
-      constant->tensor = content_of(*node);
+      constant->tensor = content_of(*node, allocator);
       ir::Value& value = *node->output(0);
       constant->name = value.name;
       node->remove_trailing_outputs(0);
@@ -93,7 +93,7 @@ void constants_to_initializers(ir::Graph& graph) {
     auto constant = std::make_shared<ir::Constant>();
     const ir::SparseConstant& sparse = *value->sparse_constant();
     try {
-      constant->tensor = to_dense(sparse.values->tensor, sparse.indices->tensor, sparse.shape);
+      constant->tensor = to_dense(sparse.values->tensor, sparse.indices->tensor, sparse.shape, allocator);
     } catch (Error& error) {
       throw error.on_tensor(value->name);
     }

@@ -4,10 +4,11 @@
 
 namespace tenon::passes {
 
-// Turns Constant nodes into initializers, in subgraphs too, and sparse initializers into dense ones.
-void constants_to_initializers(ir::Graph& graph);
+// Turns Constant nodes into initializers, in subgraphs too, and sparse initializers into dense ones. The latter take
+// their memory, which may be far more than the file has bytes, from `allocator`.
+void constants_to_initializers(ir::Graph& graph, Allocator& allocator = system_allocator());
 
 // The dense form of a sparse tensor. Throws on indices outside its shape.
-Tensor to_dense(const Tensor& values, const Tensor& indices, const Shape& shape);
+Tensor to_dense(const Tensor& values, const Tensor& indices, const Shape& shape, Allocator& allocator = system_allocator());
 
 }  // namespace tenon::passes

@@ -1,6 +1,7 @@
 #include "passes/infer.h"
 
 #include "base/fail.h"
+#include "ir/count.h"
 #include "ops/operator.h"
 
 namespace tenon::passes {
@@ -37,7 +38,7 @@ bool kind_allowed(ops::Kinds kinds, ir::Type::Kind kind) {
 
 class GraphInference {
  public:
-  explicit GraphInference(InferenceResult& result) : result_(result) {}
+  GraphInference(InferenceResult& result, const ir::Graph& graph) : result_(result), work_left_(200'000 + 100 * ir::count_nodes(graph)) {}
 
   void run(ir::Graph& graph) {
     for (ir::Value* value : graph.initializers()) {
@@ -76,6 +77,7 @@ class GraphInference {
   const Fact& fact_of(const ir::Value& value) { return result_.facts[&value]; }
 
   void infer_node(ir::Node& node) {
+    if (work_left_-- == 0) fail(ErrorCode::unsupported, "the loops around it are nested too deep to infer its types");
     const ops::Operator* op = ops::operators().find(node.domain, node.op_type);
     if (!op) fail(ErrorCode::unknown_operator, "Tenon does not know operator {}", node.op_type);
     if (std::string problem = check_node(*op, node); !problem.empty()) {
@@ -179,6 +181,8 @@ class GraphInference {
   }
 
   InferenceResult& result_;
+  // Nodes that may still be inferred. Each loop infers its body some times, loops in loops multiply that.
+  size_t work_left_;
   std::unordered_map<const ir::Value*, ir::Type> declared_;
 };
 
@@ -186,7 +190,7 @@ class GraphInference {
 
 InferenceResult infer_types(ir::Graph& graph) {
   InferenceResult result;
-  GraphInference(result).run(graph);
+  GraphInference(result, graph).run(graph);
   return result;
 }
 

@@ -2,12 +2,17 @@
 #include <set>
 
 #include "base/fail.h"
+#include "ir/count.h"
 #include "passes/lift.h"
 
 namespace tenon::passes {
 namespace {
 
 using Key = std::tuple<std::string, std::string, std::string>;
+
+// Functions that call each other double their nodes with every level, so a small file could ask for any number.
+constexpr size_t deepest_call = 64;
+constexpr size_t most_inlined_nodes = 1'000'000;
 
 // Attributes of the body that refer to the caller's take its value, the function's default, or go.
 void bind_attributes(ir::Graph& graph, const ir::Node& call, const ir::Function& function) {
@@ -52,6 +57,7 @@ class Inliner {
   explicit Inliner(ir::Model& model) {
     for (const auto& function : model.functions) {
       functions_.emplace(Key(function->domain, function->name, function->overload), function.get());
+      sizes_.emplace(function.get(), ir::count_nodes(*function->body));
     }
   }
 
@@ -71,6 +77,14 @@ class Inliner {
     Key key(function.domain, function.name, function.overload);
     if (!active_.insert(key).second) {
       throw Error(ErrorCode::cyclic_graph, fmt::format("function '{}' calls itself", function.name)).at_node(call.describe());
+    }
+    if (active_.size() > deepest_call) {
+      throw Error(ErrorCode::invalid_model, fmt::format("functions call each other more than {} deep", deepest_call)).at_node(call.describe());
+    }
+    inlined_nodes_ += 1 + sizes_.at(&function);
+    if (inlined_nodes_ > most_inlined_nodes) {
+      throw Error(ErrorCode::invalid_model, fmt::format("the functions of the model make more than {} nodes", most_inlined_nodes))
+          .at_node(call.describe());
     }
     ir::Graph& graph = call.graph();
     std::unique_ptr<ir::Graph> body = function.body->clone();
@@ -134,6 +148,8 @@ class Inliner {
   }
 
   std::map<Key, const ir::Function*> functions_;
+  std::map<const ir::Function*, size_t> sizes_;  // in nodes, subgraphs included
+  size_t inlined_nodes_ = 0;
   std::set<Key> active_;
   std::vector<std::pair<ir::Node*, ir::Value*>> outputs_;
 };

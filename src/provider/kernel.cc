@@ -1,6 +1,7 @@
 #include "provider/kernel.h"
 
 #include "base/fail.h"
+#include "provider/output_shape.h"
 
 namespace tenon {
 
@@ -16,9 +17,16 @@ std::vector<int64_t> KernelRun::ints(size_t i) const {
 
 Tensor& KernelRun::output(size_t i) {
   Output& slot = outputs_[i];
-  if (slot.value.defined()) return slot.value.tensor();
-  TENON_CHECK(slot.shape.has_value());
-  return output(i, *slot.shape);
+  return slot.value.defined() ? slot.value.tensor() : output(i, output_shape(*this, i));
+}
+
+const Shape& output_shape(const KernelRun& run, size_t i) {
+  if (const std::optional<Shape>& shape = run.inferred_shape(i)) return *shape;
+  std::string text;
+  for (size_t k = 0; k < run.input_count(); ++k) {
+    if (run.has_input(k)) text += fmt::format("\n  input {} is {}", k, run.value(k).describe());
+  }
+  fail(ErrorCode::shape_mismatch, "the shape of output {} does not follow from the inputs{}", i, text);
 }
 
 Tensor& KernelRun::output(size_t i, const Shape& shape) { return output(i, outputs_[i].element, shape); }

@@ -1,6 +1,7 @@
 #include "session/program.h"
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "base/fail.h"
 #include "ops/inference.h"
@@ -53,6 +54,8 @@ class Program::BoundSubgraph final : public Subgraph {
   size_t output_count() const override { return program_.output_slots_.size(); }
 
   std::vector<Value> run(std::vector<Value> inputs) override {
+    // A body without steps would never come to ask.
+    state_.throw_if_cancelled();
     Frame frame(program_);
     for (const Capture& capture : program_.captures_) {
       if (const Value* value = outer_.at(capture.outer_slot)) frame.refer(capture.inner_slot, *value);
@@ -209,7 +212,7 @@ std::vector<bool> Program::steps_needed(const std::vector<bool>& wanted_outputs)
 void Program::run_steps(RunState& state, Frame& frame, const std::vector<bool>* needed) const {
   for (size_t i = 0; i < steps_.size(); ++i) {
     if (needed && !(*needed)[i]) continue;
-    if (state.cancel.stop_requested()) throw Error(ErrorCode::cancelled, "the run was cancelled");
+    state.throw_if_cancelled();
     const Step& step = steps_[i];
     try {
       run_step(state, frame, step);
@@ -217,6 +220,8 @@ void Program::run_steps(RunState& state, Frame& frame, const std::vector<bool>* 
       throw error.at_node(step.node->describe_here());
     } catch (const std::bad_alloc&) {
       throw Error(ErrorCode::out_of_memory, "the system has no memory left").at_node(step.node->describe_here());
+    } catch (const std::length_error&) {
+      throw Error(ErrorCode::overflow, "working memory of more elements than fit is needed").at_node(step.node->describe_here());
     }
     for (int slot : step.last_uses) frame.drop(slot);
   }
@@ -240,6 +245,10 @@ void Program::run_step(RunState& state, Frame& frame, const Step& step) const {
   facts.reserve(step.inputs.size());
   for (size_t i = 0; i < step.inputs.size(); ++i) {
     const Value* value = frame.at(step.inputs[i]);
+    if (step.inputs[i] >= 0 && (!value || !value->defined())) {
+      Error error(ErrorCode::invalid_model, "it has no value: the graph's inputs are not all given by the node that runs it");
+      throw error.on_tensor(step.node->input(i)->name);
+    }
     inputs.push_back(value);
     if (value) facts.push_back(fact_of(*value, *step.node->input(i)));
     fact_pointers.push_back(value ? &facts.back() : nullptr);

@@ -17,6 +17,10 @@ struct RunState {
   ThreadPool& threads;
   Allocator& allocator;
   std::stop_token cancel;
+
+  void throw_if_cancelled() const {
+    if (cancel.stop_requested()) throw Error(ErrorCode::cancelled, "the run was cancelled");
+  }
 };
 
 // A graph compiled to a list of steps over numbered slots, one slot per value. Immutable after compiling, so that many

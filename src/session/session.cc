@@ -29,7 +29,7 @@ class Session::Implementation {
     start_providers();
     note(passes::lift_to_newest_opset(*model_));
     passes::inline_functions(*model_);
-    passes::constants_to_initializers(*model_->graph);
+    passes::constants_to_initializers(*model_->graph, memory_);
     ir::verify_and_sort(*model_->graph);
     note(passes::infer_types(*model_->graph).notes);
     describe_interface();

@@ -44,6 +44,17 @@ namespace {
 
 using Expression = Dim::Expression;
 
+// Beyond these an expression says nothing a person or a pass could use, and products of it would grow without end.
+constexpr size_t most_terms = 64, most_atoms = 64, longest_atom = 1000;
+
+bool too_large(const Expression& e) {
+  if (e.terms.size() > most_terms) return true;
+  return std::ranges::any_of(e.terms, [](const Term& term) {
+    return term.atoms.size() > most_atoms ||
+           std::ranges::any_of(term.atoms, [](const AtomPtr& atom) { return atom->text.size() > longest_atom; });
+  });
+}
+
 // Sorts, merges and drops zero terms.
 Expression normalized(std::vector<Term> terms) {
   std::ranges::stable_sort(terms, term_before);
@@ -73,7 +84,9 @@ std::string print(const Term& term) {
 }  // namespace
 
 Dim::Dim(std::shared_ptr<const Expression> expression) {
-  if (expression->terms.empty()) {
+  if (too_large(*expression)) {
+    *this = unknown();
+  } else if (expression->terms.empty()) {
     number_ = 0;
   } else if (expression->terms.size() == 1 && expression->terms[0].atoms.empty()) {
     number_ = expression->terms[0].coefficient;

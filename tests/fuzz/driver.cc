@@ -182,7 +182,7 @@ int main(int argc, char** argv) {
   }
   bool replay = !seeds.empty() && argc == 2 && std::filesystem::is_regular_file(argv[1]);
   if (seeds.empty()) seeds = fuzz_seeds();
-  for (int number : {SIGSEGV, SIGABRT, SIGFPE, SIGBUS, SIGILL, SIGALRM}) signal(number, on_signal);
+  for (int number : {SIGSEGV, SIGABRT, SIGFPE, SIGBUS, SIGILL, SIGTRAP, SIGALRM}) signal(number, on_signal);
 
   Generator generator(seed);
   auto start = std::chrono::steady_clock::now();

@@ -1,6 +1,11 @@
-// Whole models: loading any bytes gives a session or an error; a session with small inputs runs or gives an error.
+// Whole models: loading any bytes gives a session or an error; a session with small inputs runs or gives an error. A model
+// may hold a loop that never ends, so runs are cancelled after a second: what does not end then is a hang.
 #include <algorithm>
+#include <chrono>
+#include <condition_variable>
 #include <cstdio>
+#include <mutex>
+#include <thread>
 
 #include "tenon/tenon.h"
 
@@ -26,6 +31,19 @@ bool make_input(const tenon::ValueInfo& info, tenon::NamedValues& inputs) {
   return true;
 }
 
+void run_for_a_second(const tenon::Session& session, const tenon::NamedValues& inputs) {
+  std::stop_source cancel;
+  std::jthread timer([&](std::stop_token done) {
+    std::mutex mutex;
+    std::unique_lock lock(mutex);
+    std::condition_variable_any().wait_for(lock, done, std::chrono::seconds(1), [] { return false; });
+    cancel.request_stop();
+  });
+  tenon::RunOptions options;
+  options.cancel = cancel.get_token();
+  session.run(inputs, options);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -37,7 +55,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     for (const tenon::ValueInfo& info : session.inputs()) {
       if (!make_input(info, inputs)) return 0;
     }
-    session.run(inputs);
+    run_for_a_second(session, inputs);
   } catch (const tenon::Error& error) {
     if (error.code() == tenon::ErrorCode::internal) {
       std::fprintf(stderr, "%s\n", error.what());

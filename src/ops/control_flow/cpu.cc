@@ -58,13 +58,15 @@ void run_loop(KernelRun& run) {
 
   const Value holds = Tensor(Shape{}, {true});
   for (int64_t iteration = 0; going && iteration < trips; ++iteration) {
-    std::vector<Value> inputs{Tensor::scalar(iteration), holds};
+    Tensor number(ElementType::int64, Shape{}, run.allocator());
+    number.mutable_data<int64_t>()[0] = iteration;
+    std::vector<Value> inputs{std::move(number), holds};
     for (Value& value : carried) inputs.push_back(std::move(value));
     std::vector<Value> results = body.run(std::move(inputs));
     if (checks_condition) going = as_flag(results[0], "the body's condition");
     for (size_t i = 0; i < carried.size(); ++i) carried[i] = std::move(results[1 + i]);
     for (size_t i = 0; i < collected.size(); ++i) {
-      if (run.wants_output(carried.size() + i)) collected[i].add(results[1 + carried.size() + i]);
+      if (run.wants_output(carried.size() + i)) collected[i].add(run, results[1 + carried.size() + i]);
     }
   }
   for (size_t i = 0; i < run.output_count(); ++i) {
@@ -114,7 +116,7 @@ class Scan final : public Kernel {
       }
       std::vector<Value> results = body.run(std::move(inputs));
       for (size_t i = 0; i < collected.size(); ++i) {
-        if (run.wants_output(states + i)) collected[i].add(results[states + i]);
+        if (run.wants_output(states + i)) collected[i].add(run, results[states + i]);
       }
       results.resize(states);
       carried = std::move(results);

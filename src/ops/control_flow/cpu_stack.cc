@@ -1,10 +1,13 @@
 #include "ops/control_flow/cpu_stack.h"
+
+#include <algorithm>
+
 #include "base/fail.h"
 #include "ops/cpu_support/strided_copy.h"
 
 namespace tenon::ops {
 
-void ScanOutput::add(const Value& value) {
+void ScanOutput::add(const KernelRun& run, const Value& value) {
   if (!value.is_tensor())
     fail(ErrorCode::type_mismatch, "output {} collects tensors, the body gave {}", position_, value.describe());
   const Tensor& item = value.tensor();
@@ -14,6 +17,11 @@ void ScanOutput::add(const Value& value) {
       fail(ErrorCode::shape_mismatch, "output {} collects {} in iteration 0 and {} in iteration {}; they must be equal",
            position_, Value(first).describe(), value.describe(), items_.size());
     }
+  }
+  if (items_.size() == items_.capacity()) {
+    size_t capacity = std::max<size_t>(16, 2 * items_.capacity());
+    reserved_ = run.scratch(static_cast<int64_t>(capacity * sizeof(Tensor)));
+    items_.reserve(capacity);
   }
   items_.push_back(item);
 }

@@ -12,8 +12,8 @@ class ScanOutput {
   // `position` is the output's number in the node, for errors.
   explicit ScanOutput(size_t position) : position_(position) {}
 
-  // Throws unless all have one type and shape.
-  void add(const Value& value);
+  // Throws unless all have one type and shape, and when the list of them exceeds the run's memory.
+  void add(const KernelRun& run, const Value& value);
   // The items along `axis` (counted from the end when negative), last one first when `reversed`. Without items,
   // `declared` gives type and shape; sizes it does not know are 0.
   Tensor join(KernelRun& run, int64_t axis, bool reversed, const ir::Type& declared) const;
@@ -21,6 +21,7 @@ class ScanOutput {
  private:
   size_t position_;
   std::vector<Tensor> items_;
+  std::shared_ptr<void> reserved_;  // counts the list itself as memory of the run
 };
 
 // Item `index` along `axis`, a view where it is one range of memory.

@@ -1,6 +1,7 @@
 #include "base/fail.h"
 #include "ops/cpu_support/strided_copy.h"
 #include "provider/cpu_kernels.h"
+#include "provider/output_shape.h"
 
 namespace tenon::ops {
 namespace {
@@ -9,7 +10,7 @@ using Strides = SmallVector<int64_t, 12>;
 
 void expand(KernelRun& run) {
   const Tensor& x = run.input(0);
-  const Shape shape = run.inferred_shape(0).value();
+  const Shape shape = output_shape(run, 0);
   if (shape.elements() == x.elements()) return run.set_output(0, x.reshaped(shape));
   Tensor& y = run.output(0);
   auto own = dense_strides(x.shape()), to = dense_strides(shape);
@@ -30,7 +31,7 @@ void tile(KernelRun& run) {
   if (repeats.size() != static_cast<size_t>(x.rank())) {
     fail(ErrorCode::shape_mismatch, "there are {} repeats for rank {}", repeats.size(), x.rank());
   }
-  Shape shape = run.inferred_shape(0).value();
+  Shape shape = output_shape(run, 0);
   if (shape == x.shape()) return run.set_output(0, x);
   Tensor& y = run.output(0);
   auto own = dense_strides(x.shape()), dense = dense_strides(shape);

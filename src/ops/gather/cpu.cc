@@ -5,6 +5,7 @@
 #include "ops/cpu_support/indices.h"
 #include "ops/cpu_support/strided_copy.h"
 #include "provider/cpu_kernels.h"
+#include "provider/output_shape.h"
 
 namespace tenon::ops {
 namespace {
@@ -45,7 +46,7 @@ class Gather final : public Kernel {
     int64_t outer = x.shape().elements(0, axis), inner = x.shape().elements(axis + 1, x.rank());
     Indices indices(picks);
     if (outer == 1 && count == 1)
-      return run.set_output(0, x.part(indices.at(0, size, axis) * inner, *run.inferred_shape(0)));
+      return run.set_output(0, x.part(indices.at(0, size, axis) * inner, output_shape(run, 0)));
     Tensor& y = run.output(0);
     if (y.elements() == 0) {
       for (int64_t i = 0; i < count; ++i) indices.at(i, size, axis);

@@ -3,6 +3,7 @@
 #include "base/fail.h"
 #include "ops/cpu_support/strided_copy.h"
 #include "provider/cpu_kernels.h"
+#include "provider/output_shape.h"
 
 namespace tenon::ops {
 namespace {
@@ -174,7 +175,7 @@ class CenterCropPad final : public Kernel {
  public:
   void run(KernelRun& run) const override {
     const Tensor& x = run.input(0);
-    const Shape& shape = *run.inferred_shape(0);
+    const Shape& shape = output_shape(run, 0);
     std::vector<int64_t> before, after;
     for (int axis = 0; axis < x.rank(); ++axis) {
       // Halves are rounded towards the front of the larger of both.

@@ -105,6 +105,8 @@ class SplitToSequence final : public Kernel {
       chunk = split[0];
       if (chunk < 1) fail(ErrorCode::invalid_value, "parts cannot have size {}", chunk);
     }
+    // An axis of a tensor without elements may be longer than memory has room for parts.
+    run.scratch(checked_mul((size - 1) / chunk + 1, static_cast<int64_t>(sizeof(Value))));
     std::vector<int64_t> result;
     for (int64_t rest = size; rest > 0; rest -= chunk) result.push_back(std::min(chunk, rest));
     return result;

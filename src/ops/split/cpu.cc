@@ -1,5 +1,6 @@
 #include "ops/cpu_support/strided_copy.h"
 #include "provider/cpu_kernels.h"
+#include "provider/output_shape.h"
 
 namespace tenon::ops {
 namespace {
@@ -15,7 +16,7 @@ class Split final : public Kernel {
     int64_t outer = x.shape().elements(0, axis), inner = x.shape().elements(axis + 1, x.rank());
     int64_t row = x.dim(axis) * inner, at = 0;
     for (size_t i = 0; i < run.output_count(); ++i) {
-      const Shape& shape = *run.inferred_shape(i);
+      const Shape& shape = output_shape(run, i);
       int64_t length = shape[axis] * inner;
       if (run.wants_output(i)) {
         if (outer == 1) {
