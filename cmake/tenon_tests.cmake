@@ -5,7 +5,11 @@ add_library(tenon_test_support STATIC tests/op_test.cc tests/model_builder.cc)
 target_include_directories(tenon_test_support PUBLIC src tests)
 target_link_libraries(tenon_test_support PUBLIC tenon tenon_headers GTest::gtest_main)
 target_compile_options(tenon_test_support PUBLIC $<$<CONFIG:Release>:-O0>)  # tests are compiled more often than they run
-target_precompile_headers(tenon_test_support PUBLIC <gtest/gtest.h> <cmath> "${PROJECT_SOURCE_DIR}/src/ir/graph.h" "${PROJECT_SOURCE_DIR}/include/tenon/session.h")
+# A precompiled header fits only code of the same kind: that of programs, which the tests are.
+set_target_properties(tenon_test_support PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+target_compile_options(tenon_test_support PRIVATE -fPIE)
+target_compile_definitions(tenon_test_support PUBLIC TENON_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+target_precompile_headers(tenon_test_support PRIVATE <gtest/gtest.h> <cmath> "${PROJECT_SOURCE_DIR}/src/ir/graph.h" "${PROJECT_SOURCE_DIR}/include/tenon/session.h")
 
 function(tenon_test_program name folder)
   file(GLOB_RECURSE files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/test.cc ${PROJECT_SOURCE_DIR}/${folder}/*_test.cc)

@@ -51,8 +51,14 @@ std::vector<std::string> lines(const std::string& path) {
 
 TEST(Registry, FoldersAreSorted) { EXPECT_TRUE(std::ranges::is_sorted(folders, {}, &Folder::name)); }
 
+// An operator that ONNX retired: even its last version is lifted to another operator.
+bool is_retired(const ops::Operator& op) {
+  return std::ranges::any_of(op.adapters, [&](const ops::Adapter& a) { return a.to > op.newest_version(); });
+}
+
 TEST(Registry, EveryOperatorHasARuleAndAKernel) {
   for (const ops::Operator* op : ops::operators().all()) {
+    if (is_retired(*op)) continue;
     EXPECT_TRUE(op->infer_types) << op->name << " has no inference rule";
     EXPECT_TRUE(cpu_kernels().find(op->domain, op->name)) << op->name << " has no CPU kernel";
   }
@@ -66,7 +72,7 @@ TEST(Registry, VersionsAndAdaptersGoUp) {
     for (const ops::Adapter& adapter : op->adapters) {
       EXPECT_LT(adapter.from, adapter.to) << op->name;
       EXPECT_LE(end, adapter.from) << op->name << ": two adapters start from version " << adapter.from;
-      EXPECT_TRUE(std::ranges::count(op->versions, adapter.to)) << op->name << " has no version " << adapter.to;
+      EXPECT_TRUE(std::ranges::count(op->versions, adapter.to) || adapter.to > op->newest_version()) << op->name << " has no version " << adapter.to;
       EXPECT_TRUE(std::ranges::count(op->versions, adapter.from)) << op->name << " has no version " << adapter.from;
       end = adapter.to;
     }
@@ -109,7 +115,7 @@ TEST(Registry, EveryOperatorHasAConformanceCase) {
     auto exception = exceptions.find(op->name);
     if (exception == exceptions.end()) {
       EXPECT_TRUE(named) << "expected.txt has no case named after " << op->name;
-    } else if (exception->second.starts_with("node/")) {
+    } else if (exception->second.starts_with("node/") || exception->second.starts_with("simple/")) {
       EXPECT_TRUE(std::ranges::count(cases, exception->second)) << exception->second << " is not in expected.txt";
     }
   }
