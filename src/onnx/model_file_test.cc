@@ -181,5 +181,15 @@ TEST_F(ModelFile, TensorsMustHoldWhatTheyDeclare) {
             "overflow, tensor 'w': shape [9223372036854775807, 9223372036854775807] has more elements than fit in 64 bits");
 }
 
+TEST_F(ModelFile, ASecondGraphReplacesTheFirst) {
+  ModelBuilder b;
+  b.initializer("w", Tensor(ElementType::float32, Shape{2000}));
+  b.node("Relu", {"w"}, {"y"});
+  b.output("y");
+  std::string twice = b.bytes() + b.bytes();
+  auto model = onnx::parse_model(std::as_bytes(std::span(twice)), nullptr);
+  EXPECT_EQ(model->graph->initializers().size(), 1u);
+}
+
 }  // namespace
 }  // namespace tenon
