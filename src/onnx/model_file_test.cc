@@ -204,5 +204,15 @@ TEST_F(ModelFile, FilesOverFourGigabytesLoad) {
   EXPECT_EQ(w.data<float>().back(), 0);
 }
 
+TEST_F(ModelFile, ASecondGraphReplacesTheFirst) {
+  ModelBuilder b;
+  b.initializer("w", Tensor(ElementType::float32, Shape{2000}));
+  b.node("Relu", {"w"}, {"y"});
+  b.output("y");
+  std::string twice = b.bytes() + b.bytes();
+  auto model = onnx::parse_model(std::as_bytes(std::span(twice)), nullptr);
+  EXPECT_EQ(model->graph->initializers().size(), 1u);
+}
+
 }  // namespace
 }  // namespace tenon

@@ -36,7 +36,13 @@ void infer_values(Inference& i, ValueFunction function) {
   for (size_t at = 0; at < count; ++at) {
     SmallVector<Dim, 3> arguments;
     for (const SymbolicValues& values : inputs) arguments.push_back(values[values.size() == 1 ? 0 : at]);
-    result.push_back(function({arguments.data(), arguments.size()}));
+    try {
+      result.push_back(function({arguments.data(), arguments.size()}));
+    } catch (const Error& error) {
+      // Integers wrap around when the model runs; sizes do not.
+      if (error.code() != ErrorCode::overflow) throw;
+      return;
+    }
   }
   i.output_values(0, std::move(result));
 }

@@ -200,5 +200,77 @@ TEST(RunErrors, ValuesThatCannotBeUsed) {
   }
 }
 
+// A function of `domain` that runs `op` on its input `calls` times, one after the other.
+void add_function(ModelBuilder& b, const std::string& name, const std::string& op, const std::string& op_domain, int calls) {
+  auto function = std::make_unique<ir::Function>();
+  function->domain = "local";
+  function->name = name;
+  function->opset_imports.add("", ops::newest_opset);
+  function->opset_imports.add("local", 1);
+  function->body = std::make_unique<ir::Graph>();
+  ir::Value* value = &function->body->add_value("x");
+  function->body->add_input(*value);
+  for (int i = 0; i < calls; ++i) {
+    ir::Node& node = function->body->add_node(op, op_domain);
+    node.add_input(value);
+    value = &function->body->add_value("y" + std::to_string(i));
+    node.add_output(value);
+  }
+  function->body->add_output(*value);
+  b.model().functions.push_back(std::move(function));
+}
+
+std::string error_of_calls(int depth, int calls) {
+  ModelBuilder b;
+  b.model().opset_imports.add("local", 1);
+  b.input("x", ElementType::float32, SymbolicShape{Dim(1)});
+  for (int i = 0; i + 1 < depth; ++i) add_function(b, "f" + std::to_string(i), "f" + std::to_string(i + 1), "local", calls);
+  add_function(b, "f" + std::to_string(depth - 1), "Relu", "", 1);
+  b.node("f0", {"x"}, {"y"}, "", "local");
+  b.output("y");
+  std::string error = b.load_error();
+  return error.substr(error.find(": ") == std::string::npos ? 0 : error.find(": ") + 2);
+}
+
+TEST(LoadErrors, FunctionsStayWithinLimits) {
+  EXPECT_EQ(error_of_calls(10, 2), "");
+  EXPECT_EQ(error_of_calls(40, 2), "the functions of the model make more than 1000000 nodes");
+  EXPECT_EQ(error_of_calls(80, 1), "functions call each other more than 64 deep");
+}
+
+// Loops in loops, each of which doubles the length of what it carries.
+std::unique_ptr<ir::Graph> nested_body(int depth) {
+  auto graph = std::make_unique<ir::Graph>();
+  auto value = [&](const char* name) { return &graph->add_value(name + std::to_string(depth)); };
+  ir::Value *i = value("i"), *cond = value("cond"), *v = value("v"), *twice = value("twice"), *result = twice;
+  for (ir::Value* input : {i, cond, v}) graph->add_input(*input);
+  ir::Node& concat = graph->add_node("Concat");
+  concat.add_input(v);
+  concat.add_input(v);
+  concat.add_output(twice);
+  concat.set_attribute(ir::Attribute("axis", int64_t{0}));
+  if (depth > 0) {
+    ir::Node& loop = graph->add_node("Loop");
+    for (ir::Value* input : {i, cond, twice}) loop.add_input(input);
+    result = value("result");
+    loop.add_output(result);
+    loop.set_attribute(ir::Attribute("body", nested_body(depth - 1)));
+  }
+  graph->add_output(*cond);
+  graph->add_output(*result);
+  return graph;
+}
+
+TEST(LoadErrors, LoopsInLoopsStayWithinLimits) {
+  for (int depth : {2, 40}) {
+    ModelBuilder b;
+    b.input("x", ElementType::float32, SymbolicShape{Dim(1)}).initializer("trips", Tensor::scalar(int64_t{1}));
+    b.node("Loop", {"trips", "", "x"}, {"y"}).set_attribute(ir::Attribute("body", nested_body(depth)));
+    b.output("y");
+    std::string error = b.load_error();
+    EXPECT_EQ(error.find("the loops around it are nested too deep to infer its types") != std::string::npos, depth > 2) << error;
+  }
+}
+
 }  // namespace
 }  // namespace tenon

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <thread>
 
 #include "model_builder.h"
@@ -266,6 +267,42 @@ TEST(Session, MemoryLimit) {
   EXPECT_EQ(error_of([&] { session.run({{"x", Tensor(ElementType::float32, {1000000})}}); }),
             "out-of-memory in Add 'sum' (node 0): 4194304 bytes are needed, 0 of the limit of 1048576 are in use");
   EXPECT_EQ(session.run({{"x", Tensor(ElementType::float32, {1000})}}).size(), 1u);
+}
+
+TEST(Session, CancelEndsALoopWithoutSteps) {
+  auto body = std::make_unique<ir::Graph>();
+  body->add_input(body->add_value("i"));
+  body->add_input(body->add_value("cond"));
+  body->add_output(*body->inputs()[1]);
+  body->add_output(*body->inputs()[0]);
+  ModelBuilder b;
+  b.initializer("go", Tensor(Shape{}, {true}));
+  b.node("Loop", {"", "go"}, {"y"}).set_attribute(ir::Attribute("body", std::move(body)));
+  b.output("y");
+  Session session = b.session();
+  std::stop_source cancel;
+  std::jthread timer([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    cancel.request_stop();
+  });
+  RunOptions options;
+  options.cancel = cancel.get_token();
+  EXPECT_TRUE(error_of([&] { session.run({}, options); }).starts_with("cancelled in Loop"));
+}
+
+TEST(Session, WhatALoopCollectsCountsAsMemory) {
+  auto body = std::make_unique<ir::Graph>();
+  body->add_input(body->add_value("i"));
+  body->add_input(body->add_value("cond"));
+  body->add_output(*body->inputs()[1]);
+  body->add_output(*body->inputs()[0]);
+  ModelBuilder b;
+  b.node("Loop", {"", ""}, {"y"}).set_attribute(ir::Attribute("body", std::move(body)));
+  b.output("y");
+  SessionOptions options;
+  options.memory_limit = 1 << 20;
+  Session session = b.session(options);
+  EXPECT_TRUE(error_of([&] { session.run({}); }).starts_with("out-of-memory in Loop"));
 }
 
 }  // namespace

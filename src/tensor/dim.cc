@@ -55,13 +55,23 @@ bool too_large(const Expression& e) {
   });
 }
 
-// Sorts, merges and drops zero terms.
+AtomPtr make_atom(Atom::Kind kind, std::string text, Dim a = 0, Dim b = 0) {
+  return std::make_shared<const Atom>(Atom{kind, std::move(text), std::move(a), std::move(b)});
+}
+
+Expression unknown_expression() {
+  static std::atomic<int64_t> count = 0;
+  return {{{1, {make_atom(Atom::Kind::unknown, "?" + std::to_string(++count))}}}};
+}
+
+// Sorts, merges and drops zero terms. A size whose coefficients do not fit is unknown.
 Expression normalized(std::vector<Term> terms) {
   std::ranges::stable_sort(terms, term_before);
   Expression result;
   for (Term& term : terms) {
     if (!result.terms.empty() && same_atoms(result.terms.back(), term)) {
-      result.terms.back().coefficient = checked_add(result.terms.back().coefficient, term.coefficient);
+      int64_t& sum = result.terms.back().coefficient;
+      if (__builtin_add_overflow(sum, term.coefficient, &sum)) return unknown_expression();
     } else {
       result.terms.push_back(std::move(term));
     }
@@ -102,21 +112,13 @@ std::vector<Term> terms_of(const Dim& dim, const std::shared_ptr<const Expressio
   return dim.value() == 0 ? std::vector<Term>{} : std::vector<Term>{{dim.value(), {}}};
 }
 
-AtomPtr make_atom(Atom::Kind kind, std::string text, Dim a = 0, Dim b = 0) {
-  return std::make_shared<const Atom>(Atom{kind, std::move(text), std::move(a), std::move(b)});
-}
-
 }  // namespace
 
 Dim Dim::symbol(std::string name) {
   return Dim(std::make_shared<const Expression>(Expression{{{1, {make_atom(Atom::Kind::symbol, std::move(name))}}}}));
 }
 
-Dim Dim::unknown() {
-  static std::atomic<int64_t> count = 0;
-  auto atom = make_atom(Atom::Kind::unknown, "?" + std::to_string(++count));
-  return Dim(std::make_shared<const Expression>(Expression{{{1, {std::move(atom)}}}}));
-}
+Dim Dim::unknown() { return Dim(std::make_shared<const Expression>(unknown_expression())); }
 
 std::string_view Dim::symbol_name() const {
   if (!expression_ || expression_->terms.size() != 1) return {};
@@ -209,7 +211,8 @@ Dim operator*(const Dim& a, const Dim& b) {
   std::vector<Term> terms;
   for (const Term& x : terms_of(a, a.expression_)) {
     for (const Term& y : terms_of(b, b.expression_)) {
-      Term product{checked_mul(x.coefficient, y.coefficient), {}};
+      Term product{0, {}};
+      if (__builtin_mul_overflow(x.coefficient, y.coefficient, &product.coefficient)) return Dim::unknown();
       std::ranges::merge(x.atoms, y.atoms, std::back_inserter(product.atoms),
                          [](const AtomPtr& p, const AtomPtr& q) { return p->text < q->text; });
       terms.push_back(std::move(product));
@@ -224,7 +227,8 @@ namespace {
 std::optional<std::vector<Term>> divide_exactly(const std::vector<Term>& a, const Term& b) {
   std::vector<Term> result;
   for (const Term& term : a) {
-    if (b.coefficient == 0 || term.coefficient % b.coefficient != 0) return std::nullopt;
+    if (b.coefficient == 0 || (b.coefficient == -1 && term.coefficient == INT64_MIN)) return std::nullopt;
+    if (term.coefficient % b.coefficient != 0) return std::nullopt;
     Term quotient{term.coefficient / b.coefficient, term.atoms};
     for (const AtomPtr& atom : b.atoms) {
       auto found = std::ranges::find_if(quotient.atoms, [&](const AtomPtr& x) { return x->text == atom->text; });

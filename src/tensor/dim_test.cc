@@ -56,6 +56,16 @@ TEST(Dim, Evaluates) {
 
 TEST(Dim, OverflowThrows) { EXPECT_THROW(Dim(INT64_MAX) * Dim(2), Error); }
 
+TEST(Dim, ExpressionsStaySmall) {
+  Dim product = n, nested = n;
+  for (int i = 0; i < 100; ++i) {
+    product = product * (product + m);
+    nested = min(nested * Dim(2), floor_div(nested + n, m));
+  }
+  EXPECT_LT(product.to_string().size(), 10000u);
+  EXPECT_LT(nested.to_string().size(), 10000u);
+}
+
 TEST(Dim, SymbolNames) {
   EXPECT_EQ(n.symbol_name(), "n");
   EXPECT_EQ((n + Dim(1)).symbol_name(), "");

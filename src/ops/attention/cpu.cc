@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/checked.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/gemm_any.h"
 #include "kernels/math/math.h"
@@ -159,11 +160,17 @@ class Attention final : public Kernel {
     const T scale = static_cast<T>(scale_ ? *scale_ : 1 / std::sqrt(static_cast<double>(n.k_size)));
     if (n.queries > 0) {
       run.threads().parallel_for(n.batch * n.q_heads, 1, [&](int64_t begin, int64_t end) {
-        std::vector<T> own(scores_out ? 0 : static_cast<size_t>(n.queries * n.keys)), probabilities,
-            bias(static_cast<size_t>(n.keys));
+        // Scores that nobody wants, or a copy of those that the fourth output keeps as they were before the softmax.
+        const bool keeps_scores = scores_out && mode_ != 3;
+        std::shared_ptr<void> memory;
+        if (!scores_out || keeps_scores) {
+          memory = run.scratch(checked_mul(checked_mul(n.queries, n.keys), static_cast<int64_t>(sizeof(T))));
+        }
+        T* const own = static_cast<T*>(memory.get());
+        std::vector<T> bias(static_cast<size_t>(n.keys));
         for (int64_t item = begin; item < end; ++item) {
           const int64_t b = item / n.q_heads, h = item % n.q_heads, kv = h / (n.q_heads / n.kv_heads);
-          T* scores = scores_out ? scores_out + item * n.queries * n.keys : own.data();
+          T* scores = scores_out ? scores_out + item * n.queries * n.keys : own;
           if (n.keys == 0) {
             for (int64_t s = 0; s < n.queries; ++s)
               std::fill_n(outputs.at(b, h) + s * outputs.row_stride, n.v_size, T{});
@@ -172,9 +179,9 @@ class Attention final : public Kernel {
           multiply(run.threads(), n.queries, n.keys, n.k_size, queries.at(b, h), queries.row_stride, keys.at(b, kv),
                    keys.row_stride, true, scores, n.keys, scale);
           T* weights = scores;
-          if (scores_out && mode_ != 3) {
-            probabilities.assign(scores, scores + n.queries * n.keys);
-            weights = probabilities.data();
+          if (keeps_scores) {
+            std::copy_n(scores, n.queries * n.keys, own);
+            weights = own;
           }
           normalize(n, b, h, run.has_input(3) ? &mask : nullptr, lengths, bias, scores, weights);
           multiply(run.threads(), n.queries, n.v_size, n.keys, weights, n.keys, values.at(b, kv), values.row_stride,

@@ -49,5 +49,11 @@ TEST(Attention, Errors) {
             "shape-mismatch in Attention 'tested' (node 0): 3 query heads cannot be shared by 2 key and value heads");
 }
 
+TEST(Attention, ScoresExceedMemory) {
+  Tensor x(ElementType::float32, Shape{1, 1, 1 << 20, 1});
+  std::string error = OpTest("Attention").input(x).input(x).input(x).expect(x).error();
+  EXPECT_TRUE(error.starts_with("out-of-memory in Attention 'tested' (node 0)")) << error;
+}
+
 }  // namespace
 }  // namespace tenon

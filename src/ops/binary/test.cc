@@ -3,6 +3,10 @@
 namespace tenon {
 namespace {
 
+TEST(Binary, ConstantsMayWrapAround) {
+  OpTest("Add").constant<int64_t>({1}, {INT64_MAX}).constant<int64_t>({1}, {1}).expect<int64_t>({1}, {INT64_MIN}).run();
+}
+
 TEST(Binary, Broadcast) {
   OpTest("Add")
       .input<float>({2, 3}, {1, 2, 3, 4, 5, 6})

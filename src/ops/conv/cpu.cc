@@ -11,6 +11,14 @@ namespace {
 using kernels::ConvShape;
 using kernels::PackedConvWeights;
 
+// The kernels pad a copy of the image in memory of their own. Strides and padding can make that far larger than input and
+// output are; the run's limit decides then.
+void check_padded_image(const KernelRun& run, const ConvShape& s) {
+  int64_t floats = s.in_channels / s.groups;
+  for (int d = 0; d < most_spatial; ++d) floats *= (s.output[d] - 1) * s.stride[d] + (s.kernel[d] - 1) * s.dilation[d] + 1;
+  if (floats > 4 << 20 && floats > 4 * run.input(0).elements()) run.scratch(floats * static_cast<int64_t>(sizeof(float)));
+}
+
 class Conv final : public Kernel {
  public:
   explicit Conv(const NodeInfo& info) : window_(info.node()), groups_(info.node().int_attribute("group", 1)) {
@@ -34,7 +42,10 @@ class Conv final : public Kernel {
         // Nothing to add up: a window over no channels gives the bias.
         if (w.elements() == 0) {
           conv_any<float>(run.threads(), shape, input, nullptr, bias, output);
-        } else if (packed_) {
+          return arguments.finish();
+        }
+        check_padded_image(run, shape);
+        if (packed_) {
           kernels::conv(run.threads(), shape, input, *packed_, output, {.bias = bias});
         } else {
           kernels::conv(run.threads(), shape, input, pack(run.threads(), w), output, {.bias = bias});

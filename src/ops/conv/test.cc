@@ -137,5 +137,17 @@ TEST(ConvTranspose, Types) {
       .run();
 }
 
+TEST(Conv, PaddingExceedsMemory) {
+  constexpr int64_t far = 1 << 24;
+  std::string error = OpTest("Conv")
+                          .attribute("pads", {far, far, far, far})
+                          .attribute("strides", {far, far})
+                          .input<float>({1, 1, 1, 1}, {1})
+                          .input<float>({1, 1, 1, 1}, {1})
+                          .expect(Tensor(ElementType::float32, Shape{1, 1, 3, 3}))
+                          .error();
+  EXPECT_TRUE(error.starts_with("out-of-memory in Conv 'tested' (node 0)")) << error;
+}
+
 }  // namespace
 }  // namespace tenon

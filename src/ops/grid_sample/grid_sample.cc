@@ -9,6 +9,11 @@ using ir::AttributeKind;
 void infer_grid_sample(Inference& i) {
   i.require_rank_at_least(0, 3);
   if (!i.has_shape(0)) return i.output(0, i.element(0), std::nullopt);
+  // A sample is made of 4 neighbours per axis when it is cubic.
+  constexpr int most_axes = 6;
+  if (i.rank(0) - 2 > most_axes) {
+    i.fail_with(ErrorCode::unsupported, fmt::format("sampling over {} spatial axes is not supported; at most {} are", i.rank(0) - 2, most_axes));
+  }
   const SymbolicShape& x = i.shape(0);
   SymbolicShape result{x[0], x[1]};
   i.require_rank(1, i.rank(0));

@@ -151,5 +151,12 @@ TEST(Reduce, Errors) {
             "  input 1 'in1' is tensor(int64) [1], an initializer");
 }
 
+TEST(Reduce, AxesMustBeAList) {
+  EXPECT_EQ(OpTest("ReduceSum").input<float>({2}, {1, 2}).input<int64_t>({1, 1}, {0}).expect<float>({1}, {3}).error(),
+            "shape-mismatch in ReduceSum 'tested' (node 0): the shape of output 0 does not follow from the inputs\n"
+            "  input 0 is float [2]\n"
+            "  input 1 is int64 [1, 1]");
+}
+
 }  // namespace
 }  // namespace tenon

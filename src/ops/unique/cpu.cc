@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/checked.h"
 #include "ops/dispatch.h"
 #include "ops/cpu_support/strided_copy.h"
 #include "provider/cpu_kernels.h"
@@ -59,6 +60,8 @@ class Unique final : public Kernel {
       }
       return 0;
     };
+    // An axis of a tensor without elements may be longer than memory has room for its positions.
+    auto reserved = run.scratch(checked_mul(size, static_cast<int64_t>(sizeof(int64_t) + sizeof(Group))));
     std::vector<int64_t> items(static_cast<size_t>(size));
     std::iota(items.begin(), items.end(), 0);
     std::sort(items.begin(), items.end(), [&](int64_t a, int64_t b) {

@@ -27,5 +27,14 @@ TEST(Unique, Orders) {
   OpTest("Unique").input<float>({0}, {}).expect<float>({0}, {}).run();
 }
 
+TEST(Unique, ALongEmptyAxisExceedsMemory) {
+  std::string error = OpTest("Unique")
+                          .attribute("axis", 0)
+                          .input(Tensor(ElementType::float32, Shape{int64_t{1} << 40, 0}))
+                          .expect(Tensor(ElementType::float32, Shape{1, 0}))
+                          .error();
+  EXPECT_TRUE(error.starts_with("out-of-memory in Unique 'tested' (node 0)")) << error;
+}
+
 }  // namespace
 }  // namespace tenon

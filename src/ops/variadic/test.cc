@@ -41,5 +41,10 @@ TEST(Variadic, OldVersions) {
       .run();
 }
 
+TEST(Variadic, NoInputMayBeLeftOut) {
+  EXPECT_EQ(OpTest("Max").input<float>({1}, {1}).no_input().input<float>({1}, {2}).expect<float>({1}, {2}).error(),
+            "invalid-model in Max 'tested' (node 0): its input 1, one of 'inputs', is left out");
+}
+
 }  // namespace
 }  // namespace tenon
