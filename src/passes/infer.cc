@@ -2,43 +2,16 @@
 
 #include "base/fail.h"
 #include "ir/count.h"
-#include "ops/operator.h"
+#include "ops/check_types.h"
 
 namespace tenon::passes {
 namespace {
 
 using ops::Fact;
-using ops::Parameter;
-
-// The parameter that input or output i belongs to; the last one when it is variadic.
-const Parameter* parameter_at(const std::vector<Parameter>& parameters, size_t i) {
-  if (i < parameters.size()) return &parameters[i];
-  if (!parameters.empty() && parameters.back().count == Parameter::Count::any_number) return &parameters.back();
-  return nullptr;
-}
-
-// The tensor type inside sequences and optionals.
-const ir::Type& innermost(const ir::Type& type) {
-  const ir::Type* t = &type;
-  while (t->inner && t->kind != ir::Type::Kind::map) t = t->inner.get();
-  return *t;
-}
-
-bool kind_allowed(ops::Kinds kinds, ir::Type::Kind kind) {
-  using Kind = ir::Type::Kind;
-  switch (kinds) {
-    case ops::Kinds::tensor: return kind == Kind::tensor || kind == Kind::sparse_tensor;
-    case ops::Kinds::sequence: return kind == Kind::sequence;
-    case ops::Kinds::optional: return kind == Kind::optional;
-    case ops::Kinds::map: return kind == Kind::map;
-    case ops::Kinds::any: return true;
-  }
-  return true;
-}
 
 class GraphInference {
  public:
-  GraphInference(InferenceResult& result, const ir::Graph& graph) : result_(result), work_left_(200'000 + 100 * ir::count_nodes(graph)) {}
+  GraphInference(InferenceResult& result, const ir::Graph& graph) : result_(result), work_left_(50'000 + 100 * ir::count_nodes(graph)) {}
 
   void run(ir::Graph& graph) {
     for (ir::Value* value : graph.initializers()) {
@@ -83,9 +56,9 @@ class GraphInference {
     if (std::string problem = check_node(*op, node); !problem.empty()) {
       throw Error(problem.find("attribute") == std::string::npos ? ErrorCode::invalid_model : ErrorCode::invalid_attribute, problem);
     }
-    check_input_types(*op, node);
     std::vector<const Fact*> inputs;
     for (const ir::Value* value : node.inputs()) inputs.push_back(value ? &fact_of(*value) : nullptr);
+    ops::check_input_types(*op, node, inputs);
     std::vector<Fact> outputs(node.output_count());
     ops::Inference::InferSubgraph subgraphs = [&](std::string_view name, std::span<const Fact> facts) {
       return infer_subgraph(node, name, facts);
@@ -94,36 +67,6 @@ class GraphInference {
     if (op->infer_types) op->infer_types(inference);
     for (size_t i = 0; i < outputs.size(); ++i) {
       if (ir::Value* value = node.output(i)) finish_output(node, *value, std::move(outputs[i]));
-    }
-  }
-
-  void check_input_types(const ops::Operator& op, const ir::Node& node) {
-    std::unordered_map<std::string, size_t> bound;
-    for (size_t i = 0; i < node.input_count(); ++i) {
-      const ir::Value* value = node.input(i);
-      const Parameter* parameter = parameter_at(op.inputs, i);
-      if (!value || !parameter) continue;
-      const ir::Type& type = fact_of(*value).type;
-      if (!type.known()) continue;
-      ElementType element = innermost(type).element;
-      bool element_fits = parameter->types.empty() || element == ElementType::undefined || parameter->types.contains(element);
-      if (!kind_allowed(parameter->kinds, type.kind) || !element_fits) {
-        throw Error(ErrorCode::type_mismatch, fmt::format("input {} '{}' takes {}{}\n  {}", i, parameter->name,
-                                                          parameter->kinds == ops::Kinds::tensor ? "tensors of " : "",
-                                                          parameter->types.to_string(), ops::describe_input(node, i, type)))
-            .on_tensor(value->name);
-      }
-      if (parameter->variable.empty() || !parameter->same_types) continue;
-      auto [first, added] = bound.emplace(parameter->variable, i);
-      if (added) continue;
-      const ir::Type& other = fact_of(*node.input(first->second)).type;
-      if (!ir::same_kind(other, type)) {
-        throw Error(ErrorCode::type_mismatch,
-                    fmt::format("inputs {} and {} must have one type\n  {}\n  {}", first->second, i,
-                                ops::describe_input(node, first->second, other), ops::describe_input(node, i, type)),
-                    "insert a Cast before one of them")
-            .on_tensor(value->name);
-      }
     }
   }
 

@@ -4,7 +4,7 @@
 #include <stdexcept>
 
 #include "base/fail.h"
-#include "ops/inference.h"
+#include "ops/check_types.h"
 
 namespace tenon {
 
@@ -243,6 +243,7 @@ void Program::run_step(RunState& state, Frame& frame, const Step& step) const {
   SmallVector<ops::Fact, 4> facts;
   SmallVector<const ops::Fact*, 6> fact_pointers;
   facts.reserve(step.inputs.size());
+  bool as_declared = true;
   for (size_t i = 0; i < step.inputs.size(); ++i) {
     const Value* value = frame.at(step.inputs[i]);
     if (step.inputs[i] >= 0 && (!value || !value->defined())) {
@@ -251,8 +252,11 @@ void Program::run_step(RunState& state, Frame& frame, const Step& step) const {
     }
     inputs.push_back(value);
     if (value) facts.push_back(fact_of(*value, *step.node->input(i)));
+    if (value && value->is_tensor() && value->tensor().type() != step.node->input(i)->type.element) as_declared = false;
     fact_pointers.push_back(value ? &facts.back() : nullptr);
   }
+  // Kernels rely on the types. A model may leave them open, or declare what nothing could check when it was loaded.
+  if (!as_declared) ops::check_input_types(*step.op, *step.node, {fact_pointers.data(), fact_pointers.size()});
   SmallVector<ops::Fact, 2> inferred(step.outputs.size());
   ops::Inference inference(*step.node, {fact_pointers.data(), fact_pointers.size()}, {inferred.data(), inferred.size()});
   if (step.op->infer_types) step.op->infer_types(inference);

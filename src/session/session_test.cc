@@ -305,5 +305,17 @@ TEST(Session, WhatALoopCollectsCountsAsMemory) {
   EXPECT_TRUE(error_of([&] { session.run({}); }).starts_with("out-of-memory in Loop"));
 }
 
+TEST(Session, TypesThatTheModelLeavesOpenAreCheckedWhenItRuns) {
+  ModelBuilder b;
+  b.graph().add_input(b.value("x"));
+  b.initializer("w", Tensor(Shape{2}, {1.0f, 2.0f}));
+  b.node("Add", {"w", "x"}, {"y"});
+  b.output("y");
+  Session session = b.session();
+  EXPECT_EQ(session.run({{"x", Tensor(Shape{2}, {1.0f, 2.0f})}}).at("y").tensor().data<float>()[1], 4.0f);
+  std::string error = error_of([&] { session.run({{"x", Tensor(Shape{2}, {1.0, 2.0})}}); });
+  EXPECT_TRUE(error.starts_with("type-mismatch in Add (node 0), tensor 'x': inputs 0 and 1 must have one type")) << error;
+}
+
 }  // namespace
 }  // namespace tenon

@@ -23,6 +23,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 // Inputs to start from when no files are given.
 std::vector<std::string> fuzz_seeds();
 
+// Sanitizers abort on what they find, so that the input is written.
+extern "C" const char* __asan_default_options() { return "abort_on_error=1:allocator_may_return_null=1"; }
+extern "C" const char* __ubsan_default_options() { return "abort_on_error=1:print_stacktrace=1"; }
+
 namespace {
 
 std::string current;
@@ -42,9 +46,10 @@ using Generator = std::mt19937_64;
 
 size_t below(Generator& g, size_t n) { return n == 0 ? 0 : g() % n; }
 
-// Positions where a protobuf field with a length starts, nested ones included: mutating there keeps the rest readable.
+// Positions of protobuf fields, nested ones included: mutating there keeps the rest readable.
 struct Field {
   size_t tag, content, size;
+  bool is_number;  // a varint, which has no length before it
 };
 
 void find_fields(const std::string& bytes, size_t begin, size_t end, int depth, std::vector<Field>& fields) {
@@ -63,14 +68,16 @@ void find_fields(const std::string& bytes, size_t begin, size_t end, int depth, 
     uint64_t tag, value;
     if (!varint(tag) || tag >> 3 == 0) return;
     if ((tag & 7) == 0) {
+      size_t number_at = at;
       if (!varint(value)) return;
+      fields.push_back({tag_at, number_at, at - number_at, true});
     } else if ((tag & 7) == 1) {
       at += 8;
     } else if ((tag & 7) == 5) {
       at += 4;
     } else if ((tag & 7) == 2) {
       if (!varint(value) || value > end - at) return;
-      fields.push_back({tag_at, at, value});
+      fields.push_back({tag_at, at, value, false});
       if (depth < 8 && value > 1) find_fields(bytes, at, at + value, depth + 1, fields);
       at += value;
     } else {
@@ -97,7 +104,7 @@ std::string replace_content(const std::string& bytes, const std::vector<Field>& 
     const Field& outer = fields[i];
     bool contains = outer.content <= field.tag && field.content + field.size <= outer.content + outer.size;
     bool same = outer.tag == field.tag;
-    if (!contains && !same) continue;
+    if (outer.is_number || (!contains && !same)) continue;
     size_t length_at = outer.tag;
     while (static_cast<uint8_t>(bytes[length_at]) >= 128) ++length_at;
     ++length_at;
@@ -110,10 +117,10 @@ std::string replace_content(const std::string& bytes, const std::vector<Field>& 
 }
 
 std::string mutate(std::string bytes, const std::vector<std::string>& seeds, Generator& g) {
-  static const uint64_t special[] = {0, 1, 2, 127, 128, 255, 65535, 0x7fffffff, 0x80000000, 0xffffffff, 0x7fffffffffffffff, ~uint64_t{0}};
+  static const uint64_t special[] = {0, 1, 2, 3, 4, 5, 7, 8, 10, 16, 64, ~uint64_t{1}, ~uint64_t{2}, uint64_t{1} << 40, 127, 128, 255, 65535, 0x7fffffff, 0x80000000, 0xffffffff, 0x7fffffffffffffff, ~uint64_t{0}};
   size_t rounds = 1 + below(g, 4);
   for (size_t round = 0; round < rounds && !bytes.empty(); ++round) {
-    switch (below(g, 8)) {
+    switch (below(g, 16)) {
       case 0: bytes[below(g, bytes.size())] = static_cast<char>(g()); break;
       case 1: bytes[below(g, bytes.size())] ^= static_cast<char>(1 << below(g, 8)); break;
       case 2: bytes.erase(below(g, bytes.size()), 1 + below(g, 16)); break;
@@ -132,7 +139,7 @@ std::string mutate(std::string bytes, const std::vector<std::string>& seeds, Gen
         const Field& field = fields[below(g, fields.size())];
         std::string content = bytes.substr(field.content, field.size);
         const std::string& other = seeds[below(g, seeds.size())];
-        switch (below(g, 5)) {
+        switch (field.is_number ? 2 : below(g, 5)) {
           case 0: content.clear(); break;
           case 1: content += content; break;
           case 2: content = encode_varint(special[below(g, std::size(special))]); break;
@@ -182,7 +189,9 @@ int main(int argc, char** argv) {
   }
   bool replay = !seeds.empty() && argc == 2 && std::filesystem::is_regular_file(argv[1]);
   if (seeds.empty()) seeds = fuzz_seeds();
-  for (int number : {SIGSEGV, SIGABRT, SIGFPE, SIGBUS, SIGILL, SIGTRAP, SIGALRM}) signal(number, on_signal);
+  // A replay leaves signals to the sanitizer or debugger.
+  std::vector<int> caught = replay ? std::vector<int>{} : std::vector<int>{SIGSEGV, SIGABRT, SIGFPE, SIGBUS, SIGILL, SIGTRAP, SIGALRM};
+  for (int number : caught) signal(number, on_signal);
 
   Generator generator(seed);
   auto start = std::chrono::steady_clock::now();

@@ -1,5 +1,3 @@
-#include <utility>
-
 #include "base/checked.h"
 #include "ops/concat/cpu_concat.h"
 #include "ops/cpu_support/strided_copy.h"
@@ -63,26 +61,19 @@ class SplitToSequence final : public Kernel {
     int axis = static_cast<int>(axis_ < 0 ? axis_ + x.rank() : axis_);
     int64_t size = x.dim(axis), outer = x.shape().elements(0, axis), inner = x.shape().elements(axis + 1, x.rank()),
             at = 0;
-    // Below 8 bits a part need not start at a byte.
-    const bool packed = bits_of(x.type()) < 8;
-    const Tensor source = packed ? unpack_codes(x, run.allocator()) : x;
     Sequence sequence;
     for (int64_t part : parts(run, size)) {
       Shape shape = x.shape();
       shape[axis] = part;
       Tensor item;
       if (outer == 1) {
-        item = source.part(at, shape);
+        item = x.part(at, shape);
       } else {
-        item = Tensor(source.type(), shape, run.allocator());
+        item = Tensor(x.type(), shape, run.allocator());
         int64_t from_strides[] = {size * inner, 1}, to_strides[] = {part * inner, 1}, sizes[] = {outer, part * inner};
-        strided_copy(run.threads(), source.type(), element_at(source, at), from_strides, item.mutable_raw(), to_strides, sizes);
+        strided_copy(run.threads(), x.type(), element_at(x, at), from_strides, item.mutable_raw(), to_strides, sizes);
       }
       at += part * inner;
-      if (packed) {
-        Tensor codes = std::exchange(item, Tensor(x.type(), shape, run.allocator()));
-        pack_codes(codes, item);
-      }
       sequence.items.push_back(keeps_axis_ || run.has_input(1) ? item : item.reshaped(without(shape, axis)));
     }
     run.set_output(0, std::move(sequence));

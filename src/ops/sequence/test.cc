@@ -94,17 +94,6 @@ TEST(Sequence, Map) {
       .run();
 }
 
-TEST(SplitToSequence, BelowABytePerElement) {
-  Tensor x(ElementType::uint4, Shape{3});
-  for (int i = 0; i < 3; ++i) store_packed(x.mutable_raw(), 4, i, static_cast<uint8_t>(5 + i));
-  Sequence parts;
-  for (int i = 0; i < 3; ++i) {
-    Tensor& part = parts.items.emplace_back(Tensor(ElementType::uint4, Shape{1})).tensor();
-    *static_cast<uint8_t*>(part.mutable_raw()) = static_cast<uint8_t>(5 + i);
-  }
-  OpTest("SplitToSequence").input(x).expect(parts).run();
-}
-
 TEST(SplitToSequence, ALongEmptyAxisExceedsMemory) {
   std::string error = OpTest("SplitToSequence").input(Tensor(ElementType::float32, Shape{int64_t{1} << 40, 0})).expect(Sequence{}).error();
   EXPECT_TRUE(error.starts_with("out-of-memory in SplitToSequence 'tested' (node 0)")) << error;
