@@ -33,8 +33,9 @@ ModelBuilder& ModelBuilder::initializer(const std::string& name, Tensor tensor) 
   return *this;
 }
 
-ir::Node& ModelBuilder::node(const std::string& op, const std::vector<std::string>& inputs, const std::vector<std::string>& outputs,
-                             const std::string& name, const std::string& domain) {
+ir::Node& ModelBuilder::node(const std::string& op, const std::vector<std::string>& inputs,
+                             const std::vector<std::string>& outputs, const std::string& name,
+                             const std::string& domain) {
   ir::Node& node = graph().add_node(op, domain);
   node.name = name;
   for (size_t i = 0; i < inputs.size(); ++i) node.set_input(i, inputs[i].empty() ? nullptr : &value(inputs[i]));

@@ -6,7 +6,9 @@ namespace {
 ir::Type type_of(const Value& value) {
   if (value.is_tensor()) return ir::Type::tensor(value.tensor().type(), symbolic(value.tensor().shape()));
   if (value.is_sequence()) {
-    return ir::Type::sequence(value.sequence().items.empty() ? ir::Type::tensor(ElementType::float32) : ir::Type::tensor(value.sequence().items[0].tensor().type()));
+    return ir::Type::sequence(value.sequence().items.empty()
+                                  ? ir::Type::tensor(ElementType::float32)
+                                  : ir::Type::tensor(value.sequence().items[0].tensor().type()));
   }
   if (value.is_optional() && value.optional().item) return ir::Type::optional(type_of(*value.optional().item));
   return {};
@@ -15,29 +17,37 @@ ir::Type type_of(const Value& value) {
 double as_double(const Tensor& tensor, int64_t i) {
   auto at = static_cast<size_t>(i);
   switch (tensor.type()) {
-    case ElementType::float32: return tensor.data<float>()[at];
-    case ElementType::float64: return tensor.data<double>()[at];
-    case ElementType::float16: return static_cast<float>(tensor.data<float16>()[at]);
-    case ElementType::bfloat16: return static_cast<float>(tensor.data<bfloat16>()[at]);
-    default: return 0;
+    case ElementType::float32:
+      return tensor.data<float>()[at];
+    case ElementType::float64:
+      return tensor.data<double>()[at];
+    case ElementType::float16:
+      return static_cast<float>(tensor.data<float16>()[at]);
+    case ElementType::bfloat16:
+      return static_cast<float>(tensor.data<bfloat16>()[at]);
+    default:
+      return 0;
   }
 }
 
 }  // namespace
 
-void expect_near(const Value& actual, const Value& expected, double relative, double absolute, const std::string& name) {
+void expect_near(const Value& actual, const Value& expected, double relative, double absolute,
+                 const std::string& name) {
   if (expected.is_sequence()) {
     ASSERT_TRUE(actual.is_sequence()) << name << " is " << actual.describe();
     ASSERT_EQ(actual.sequence().items.size(), expected.sequence().items.size()) << name;
     for (size_t i = 0; i < expected.sequence().items.size(); ++i) {
-      expect_near(actual.sequence().items[i], expected.sequence().items[i], relative, absolute, name + "[" + std::to_string(i) + "]");
+      expect_near(actual.sequence().items[i], expected.sequence().items[i], relative, absolute,
+                  name + "[" + std::to_string(i) + "]");
     }
     return;
   }
   if (expected.is_optional()) {
     ASSERT_TRUE(actual.is_optional()) << name << " is " << actual.describe();
     ASSERT_EQ(actual.optional().item != nullptr, expected.optional().item != nullptr) << name;
-    if (expected.optional().item) expect_near(*actual.optional().item, *expected.optional().item, relative, absolute, name);
+    if (expected.optional().item)
+      expect_near(*actual.optional().item, *expected.optional().item, relative, absolute, name);
     return;
   }
   ASSERT_EQ(actual.describe(), expected.describe()) << name;

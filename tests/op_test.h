@@ -20,17 +20,35 @@ class OpTest {
       : op_(std::move(op)), domain_(std::move(domain)), opset_(opset) {}
 
   OpTest& attribute(std::string name, int64_t value) { return add(ir::Attribute(std::move(name), value)); }
-  OpTest& attribute(std::string name, int value) { return add(ir::Attribute(std::move(name), static_cast<int64_t>(value))); }
+  OpTest& attribute(std::string name, int value) {
+    return add(ir::Attribute(std::move(name), static_cast<int64_t>(value)));
+  }
   OpTest& attribute(std::string name, float value) { return add(ir::Attribute(std::move(name), value)); }
-  OpTest& attribute(std::string name, const char* value) { return add(ir::Attribute(std::move(name), std::string(value))); }
-  OpTest& attribute(std::string name, std::vector<int64_t> value) { return add(ir::Attribute(std::move(name), std::move(value))); }
-  OpTest& attribute(std::string name, std::vector<float> value) { return add(ir::Attribute(std::move(name), std::move(value))); }
-  OpTest& attribute(std::string name, std::initializer_list<int> value) { return add(ir::Attribute(std::move(name), std::vector<int64_t>(value.begin(), value.end()))); }
-  OpTest& attribute(std::string name, std::initializer_list<int64_t> value) { return add(ir::Attribute(std::move(name), std::vector<int64_t>(value))); }
-  OpTest& attribute(std::string name, std::initializer_list<float> value) { return add(ir::Attribute(std::move(name), std::vector<float>(value))); }
-  OpTest& attribute(std::string name, std::vector<std::string> value) { return add(ir::Attribute(std::move(name), std::move(value))); }
+  OpTest& attribute(std::string name, const char* value) {
+    return add(ir::Attribute(std::move(name), std::string(value)));
+  }
+  OpTest& attribute(std::string name, std::vector<int64_t> value) {
+    return add(ir::Attribute(std::move(name), std::move(value)));
+  }
+  OpTest& attribute(std::string name, std::vector<float> value) {
+    return add(ir::Attribute(std::move(name), std::move(value)));
+  }
+  OpTest& attribute(std::string name, std::initializer_list<int> value) {
+    return add(ir::Attribute(std::move(name), std::vector<int64_t>(value.begin(), value.end())));
+  }
+  OpTest& attribute(std::string name, std::initializer_list<int64_t> value) {
+    return add(ir::Attribute(std::move(name), std::vector<int64_t>(value)));
+  }
+  OpTest& attribute(std::string name, std::initializer_list<float> value) {
+    return add(ir::Attribute(std::move(name), std::vector<float>(value)));
+  }
+  OpTest& attribute(std::string name, std::vector<std::string> value) {
+    return add(ir::Attribute(std::move(name), std::move(value)));
+  }
   OpTest& attribute(std::string name, Tensor value) { return add(ir::Attribute(std::move(name), std::move(value))); }
-  OpTest& attribute(std::string name, std::unique_ptr<ir::Graph> value) { return add(ir::Attribute(std::move(name), std::move(value))); }
+  OpTest& attribute(std::string name, std::unique_ptr<ir::Graph> value) {
+    return add(ir::Attribute(std::move(name), std::move(value)));
+  }
 
   template <typename T>
   OpTest& input(Shape shape, std::initializer_list<T> values) {

@@ -7,7 +7,7 @@ from conftest import ROOT
 def test_the_page_of_errors_lists_every_code():
     page = (ROOT / "docs/errors.md").read_text()
     code = (ROOT / "src/base/error.cc").read_text()
-    names = dict(re.findall(r'case ErrorCode::(\w+): return "([a-z-]+)";', code))
+    names = dict(re.findall(r'case ErrorCode::(\w+):\s*return "([a-z-]+)";', code))
     assert names and all(name == word.replace("_", "-") for word, name in names.items())
     assert sorted(re.findall(r"^### `([a-z-]+)`$", page, re.MULTILINE)) == sorted(names.values())
 

@@ -14,16 +14,22 @@ int exit_code_for(ErrorCode code) {
     case ErrorCode::missing_file:
     case ErrorCode::missing_external_data:
     case ErrorCode::provider_unavailable:
-    case ErrorCode::write_failed: return missing;
-    case ErrorCode::invalid_argument: return bad_usage;
-    default: return broken_input;
+    case ErrorCode::write_failed:
+      return missing;
+    case ErrorCode::invalid_argument:
+      return bad_usage;
+    default:
+      return broken_input;
   }
 }
 
 void SessionFlags::add_to(CLI::App& command) {
   command.add_option("--threads", threads, "Threads to compute with (default: one per CPU this process may use)")
-      ->check(CLI::Range(1, 4096))->type_name("N");
-  command.add_option("--provider", providers, "Providers in order of preference (default: cpu)")->delimiter(',')->type_name("NAME,…");
+      ->check(CLI::Range(1, 4096))
+      ->type_name("N");
+  command.add_option("--provider", providers, "Providers in order of preference (default: cpu)")
+      ->delimiter(',')
+      ->type_name("NAME,…");
 }
 
 SessionOptions SessionFlags::options() const {
@@ -39,8 +45,10 @@ nlohmann::json to_json(const ValueInfo& info) {
   json["shape"] = nlohmann::json::array();
   for (const std::string& dim : info.shape) {
     bool number = dim.find_first_not_of("0123456789") == std::string::npos;
-    if (number) json["shape"].push_back(std::stoll(dim));
-    else json["shape"].push_back(dim);
+    if (number)
+      json["shape"].push_back(std::stoll(dim));
+    else
+      json["shape"].push_back(dim);
   }
   return json;
 }
@@ -48,7 +56,11 @@ nlohmann::json to_json(const ValueInfo& info) {
 nlohmann::json to_json(const NodePlacement& node) {
   nlohmann::json declined = nlohmann::json::array();
   for (const auto& [provider, reason] : node.declined) declined.push_back({{"provider", provider}, {"reason", reason}});
-  return {{"node", node.node}, {"op_type", node.op_type}, {"provider", node.provider}, {"kernel", node.kernel}, {"declined", declined}};
+  return {{"node", node.node},
+          {"op_type", node.op_type},
+          {"provider", node.provider},
+          {"kernel", node.kernel},
+          {"declined", declined}};
 }
 
 nlohmann::json to_json(const Error& error) {

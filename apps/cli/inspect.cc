@@ -20,17 +20,30 @@ nlohmann::json to_json(const std::vector<ValueInfo>& values) {
 }
 
 nlohmann::json to_json(const tools::ModelSummary& s) {
-  nlohmann::json opsets = nlohmann::json::object(), metadata = nlohmann::json::object(), operators = nlohmann::json::array();
+  nlohmann::json opsets = nlohmann::json::object(), metadata = nlohmann::json::object(),
+                 operators = nlohmann::json::array();
   for (const auto& [domain, version] : s.info.opsets) opsets[domain.empty() ? "ai.onnx" : domain] = version;
   for (const auto& [key, value] : s.info.metadata) metadata[key] = value;
-  for (const tools::OperatorUse& use : s.operators) operators.push_back({{"name", use.name}, {"count", use.count}, {"known", use.known}});
-  return {{"ir_version", s.info.ir_version}, {"opsets", opsets}, {"producer", s.info.producer_name},
-          {"producer_version", s.info.producer_version}, {"graph", s.info.graph_name}, {"metadata", metadata},
-          {"inputs", to_json(s.inputs)}, {"outputs", to_json(s.outputs)},
-          {"overridable_initializers", to_json(s.overridable_initializers)}, {"operators", operators},
-          {"functions", s.functions}, {"nodes", s.nodes}, {"parameters", s.parameters},
-          {"parameter_bytes", s.parameter_bytes}, {"dynamic_dims", s.dynamic_dims}, {"flops", s.flops},
-          {"problem", s.problem}, {"notes", s.notes}};
+  for (const tools::OperatorUse& use : s.operators)
+    operators.push_back({{"name", use.name}, {"count", use.count}, {"known", use.known}});
+  return {{"ir_version", s.info.ir_version},
+          {"opsets", opsets},
+          {"producer", s.info.producer_name},
+          {"producer_version", s.info.producer_version},
+          {"graph", s.info.graph_name},
+          {"metadata", metadata},
+          {"inputs", to_json(s.inputs)},
+          {"outputs", to_json(s.outputs)},
+          {"overridable_initializers", to_json(s.overridable_initializers)},
+          {"operators", operators},
+          {"functions", s.functions},
+          {"nodes", s.nodes},
+          {"parameters", s.parameters},
+          {"parameter_bytes", s.parameter_bytes},
+          {"dynamic_dims", s.dynamic_dims},
+          {"flops", s.flops},
+          {"problem", s.problem},
+          {"notes", s.notes}};
 }
 
 void print_values(const char* title, const std::vector<ValueInfo>& values) {
@@ -44,7 +57,8 @@ void print(const tools::ModelSummary& s) {
   fmt::print("{:<12}{}{}{}\n", "producer", s.info.producer_name.empty() ? "unknown" : s.info.producer_name,
              s.info.producer_version.empty() ? "" : " ", s.info.producer_version);
   std::string opsets;
-  for (const auto& [domain, version] : s.info.opsets) opsets += fmt::format("{}{} {}", opsets.empty() ? "" : ", ", domain.empty() ? "ai.onnx" : domain, version);
+  for (const auto& [domain, version] : s.info.opsets)
+    opsets += fmt::format("{}{} {}", opsets.empty() ? "" : ", ", domain.empty() ? "ai.onnx" : domain, version);
   fmt::print("{:<12}{} (IR version {})\n", "opsets", opsets, s.info.ir_version);
   print_values("inputs", s.inputs);
   print_values("overridable", s.overridable_initializers);
@@ -55,7 +69,8 @@ void print(const tools::ModelSummary& s) {
   fmt::print("{:<12}{} ({})\n", "parameters", s.parameters, size_text(s.parameter_bytes));
   if (!s.flops.empty()) fmt::print("{:<12}{} in MatMul, Gemm and Conv\n", "FLOPs", s.flops);
   fmt::print("{:<12}{}\n", "nodes", s.nodes);
-  for (const tools::OperatorUse& use : s.operators) fmt::print("  {:>6}  {}{}\n", use.count, use.name, use.known ? "" : "   (unknown to Tenon)");
+  for (const tools::OperatorUse& use : s.operators)
+    fmt::print("  {:>6}  {}{}\n", use.count, use.name, use.known ? "" : "   (unknown to Tenon)");
   for (const std::string& function : s.functions) fmt::print("function {}\n", function);
   for (const auto& [key, value] : s.info.metadata) fmt::print("metadata {}: {}\n", key, value.substr(0, 200));
   for (const std::string& note : s.notes) fmt::print("note: {}\n", note);
@@ -65,8 +80,10 @@ void print(const tools::ModelSummary& s) {
 int inspect(const InspectFlags& flags) {
   if (flags.text) {
     std::string text = tools::model_text(flags.model, flags.inferred);
-    if (flags.json) fmt::print("{}\n", nlohmann::json({{"text", text}}).dump(2));
-    else fmt::print("{}", text);
+    if (flags.json)
+      fmt::print("{}\n", nlohmann::json({{"text", text}}).dump(2));
+    else
+      fmt::print("{}", text);
     return fine;
   }
   tools::ModelSummary summary = tools::inspect(flags.model);

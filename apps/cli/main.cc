@@ -17,8 +17,10 @@ bool wants_json(int argc, char** argv) {
 }
 
 int report(const Error& error, bool json) {
-  if (json) fmt::print("{}\n", cli::to_json(error).dump(2));
-  else fmt::print(stderr, "error: {}\n", error.what());
+  if (json)
+    fmt::print("{}\n", cli::to_json(error).dump(2));
+  else
+    fmt::print(stderr, "error: {}\n", error.what());
   return cli::exit_code_for(error.code());
 }
 
@@ -30,7 +32,8 @@ int main(int argc, char** argv) {
   program.require_subcommand(1);
   program.footer(
       "Every command takes --json (one document on standard output) and --help.\n"
-      "Exit codes: 0 fine, 1 a check failed, 2 wrong usage, 3 the model or an input is broken, 4 a file or provider is missing.");
+      "Exit codes: 0 fine, 1 a check failed, 2 wrong usage, 3 the model or an input is broken, 4 a file or provider is "
+      "missing.");
   tenon::cli::Action action;
   tenon::cli::add_run(program, action);
   tenon::cli::add_inspect(program, action);

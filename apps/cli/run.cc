@@ -1,5 +1,5 @@
-#include <algorithm>
 #include <fmt/core.h>
+#include <algorithm>
 
 #include <chrono>
 #include <cmath>
@@ -39,7 +39,8 @@ int64_t parse_size(const std::string& text) {
     size = std::stoll(text, &used);
   } catch (const std::exception&) {
   }
-  if (size < 0 || used != text.size()) throw Error(ErrorCode::invalid_argument, fmt::format("'{}' is not a size", text));
+  if (size < 0 || used != text.size())
+    throw Error(ErrorCode::invalid_argument, fmt::format("'{}' is not a size", text));
   return size;
 }
 
@@ -55,11 +56,12 @@ Shape parse_shape(const std::string& text) {
 }
 
 // The shape of an input nobody gave: --shape, else the declared one with --dim for named sizes and 1 for the rest.
-Shape shape_for(const ValueInfo& input, const std::map<std::string, Shape>& shapes, const std::map<std::string, int64_t>& dims,
-                std::vector<std::string>& assumed) {
+Shape shape_for(const ValueInfo& input, const std::map<std::string, Shape>& shapes,
+                const std::map<std::string, int64_t>& dims, std::vector<std::string>& assumed) {
   if (auto found = shapes.find(input.name); found != shapes.end()) return found->second;
   if (!input.has_shape) {
-    throw Error(ErrorCode::missing_input, "the model declares no shape for it", fmt::format("give --shape {}=… or --input {}=FILE", input.name, input.name))
+    throw Error(ErrorCode::missing_input, "the model declares no shape for it",
+                fmt::format("give --shape {}=… or --input {}=FILE", input.name, input.name))
         .on_tensor(input.name);
   }
   Shape shape;
@@ -89,19 +91,32 @@ Tensor random_tensor(const ValueInfo& input, const Shape& shape, std::mt19937_64
   auto real = [&] { return normal(generator); };
   auto bit = [&] { return static_cast<int>(generator() & 1); };
   switch (input.element) {
-    case ElementType::float32: return filled<float>(shape, real);
-    case ElementType::float64: return filled<double>(shape, real);
-    case ElementType::float16: return filled<float16>(shape, real);
-    case ElementType::bfloat16: return filled<bfloat16>(shape, real);
-    case ElementType::int64: return filled<int64_t>(shape, bit);
-    case ElementType::int32: return filled<int32_t>(shape, bit);
-    case ElementType::int16: return filled<int16_t>(shape, bit);
-    case ElementType::int8: return filled<int8_t>(shape, bit);
-    case ElementType::uint64: return filled<uint64_t>(shape, bit);
-    case ElementType::uint32: return filled<uint32_t>(shape, bit);
-    case ElementType::uint16: return filled<uint16_t>(shape, bit);
-    case ElementType::uint8: return filled<uint8_t>(shape, [&] { return static_cast<int>(generator() & 255); });
-    case ElementType::boolean: return filled<bool>(shape, bit);
+    case ElementType::float32:
+      return filled<float>(shape, real);
+    case ElementType::float64:
+      return filled<double>(shape, real);
+    case ElementType::float16:
+      return filled<float16>(shape, real);
+    case ElementType::bfloat16:
+      return filled<bfloat16>(shape, real);
+    case ElementType::int64:
+      return filled<int64_t>(shape, bit);
+    case ElementType::int32:
+      return filled<int32_t>(shape, bit);
+    case ElementType::int16:
+      return filled<int16_t>(shape, bit);
+    case ElementType::int8:
+      return filled<int8_t>(shape, bit);
+    case ElementType::uint64:
+      return filled<uint64_t>(shape, bit);
+    case ElementType::uint32:
+      return filled<uint32_t>(shape, bit);
+    case ElementType::uint16:
+      return filled<uint16_t>(shape, bit);
+    case ElementType::uint8:
+      return filled<uint8_t>(shape, [&] { return static_cast<int>(generator() & 255); });
+    case ElementType::boolean:
+      return filled<bool>(shape, bit);
     default:
       throw Error(ErrorCode::missing_input, fmt::format("random values of {} cannot be made", input.type),
                   fmt::format("give --input {}=FILE", input.name))
@@ -137,7 +152,8 @@ NamedValues make_inputs(const Session& session, const RunFlags& flags) {
     random.push_back(input.name);
   }
   if (!random.empty() && !flags.json) {
-    std::string text = fmt::format("{} input{} not given: random values (seed {})", random.size(), random.size() == 1 ? "" : "s", flags.seed);
+    std::string text = fmt::format("{} input{} not given: random values (seed {})", random.size(),
+                                   random.size() == 1 ? "" : "s", flags.seed);
     for (size_t i = 0; i < assumed.size(); ++i) text += fmt::format("{}{} = 1", i ? ", " : "; assumed ", assumed[i]);
     fmt::print(stderr, "note: {}\n", text);
   }
@@ -179,7 +195,8 @@ int run(const RunFlags& flags) {
   if (!flags.output_dir.empty()) written = tools::write_values(flags.output_dir, outputs);
 
   if (flags.json) {
-    nlohmann::json json = {{"model", flags.model}, {"load_ms", load}, {"run_ms", best}, {"notes", session.notes()}, {"files", written}};
+    nlohmann::json json = {
+        {"model", flags.model}, {"load_ms", load}, {"run_ms", best}, {"notes", session.notes()}, {"files", written}};
     json["outputs"] = nlohmann::json::array();
     for (const auto& [name, value] : outputs) json["outputs"].push_back(output_json(name, value));
     if (flags.placement) {
@@ -206,11 +223,14 @@ int run(const RunFlags& flags) {
 
 void add_run(CLI::App& program, Action& action) {
   auto flags = std::make_shared<RunFlags>();
-  CLI::App* command = program.add_subcommand("run", "Run a model once, on given or random inputs, and print its outputs");
+  CLI::App* command =
+      program.add_subcommand("run", "Run a model once, on given or random inputs, and print its outputs");
   command->add_option("model", flags->model, "The .onnx file")->required()->type_name("MODEL");
-  command->add_option("--input", flags->inputs, "An input from a file: .npy, .npz, .pb, .pgm, .ppm, .bin or .raw")->type_name("NAME=FILE");
+  command->add_option("--input", flags->inputs, "An input from a file: .npy, .npz, .pb, .pgm, .ppm, .bin or .raw")
+      ->type_name("NAME=FILE");
   command->add_option("--shape", flags->shapes, "The shape of a random input")->type_name("NAME=1x3x224x224");
-  command->add_option("--dim", flags->dims, "The size of a named dimension of random inputs (default: 1)")->type_name("NAME=SIZE");
+  command->add_option("--dim", flags->dims, "The size of a named dimension of random inputs (default: 1)")
+      ->type_name("NAME=SIZE");
   command->add_option("--seed", flags->seed, "Seed of random inputs (default: 0)");
   command->add_option("--output", flags->outputs, "Compute only these outputs")->type_name("NAME");
   command->add_option("--output-dir", flags->output_dir, "Save the outputs there as .npy files")->type_name("DIR");

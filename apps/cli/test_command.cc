@@ -38,14 +38,19 @@ int test(const TestFlags& flags) {
     }
   }
   if (flags.json) {
-    nlohmann::json json = {{"cases", nlohmann::json::array()}, {"passed", passed}, {"failed", failed}, {"skipped", skipped}};
+    nlohmann::json json = {
+        {"cases", nlohmann::json::array()}, {"passed", passed}, {"failed", failed}, {"skipped", skipped}};
     for (const tools::CaseResult& result : results) {
-      json["cases"].push_back({{"name", result.name}, {"result", name_of(result.outcome)}, {"reason", result.reason}, {"seconds", result.seconds}});
+      json["cases"].push_back({{"name", result.name},
+                               {"result", name_of(result.outcome)},
+                               {"reason", result.reason},
+                               {"seconds", result.seconds}});
     }
     fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
   } else {
     for (const tools::CaseResult& result : results) {
-      if (result.outcome != Outcome::passed) fmt::print("{} {}\n  {}\n", name_of(result.outcome), result.name, result.reason);
+      if (result.outcome != Outcome::passed)
+        fmt::print("{} {}\n  {}\n", name_of(result.outcome), result.name, result.reason);
     }
     fmt::print("{} passed, {} failed, {} skipped\n", passed, failed, skipped);
   }
@@ -56,8 +61,11 @@ int test(const TestFlags& flags) {
 
 void add_test(CLI::App& program, Action& action) {
   auto flags = std::make_shared<TestFlags>();
-  CLI::App* command = program.add_subcommand("test", "Run ONNX test-case folders and compare with their stored outputs");
-  command->add_option("folders", flags->folders, "Folders with model.onnx and test_data_set_*, or folders of such")->required()->type_name("DIR");
+  CLI::App* command =
+      program.add_subcommand("test", "Run ONNX test-case folders and compare with their stored outputs");
+  command->add_option("folders", flags->folders, "Folders with model.onnx and test_data_set_*, or folders of such")
+      ->required()
+      ->type_name("DIR");
   command->add_option("--rtol", flags->tolerance.relative, "Relative tolerance (default: 1e-3)");
   command->add_option("--atol", flags->tolerance.absolute, "Absolute tolerance (default: 1e-7)");
   command->add_flag("--json", flags->json, "Print one JSON document");

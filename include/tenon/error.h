@@ -9,32 +9,32 @@ namespace tenon {
 // What went wrong, as a stable code. `code_name` gives the word used in messages, JSON and exit codes.
 enum class ErrorCode {
   // Files
-  missing_file,        // the model or an input file does not exist or cannot be read
+  missing_file,           // the model or an input file does not exist or cannot be read
   missing_external_data,  // external weights are missing, too short, or outside the model's folder
-  not_onnx,            // the file is something else
-  truncated,           // the file ends in the middle of a field
-  invalid_model,       // the bytes are ONNX, the content breaks its rules
+  not_onnx,               // the file is something else
+  truncated,              // the file ends in the middle of a field
+  invalid_model,          // the bytes are ONNX, the content breaks its rules
   write_failed,
   // Graph
   cyclic_graph,
   undefined_name,
   duplicate_name,
-  unknown_operator,    // operator, domain or version that Tenon does not know
-  invalid_attribute,   // missing, of the wrong kind, or of a value the operator does not allow
+  unknown_operator,   // operator, domain or version that Tenon does not know
+  invalid_attribute,  // missing, of the wrong kind, or of a value the operator does not allow
   type_mismatch,
   shape_mismatch,
   // Inputs of a run
   missing_input,
-  unknown_name,        // an input or output name the model does not have
+  unknown_name,  // an input or output name the model does not have
   // While running
-  invalid_value,       // a tensor's content cannot be used, such as an index out of range
-  overflow,            // a size does not fit
+  invalid_value,  // a tensor's content cannot be used, such as an index out of range
+  overflow,       // a size does not fit
   out_of_memory,
   cancelled,
-  unsupported,         // valid ONNX that this build cannot run
+  unsupported,  // valid ONNX that this build cannot run
   provider_unavailable,
-  invalid_argument,    // a call or option makes no sense
-  internal,            // a bug in Tenon
+  invalid_argument,  // a call or option makes no sense
+  internal,          // a bug in Tenon
 };
 
 std::string_view code_name(ErrorCode code);

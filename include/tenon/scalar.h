@@ -111,38 +111,67 @@ using float6e2m3 = SmallFloat<ElementType::float6e2m3>;
 using float6e3m2 = SmallFloat<ElementType::float6e3m2>;
 using float4e2m1 = SmallFloat<ElementType::float4e2m1>;
 
-template <> const SmallFloatFormat float8e4m3fn::format;
-template <> const SmallFloatFormat float8e4m3fnuz::format;
-template <> const SmallFloatFormat float8e5m2::format;
-template <> const SmallFloatFormat float8e5m2fnuz::format;
-template <> const SmallFloatFormat float8e8m0::format;
-template <> const SmallFloatFormat float6e2m3::format;
-template <> const SmallFloatFormat float6e3m2::format;
-template <> const SmallFloatFormat float4e2m1::format;
+template <>
+const SmallFloatFormat float8e4m3fn::format;
+template <>
+const SmallFloatFormat float8e4m3fnuz::format;
+template <>
+const SmallFloatFormat float8e5m2::format;
+template <>
+const SmallFloatFormat float8e5m2fnuz::format;
+template <>
+const SmallFloatFormat float8e8m0::format;
+template <>
+const SmallFloatFormat float6e2m3::format;
+template <>
+const SmallFloatFormat float6e3m2::format;
+template <>
+const SmallFloatFormat float4e2m1::format;
 
 // The element type whose tensors hold C++ values of type T one after the other.
 template <typename T>
 inline constexpr ElementType element_type_of = ElementType::undefined;
-template <> inline constexpr ElementType element_type_of<float> = ElementType::float32;
-template <> inline constexpr ElementType element_type_of<double> = ElementType::float64;
-template <> inline constexpr ElementType element_type_of<uint8_t> = ElementType::uint8;
-template <> inline constexpr ElementType element_type_of<int8_t> = ElementType::int8;
-template <> inline constexpr ElementType element_type_of<uint16_t> = ElementType::uint16;
-template <> inline constexpr ElementType element_type_of<int16_t> = ElementType::int16;
-template <> inline constexpr ElementType element_type_of<uint32_t> = ElementType::uint32;
-template <> inline constexpr ElementType element_type_of<int32_t> = ElementType::int32;
-template <> inline constexpr ElementType element_type_of<uint64_t> = ElementType::uint64;
-template <> inline constexpr ElementType element_type_of<int64_t> = ElementType::int64;
-template <> inline constexpr ElementType element_type_of<bool> = ElementType::boolean;
-template <> inline constexpr ElementType element_type_of<std::string> = ElementType::string;
-template <> inline constexpr ElementType element_type_of<std::complex<float>> = ElementType::complex64;
-template <> inline constexpr ElementType element_type_of<std::complex<double>> = ElementType::complex128;
-template <> inline constexpr ElementType element_type_of<float16> = ElementType::float16;
-template <> inline constexpr ElementType element_type_of<bfloat16> = ElementType::bfloat16;
-template <> inline constexpr ElementType element_type_of<float8e4m3fn> = ElementType::float8e4m3fn;
-template <> inline constexpr ElementType element_type_of<float8e4m3fnuz> = ElementType::float8e4m3fnuz;
-template <> inline constexpr ElementType element_type_of<float8e5m2> = ElementType::float8e5m2;
-template <> inline constexpr ElementType element_type_of<float8e5m2fnuz> = ElementType::float8e5m2fnuz;
-template <> inline constexpr ElementType element_type_of<float8e8m0> = ElementType::float8e8m0;
+template <>
+inline constexpr ElementType element_type_of<float> = ElementType::float32;
+template <>
+inline constexpr ElementType element_type_of<double> = ElementType::float64;
+template <>
+inline constexpr ElementType element_type_of<uint8_t> = ElementType::uint8;
+template <>
+inline constexpr ElementType element_type_of<int8_t> = ElementType::int8;
+template <>
+inline constexpr ElementType element_type_of<uint16_t> = ElementType::uint16;
+template <>
+inline constexpr ElementType element_type_of<int16_t> = ElementType::int16;
+template <>
+inline constexpr ElementType element_type_of<uint32_t> = ElementType::uint32;
+template <>
+inline constexpr ElementType element_type_of<int32_t> = ElementType::int32;
+template <>
+inline constexpr ElementType element_type_of<uint64_t> = ElementType::uint64;
+template <>
+inline constexpr ElementType element_type_of<int64_t> = ElementType::int64;
+template <>
+inline constexpr ElementType element_type_of<bool> = ElementType::boolean;
+template <>
+inline constexpr ElementType element_type_of<std::string> = ElementType::string;
+template <>
+inline constexpr ElementType element_type_of<std::complex<float>> = ElementType::complex64;
+template <>
+inline constexpr ElementType element_type_of<std::complex<double>> = ElementType::complex128;
+template <>
+inline constexpr ElementType element_type_of<float16> = ElementType::float16;
+template <>
+inline constexpr ElementType element_type_of<bfloat16> = ElementType::bfloat16;
+template <>
+inline constexpr ElementType element_type_of<float8e4m3fn> = ElementType::float8e4m3fn;
+template <>
+inline constexpr ElementType element_type_of<float8e4m3fnuz> = ElementType::float8e4m3fnuz;
+template <>
+inline constexpr ElementType element_type_of<float8e5m2> = ElementType::float8e5m2;
+template <>
+inline constexpr ElementType element_type_of<float8e5m2fnuz> = ElementType::float8e5m2fnuz;
+template <>
+inline constexpr ElementType element_type_of<float8e8m0> = ElementType::float8e8m0;
 
 }  // namespace tenon

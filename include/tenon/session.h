@@ -15,8 +15,8 @@
 namespace tenon {
 
 struct SessionOptions {
-  // Threads to compute with. 0: the pool that all sessions of the process share, one thread per CPU that the process may
-  // use (affinity and container quota). More: a pool of this session's own.
+  // Threads to compute with. 0: the pool that all sessions of the process share, one thread per CPU that the process
+  // may use (affinity and container quota). More: a pool of this session's own.
   int threads = 0;
   // Providers in order of preference. One that cannot start is an error.
   std::vector<std::string> providers = {"cpu"};
@@ -29,7 +29,7 @@ struct SessionOptions {
 // An input or output of a model.
 struct ValueInfo {
   std::string name;
-  std::string type;                // as ONNX writes it: "tensor(float)", "seq(tensor(int64))"
+  std::string type;                              // as ONNX writes it: "tensor(float)", "seq(tensor(int64))"
   ElementType element = ElementType::undefined;  // of a tensor
   bool has_shape = false;
   std::vector<std::string> shape;  // sizes as text: "3", "batch", "2*seq"; "?" where nothing is known
@@ -45,8 +45,8 @@ struct ModelInfo {
 
 // Where a node runs, and why there.
 struct NodePlacement {
-  std::string node;      // "Conv 'stem' (node 0)"
-  std::string op_type;   // after lifting to the newest operator set
+  std::string node;     // "Conv 'stem' (node 0)"
+  std::string op_type;  // after lifting to the newest operator set
   std::string provider;
   std::string kernel;
   std::vector<std::pair<std::string, std::string>> declined;  // providers asked before, with their reasons

@@ -30,16 +30,15 @@ class Tensor {
   Tensor(ElementType type, Shape shape, Allocator& allocator = system_allocator());
   // A copy of `values`.
   template <typename T>
-    requires(element_type_of<T> != ElementType::undefined)
-  Tensor(Shape shape, std::span<const T> values) : Tensor(element_type_of<T>, std::move(shape)) {
+  requires(element_type_of<T> != ElementType::undefined) Tensor(Shape shape, std::span<const T> values)
+      : Tensor(element_type_of<T>, std::move(shape)) {
     copy_from(values.data(), values.size());
   }
   template <typename T>
-    requires(element_type_of<T> != ElementType::undefined)
-  Tensor(Shape shape, std::initializer_list<T> values) : Tensor(std::move(shape), std::span<const T>(values.begin(), values.size())) {}
+  requires(element_type_of<T> != ElementType::undefined) Tensor(Shape shape, std::initializer_list<T> values)
+      : Tensor(std::move(shape), std::span<const T>(values.begin(), values.size())) {}
   template <typename T>
-    requires(element_type_of<T> != ElementType::undefined && !std::is_same_v<T, bool>)
-  static Tensor scalar(T value) {
+  requires(element_type_of<T> != ElementType::undefined && !std::is_same_v<T, bool>) static Tensor scalar(T value) {
     return Tensor(Shape{}, std::span<const T>(&value, 1));
   }
 

@@ -45,7 +45,8 @@ void read_caches(CpuFeatures& features) {
     const std::string level = first_line(folder + "level");
     if (level.empty()) return;
     if (first_line(folder + "type") == "Instruction") continue;
-    const int64_t bytes = cache_bytes(first_line(folder + "size")) / cpus_in_list(first_line(folder + "shared_cpu_list"));
+    const int64_t bytes =
+        cache_bytes(first_line(folder + "size")) / cpus_in_list(first_line(folder + "shared_cpu_list"));
     if (bytes <= 0) continue;
     if (level == "1") features.l1d_bytes = bytes;
     if (level == "2") features.l2_bytes = bytes;
@@ -92,10 +93,14 @@ const CpuFeatures& cpu_features() {
 
 std::string_view isa_name(Isa isa) {
   switch (isa) {
-    case Isa::portable: return "portable";
-    case Isa::neon: return "neon";
-    case Isa::avx2: return "avx2";
-    case Isa::avx512: return "avx512";
+    case Isa::portable:
+      return "portable";
+    case Isa::neon:
+      return "neon";
+    case Isa::avx2:
+      return "avx2";
+    case Isa::avx512:
+      return "avx512";
   }
   return "unknown";
 }

@@ -18,11 +18,11 @@ struct CpuFeatures {
   bool bf16 = false;
   bool sve = false;
   // x86_64
-  bool avx2 = false;         // with FMA and F16C
-  bool avx512 = false;       // F, BW, DQ and VL
+  bool avx2 = false;    // with FMA and F16C
+  bool avx512 = false;  // F, BW, DQ and VL
   bool avx512_vnni = false;
   bool avx512_bf16 = false;
-  bool amx = false;          // tiles, int8 and bf16; permission to use the tiles was granted
+  bool amx = false;  // tiles, int8 and bf16; permission to use the tiles was granted
   // Bytes one core can count on: a cache shared by several is divided among them.
   int64_t l1d_bytes = 32 << 10;
   int64_t l2_bytes = 512 << 10;

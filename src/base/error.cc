@@ -4,29 +4,52 @@ namespace tenon {
 
 std::string_view code_name(ErrorCode code) {
   switch (code) {
-    case ErrorCode::missing_file: return "missing-file";
-    case ErrorCode::missing_external_data: return "missing-external-data";
-    case ErrorCode::not_onnx: return "not-onnx";
-    case ErrorCode::truncated: return "truncated";
-    case ErrorCode::invalid_model: return "invalid-model";
-    case ErrorCode::write_failed: return "write-failed";
-    case ErrorCode::cyclic_graph: return "cyclic-graph";
-    case ErrorCode::undefined_name: return "undefined-name";
-    case ErrorCode::duplicate_name: return "duplicate-name";
-    case ErrorCode::unknown_operator: return "unknown-operator";
-    case ErrorCode::invalid_attribute: return "invalid-attribute";
-    case ErrorCode::type_mismatch: return "type-mismatch";
-    case ErrorCode::shape_mismatch: return "shape-mismatch";
-    case ErrorCode::missing_input: return "missing-input";
-    case ErrorCode::unknown_name: return "unknown-name";
-    case ErrorCode::invalid_value: return "invalid-value";
-    case ErrorCode::overflow: return "overflow";
-    case ErrorCode::out_of_memory: return "out-of-memory";
-    case ErrorCode::cancelled: return "cancelled";
-    case ErrorCode::unsupported: return "unsupported";
-    case ErrorCode::provider_unavailable: return "provider-unavailable";
-    case ErrorCode::invalid_argument: return "invalid-argument";
-    case ErrorCode::internal: return "internal";
+    case ErrorCode::missing_file:
+      return "missing-file";
+    case ErrorCode::missing_external_data:
+      return "missing-external-data";
+    case ErrorCode::not_onnx:
+      return "not-onnx";
+    case ErrorCode::truncated:
+      return "truncated";
+    case ErrorCode::invalid_model:
+      return "invalid-model";
+    case ErrorCode::write_failed:
+      return "write-failed";
+    case ErrorCode::cyclic_graph:
+      return "cyclic-graph";
+    case ErrorCode::undefined_name:
+      return "undefined-name";
+    case ErrorCode::duplicate_name:
+      return "duplicate-name";
+    case ErrorCode::unknown_operator:
+      return "unknown-operator";
+    case ErrorCode::invalid_attribute:
+      return "invalid-attribute";
+    case ErrorCode::type_mismatch:
+      return "type-mismatch";
+    case ErrorCode::shape_mismatch:
+      return "shape-mismatch";
+    case ErrorCode::missing_input:
+      return "missing-input";
+    case ErrorCode::unknown_name:
+      return "unknown-name";
+    case ErrorCode::invalid_value:
+      return "invalid-value";
+    case ErrorCode::overflow:
+      return "overflow";
+    case ErrorCode::out_of_memory:
+      return "out-of-memory";
+    case ErrorCode::cancelled:
+      return "cancelled";
+    case ErrorCode::unsupported:
+      return "unsupported";
+    case ErrorCode::provider_unavailable:
+      return "provider-unavailable";
+    case ErrorCode::invalid_argument:
+      return "invalid-argument";
+    case ErrorCode::internal:
+      return "internal";
   }
   return "internal";
 }

@@ -14,6 +14,7 @@ template <typename... Args>
 
 // For conditions that only a bug in Tenon can break.
 #define TENON_CHECK(condition) \
-  ((condition) ? void(0) : ::tenon::fail(::tenon::ErrorCode::internal, "{} is false ({}:{})", #condition, __FILE__, __LINE__))
+  ((condition) ? void(0)       \
+               : ::tenon::fail(::tenon::ErrorCode::internal, "{} is false ({}:{})", #condition, __FILE__, __LINE__))
 
 }  // namespace tenon

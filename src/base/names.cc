@@ -18,7 +18,8 @@ int edit_distance(std::string_view a, std::string_view b, int limit) {
       int change = 2;
       if (a[i - 1] == b[j - 1]) {
         change = 0;
-      } else if (std::tolower(static_cast<unsigned char>(a[i - 1])) == std::tolower(static_cast<unsigned char>(b[j - 1]))) {
+      } else if (std::tolower(static_cast<unsigned char>(a[i - 1])) ==
+                 std::tolower(static_cast<unsigned char>(b[j - 1]))) {
         change = 1;
       }
       current[j] = std::min({previous[j] + 2, current[j - 1] + 2, previous[j - 1] + change});

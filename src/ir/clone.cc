@@ -121,9 +121,8 @@ void record(Graph& graph, const OpsetImports& opsets, const std::string& path) {
     origin->path = path;
     node.origin = std::move(origin);
     for (const Attribute& attribute : node.attributes) {
-      attribute.for_each_graph([&](Graph& subgraph) {
-        record(subgraph, opsets, node.describe() + " > " + attribute.name);
-      });
+      attribute.for_each_graph(
+          [&](Graph& subgraph) { record(subgraph, opsets, node.describe() + " > " + attribute.name); });
     }
   }
 }

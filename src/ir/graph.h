@@ -43,8 +43,21 @@ using SparseConstantPtr = std::shared_ptr<const SparseConstant>;
 
 // The kinds of attribute; the numbers are those of AttributeProto.AttributeType.
 enum class AttributeKind : uint8_t {
-  undefined = 0, float_ = 1, int_ = 2, string = 3, tensor = 4, graph = 5, floats = 6, ints = 7, strings = 8,
-  tensors = 9, graphs = 10, sparse_tensor = 11, sparse_tensors = 12, type = 13, types = 14,
+  undefined = 0,
+  float_ = 1,
+  int_ = 2,
+  string = 3,
+  tensor = 4,
+  graph = 5,
+  floats = 6,
+  ints = 7,
+  strings = 8,
+  tensors = 9,
+  graphs = 10,
+  sparse_tensor = 11,
+  sparse_tensors = 12,
+  type = 13,
+  types = 14,
 };
 std::string_view name_of(AttributeKind kind);
 
@@ -124,9 +137,9 @@ class Value {
 // What a node was in the file, for errors and reports.
 struct Origin {
   std::string op_type, domain, name;
-  int64_t version = 0;   // of the operator set it was written for
-  int position = -1;     // in its graph's list
-  std::string path;      // outer nodes or function, outermost first; empty in the main graph
+  int64_t version = 0;  // of the operator set it was written for
+  int position = -1;    // in its graph's list
+  std::string path;     // outer nodes or function, outermost first; empty in the main graph
 };
 
 class Node {
@@ -272,7 +285,7 @@ std::string_view canonical_domain(std::string_view domain);
 // A model-local function. `body`'s inputs and outputs are the function's.
 struct Function {
   std::string domain, name, overload, doc_string;
-  std::vector<std::string> attribute_names;     // required ones
+  std::vector<std::string> attribute_names;  // required ones
   std::vector<Attribute> attribute_defaults;
   OpsetImports opset_imports;
   std::unique_ptr<Graph> body;

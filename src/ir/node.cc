@@ -6,9 +6,9 @@
 namespace tenon::ir {
 
 std::string_view name_of(AttributeKind kind) {
-  static constexpr std::string_view names[] = {"undefined", "float",  "int",     "string", "tensor",
-                                               "graph",     "floats", "ints",    "strings", "tensors",
-                                               "graphs",    "sparse tensor", "sparse tensors", "type", "types"};
+  static constexpr std::string_view names[] = {
+      "undefined", "float",   "int",    "string",        "tensor",         "graph", "floats", "ints",
+      "strings",   "tensors", "graphs", "sparse tensor", "sparse tensors", "type",  "types"};
   return names[static_cast<size_t>(kind)];
 }
 
@@ -18,7 +18,8 @@ Attribute& Attribute::operator=(Attribute&&) noexcept = default;
 Attribute::~Attribute() = default;
 Attribute::Attribute(std::string n, float v) : name(std::move(n)), kind(AttributeKind::float_), value(v) {}
 Attribute::Attribute(std::string n, int64_t v) : name(std::move(n)), kind(AttributeKind::int_), value(v) {}
-Attribute::Attribute(std::string n, std::string v) : name(std::move(n)), kind(AttributeKind::string), value(std::move(v)) {}
+Attribute::Attribute(std::string n, std::string v)
+    : name(std::move(n)), kind(AttributeKind::string), value(std::move(v)) {}
 Attribute::Attribute(std::string n, std::vector<float> v)
     : name(std::move(n)), kind(AttributeKind::floats), value(std::move(v)) {}
 Attribute::Attribute(std::string n, std::vector<int64_t> v)

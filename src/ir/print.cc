@@ -22,8 +22,10 @@ std::string quoted(const std::string& text) {
   std::string result = "\"";
   for (char c : text.substr(0, 200)) {
     if (c == '"' || c == '\\') result += '\\';
-    if (static_cast<unsigned char>(c) < 32) result += fmt::format("\\x{:02x}", static_cast<unsigned>(static_cast<unsigned char>(c)));
-    else result += c;
+    if (static_cast<unsigned char>(c) < 32)
+      result += fmt::format("\\x{:02x}", static_cast<unsigned>(static_cast<unsigned char>(c)));
+    else
+      result += c;
   }
   return result + (text.size() > 200 ? "…\"" : "\"");
 }
@@ -47,28 +49,34 @@ std::string describe(const Tensor& tensor) {
 class Printer {
  public:
   void graph(const Graph& graph, int depth) {
-    line(depth, fmt::format("graph {} ({}) -> ({})", quoted(graph.name), parameters(graph.inputs()), parameters(graph.outputs())));
+    line(depth, fmt::format("graph {} ({}) -> ({})", quoted(graph.name), parameters(graph.inputs()),
+                            parameters(graph.outputs())));
     for (const Value* value : graph.initializers()) {
-      std::string content = value->constant() ? describe(value->constant()->tensor) : "sparse " + value->type.to_string();
+      std::string content =
+          value->constant() ? describe(value->constant()->tensor) : "sparse " + value->type.to_string();
       line(depth + 1, fmt::format("initializer {}: {}", value->name, content));
     }
     for (const Node& n : graph.nodes()) node(n, depth + 1);
   }
 
-  void line(int depth, const std::string& content) { text += std::string(static_cast<size_t>(2 * depth), ' ') + content + "\n"; }
+  void line(int depth, const std::string& content) {
+    text += std::string(static_cast<size_t>(2 * depth), ' ') + content + "\n";
+  }
 
   std::string text;
 
  private:
   static std::string parameters(const std::vector<Value*>& values) {
     std::string result;
-    for (const Value* value : values) result += (result.empty() ? "" : ", ") + value->name + ": " + value->type.to_string();
+    for (const Value* value : values)
+      result += (result.empty() ? "" : ", ") + value->name + ": " + value->type.to_string();
     return result;
   }
 
   static std::string names(std::span<Value* const> values) {
     std::string result;
-    for (size_t i = 0; i < values.size(); ++i) result += (i ? ", " : "") + (values[i] ? values[i]->name : std::string("_"));
+    for (size_t i = 0; i < values.size(); ++i)
+      result += (i ? ", " : "") + (values[i] ? values[i]->name : std::string("_"));
     return result;
   }
 
@@ -98,17 +106,28 @@ class Printer {
         [](const auto& value) -> std::string {
           using T = std::decay_t<decltype(value)>;
           auto number = [](auto v) { return fmt::format("{}", v); };
-          if constexpr (std::is_same_v<T, float> || std::is_same_v<T, int64_t>) return number(value);
-          else if constexpr (std::is_same_v<T, std::string>) return quoted(value);
-          else if constexpr (std::is_same_v<T, std::vector<float>> || std::is_same_v<T, std::vector<int64_t>>) return list(value, number);
-          else if constexpr (std::is_same_v<T, std::vector<std::string>>) return list(value, quoted);
-          else if constexpr (std::is_same_v<T, ConstantPtr>) return "<" + describe(value->tensor) + ">";
-          else if constexpr (std::is_same_v<T, std::vector<ConstantPtr>>) return fmt::format("<{} tensors>", value.size());
-          else if constexpr (std::is_same_v<T, SparseConstantPtr>) return "<sparse tensor>";
-          else if constexpr (std::is_same_v<T, std::vector<SparseConstantPtr>>) return fmt::format("<{} sparse tensors>", value.size());
-          else if constexpr (std::is_same_v<T, Type>) return "<" + value.to_string() + ">";
-          else if constexpr (std::is_same_v<T, std::vector<Type>>) return fmt::format("<{} types>", value.size());
-          else return {};  // graphs follow below the node
+          if constexpr (std::is_same_v<T, float> || std::is_same_v<T, int64_t>)
+            return number(value);
+          else if constexpr (std::is_same_v<T, std::string>)
+            return quoted(value);
+          else if constexpr (std::is_same_v<T, std::vector<float>> || std::is_same_v<T, std::vector<int64_t>>)
+            return list(value, number);
+          else if constexpr (std::is_same_v<T, std::vector<std::string>>)
+            return list(value, quoted);
+          else if constexpr (std::is_same_v<T, ConstantPtr>)
+            return "<" + describe(value->tensor) + ">";
+          else if constexpr (std::is_same_v<T, std::vector<ConstantPtr>>)
+            return fmt::format("<{} tensors>", value.size());
+          else if constexpr (std::is_same_v<T, SparseConstantPtr>)
+            return "<sparse tensor>";
+          else if constexpr (std::is_same_v<T, std::vector<SparseConstantPtr>>)
+            return fmt::format("<{} sparse tensors>", value.size());
+          else if constexpr (std::is_same_v<T, Type>)
+            return "<" + value.to_string() + ">";
+          else if constexpr (std::is_same_v<T, std::vector<Type>>)
+            return fmt::format("<{} types>", value.size());
+          else
+            return {};  // graphs follow below the node
         },
         attribute.value);
   }
@@ -130,7 +149,8 @@ std::string to_text(const Model& model) {
   }
   printer.line(0, fmt::format("model: IR version {}{}", model.ir_version, opsets));
   for (const auto& function : model.functions) {
-    printer.line(0, fmt::format("function {}.{}{}{}", function->domain, function->name, function->overload.empty() ? "" : ":", function->overload));
+    printer.line(0, fmt::format("function {}.{}{}{}", function->domain, function->name,
+                                function->overload.empty() ? "" : ":", function->overload));
     printer.graph(*function->body, 1);
   }
   printer.graph(*model.graph, 0);

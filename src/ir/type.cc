@@ -42,13 +42,20 @@ std::string Type::name() const {
   std::string item = inner ? inner->name() : "?";
   std::string_view elements = element == ElementType::undefined ? "?" : name_of(element);
   switch (kind) {
-    case Kind::unknown: return "?";
-    case Kind::tensor: return fmt::format("tensor({})", elements);
-    case Kind::sparse_tensor: return fmt::format("sparse_tensor({})", elements);
-    case Kind::sequence: return fmt::format("seq({})", item);
-    case Kind::optional: return fmt::format("optional({})", item);
-    case Kind::map: return fmt::format("map({}, {})", elements, item);
-    case Kind::opaque: return details ? fmt::format("opaque({}, {})", details->opaque_domain, details->opaque_name) : "opaque";
+    case Kind::unknown:
+      return "?";
+    case Kind::tensor:
+      return fmt::format("tensor({})", elements);
+    case Kind::sparse_tensor:
+      return fmt::format("sparse_tensor({})", elements);
+    case Kind::sequence:
+      return fmt::format("seq({})", item);
+    case Kind::optional:
+      return fmt::format("optional({})", item);
+    case Kind::map:
+      return fmt::format("map({}, {})", elements, item);
+    case Kind::opaque:
+      return details ? fmt::format("opaque({}, {})", details->opaque_domain, details->opaque_name) : "opaque";
   }
   return "?";
 }

@@ -62,7 +62,8 @@ void find_duplicates(const Graph& graph) {
         .on_tensor(value.name);
   }
   for (const Node& node : graph.nodes()) {
-    for (const Attribute& attribute : node.attributes) attribute.for_each_graph([](const Graph& g) { find_duplicates(g); });
+    for (const Attribute& attribute : node.attributes)
+      attribute.for_each_graph([](const Graph& g) { find_duplicates(g); });
   }
 }
 

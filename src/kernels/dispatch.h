@@ -6,17 +6,15 @@
 // TENON_ISA_TABLES(Table, name) declares the tables `name_portable`, `name_neon`, …, each defined in the file of its
 // instruction set, and `const Table& name()`, which returns the one for best_isa().
 #if defined(__aarch64__)
-#define TENON_ISA_TABLES(Table, name)                                                 \
-  extern const Table name##_portable, name##_neon;                                    \
-  inline const Table& name() {                                                        \
-    return ::tenon::best_isa() == ::tenon::Isa::neon ? name##_neon : name##_portable; \
-  }
+#define TENON_ISA_TABLES(Table, name)              \
+  extern const Table name##_portable, name##_neon; \
+  inline const Table& name() { return ::tenon::best_isa() == ::tenon::Isa::neon ? name##_neon : name##_portable; }
 #elif defined(__x86_64__)
-#define TENON_ISA_TABLES(Table, name)                             \
-  extern const Table name##_portable, name##_avx2, name##_avx512; \
-  inline const Table& name() {                                    \
-    const ::tenon::Isa isa = ::tenon::best_isa();                 \
-    if (isa == ::tenon::Isa::avx512) return name##_avx512;        \
+#define TENON_ISA_TABLES(Table, name)                                 \
+  extern const Table name##_portable, name##_avx2, name##_avx512;     \
+  inline const Table& name() {                                        \
+    const ::tenon::Isa isa = ::tenon::best_isa();                     \
+    if (isa == ::tenon::Isa::avx512) return name##_avx512;            \
     return isa == ::tenon::Isa::avx2 ? name##_avx2 : name##_portable; \
   }
 #else

@@ -32,7 +32,9 @@ AlignedBuffer take_idle(size_t bytes) {
   std::lock_guard lock(s.mutex);
   auto best = s.buffers.end();
   for (auto it = s.buffers.begin(); it != s.buffers.end(); ++it) {
-    if (it->size() >= bytes && it->size() / 8 <= std::max(bytes, smallest) && (best == s.buffers.end() || it->size() < best->size())) best = it;
+    if (it->size() >= bytes && it->size() / 8 <= std::max(bytes, smallest) &&
+        (best == s.buffers.end() || it->size() < best->size()))
+      best = it;
   }
   if (best == s.buffers.end()) return {};
   AlignedBuffer buffer = std::move(*best);
@@ -45,9 +47,9 @@ AlignedBuffer take_idle(size_t bytes) {
 }  // namespace
 
 AlignedBuffer::AlignedBuffer(size_t bytes)
-    : data_(::operator new(std::max(bytes, size_t{1}), std::align_val_t{alignment})), bytes_(bytes) {}
+    : data_(::operator new (std::max(bytes, size_t{1}), std::align_val_t{alignment})), bytes_(bytes) {}
 
-AlignedBuffer::~AlignedBuffer() { ::operator delete(data_, std::align_val_t{alignment}); }
+AlignedBuffer::~AlignedBuffer() { ::operator delete (data_, std::align_val_t{alignment}); }
 
 AlignedBuffer::AlignedBuffer(AlignedBuffer&& other) noexcept
     : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}

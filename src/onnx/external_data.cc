@@ -77,8 +77,10 @@ ExternalData::Location ExternalData::find(const ir::Constant& constant, int64_t 
     if (key == "location") location = value;
     if (key == "offset" || key == "length") {
       auto number = parse_number(value);
-      if (!number) problem = fmt::format("has {} '{}', which is not a number", key, value);
-      else (key == "offset" ? offset : length.emplace()) = *number;
+      if (!number)
+        problem = fmt::format("has {} '{}', which is not a number", key, value);
+      else
+        (key == "offset" ? offset : length.emplace()) = *number;
     }
   }
   std::shared_ptr<const MappedFile> file;
@@ -102,16 +104,19 @@ ExternalData::Location ExternalData::find(const ir::Constant& constant, int64_t 
       return {file, file->bytes().subspan(static_cast<size_t>(offset), static_cast<size_t>(expected_bytes))};
     }
   }
-  if (++problem_count_ <= 20) problems_.push_back(fmt::format("tensor '{}' in '{}': {}", constant.name, location, problem));
+  if (++problem_count_ <= 20)
+    problems_.push_back(fmt::format("tensor '{}' in '{}': {}", constant.name, location, problem));
   return {};
 }
 
 void ExternalData::throw_problems() const {
   if (problems_.empty()) return;
-  std::string text = fmt::format("external data of {} tensor{} cannot be used:", problem_count_, problem_count_ == 1 ? "" : "s");
+  std::string text =
+      fmt::format("external data of {} tensor{} cannot be used:", problem_count_, problem_count_ == 1 ? "" : "s");
   for (const std::string& problem : problems_) text += "\n  " + problem;
   if (problem_count_ > problems_.size()) text += fmt::format("\n  and {} more", problem_count_ - problems_.size());
-  throw Error(ErrorCode::missing_external_data, text, "put the named files beside the model, complete and under these names");
+  throw Error(ErrorCode::missing_external_data, text,
+              "put the named files beside the model, complete and under these names");
 }
 
 }  // namespace tenon::onnx

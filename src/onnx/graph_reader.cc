@@ -39,7 +39,9 @@ GraphReader::ValueInfo GraphReader::read_value_info(WireReader message) {
   ValueInfo info;
   while (message.next()) {
     switch (message.field()) {
-      case 1: info.name = message.bytes(); break;
+      case 1:
+        info.name = message.bytes();
+        break;
       case 2:
         try {
           info.type = read_type(message.message());
@@ -47,9 +49,14 @@ GraphReader::ValueInfo GraphReader::read_value_info(WireReader message) {
           throw error.on_tensor(info.name);
         }
         break;
-      case 3: info.doc_string = message.string(); break;
-      case 4: info.metadata.push_back(read_string_pair(message.message())); break;
-      default: info.other_fields += message.skip();
+      case 3:
+        info.doc_string = message.string();
+        break;
+      case 4:
+        info.metadata.push_back(read_string_pair(message.message()));
+        break;
+      default:
+        info.other_fields += message.skip();
     }
   }
   return info;
@@ -59,16 +66,35 @@ GraphReader::PendingNode GraphReader::read_node(WireReader message) {
   PendingNode node;
   while (message.next()) {
     switch (message.field()) {
-      case 1: node.inputs.push_back(message.bytes()); break;
-      case 2: node.outputs.push_back(message.bytes()); break;
-      case 3: node.name = message.bytes(); break;
-      case 4: node.op_type = message.bytes(); break;
-      case 5: node.attributes.push_back(message.message()); break;
-      case 6: node.doc_string = message.string(); break;
-      case 7: node.domain = message.bytes(); break;
-      case 8: node.overload = message.string(); break;
-      case 9: node.metadata.push_back(read_string_pair(message.message())); break;
-      default: node.other_fields += message.skip();
+      case 1:
+        node.inputs.push_back(message.bytes());
+        break;
+      case 2:
+        node.outputs.push_back(message.bytes());
+        break;
+      case 3:
+        node.name = message.bytes();
+        break;
+      case 4:
+        node.op_type = message.bytes();
+        break;
+      case 5:
+        node.attributes.push_back(message.message());
+        break;
+      case 6:
+        node.doc_string = message.string();
+        break;
+      case 7:
+        node.domain = message.bytes();
+        break;
+      case 8:
+        node.overload = message.string();
+        break;
+      case 9:
+        node.metadata.push_back(read_string_pair(message.message()));
+        break;
+      default:
+        node.other_fields += message.skip();
     }
   }
   return node;
@@ -106,9 +132,11 @@ ir::Value* resolve(ir::Graph& graph, Scope& scope, std::string_view name) {
 }  // namespace
 
 void GraphReader::finish_node(ir::Graph& graph, Scope& scope, PendingNode& pending) {
-  for (size_t i = 0; i < pending.inputs.size(); ++i) pending.node->set_input(i, resolve(graph, scope, pending.inputs[i]));
+  for (size_t i = 0; i < pending.inputs.size(); ++i)
+    pending.node->set_input(i, resolve(graph, scope, pending.inputs[i]));
   try {
-    for (WireReader attribute : pending.attributes) pending.node->attributes.push_back(read_attribute(attribute, &scope));
+    for (WireReader attribute : pending.attributes)
+      pending.node->attributes.push_back(read_attribute(attribute, &scope));
   } catch (Error& error) {
     throw error.at_node(pending.node->describe());
   }
@@ -144,27 +172,49 @@ std::unique_ptr<ir::Graph> GraphReader::read_graph(WireReader message, const Sco
   std::vector<ir::SparseConstantPtr> sparse_initializers;
   while (message.next()) {
     switch (message.field()) {
-      case 1: nodes.push_back(read_node(message.message())); break;
-      case 2: graph->name = message.string(); break;
-      case 5: initializers.push_back(tensors_.read(message.message())); break;
-      case 10: graph->doc_string = message.string(); break;
-      case 11: inputs.push_back(read_value_info(message.message())); break;
-      case 12: outputs.push_back(read_value_info(message.message())); break;
-      case 13: value_infos.push_back(read_value_info(message.message())); break;
+      case 1:
+        nodes.push_back(read_node(message.message()));
+        break;
+      case 2:
+        graph->name = message.string();
+        break;
+      case 5:
+        initializers.push_back(tensors_.read(message.message()));
+        break;
+      case 10:
+        graph->doc_string = message.string();
+        break;
+      case 11:
+        inputs.push_back(read_value_info(message.message()));
+        break;
+      case 12:
+        outputs.push_back(read_value_info(message.message()));
+        break;
+      case 13:
+        value_infos.push_back(read_value_info(message.message()));
+        break;
       case 14: {
         WireReader annotation = message.message();
         std::pair<std::string, ir::StringPairs> entry;
         while (annotation.next()) {
-          if (annotation.field() == 1) entry.first = annotation.string();
-          else if (annotation.field() == 2) entry.second.push_back(read_string_pair(annotation.message()));
-          else annotation.skip();
+          if (annotation.field() == 1)
+            entry.first = annotation.string();
+          else if (annotation.field() == 2)
+            entry.second.push_back(read_string_pair(annotation.message()));
+          else
+            annotation.skip();
         }
         graph->quantization_annotations.push_back(std::move(entry));
         break;
       }
-      case 15: sparse_initializers.push_back(tensors_.read_sparse(message.message())); break;
-      case 16: graph->metadata.push_back(read_string_pair(message.message())); break;
-      default: graph->other_fields += message.skip();
+      case 15:
+        sparse_initializers.push_back(tensors_.read_sparse(message.message()));
+        break;
+      case 16:
+        graph->metadata.push_back(read_string_pair(message.message()));
+        break;
+      default:
+        graph->other_fields += message.skip();
     }
   }
 
@@ -197,7 +247,8 @@ std::unique_ptr<ir::Graph> GraphReader::read_graph(WireReader message, const Sco
   apply_value_infos(*graph, scope, value_infos);
   for (ValueInfo& info : outputs) {
     ir::Value* value = resolve(*graph, scope, info.name);
-    if (!value) fail(ErrorCode::invalid_model, "output {} of graph '{}' has no name", graph->outputs().size(), graph->name);
+    if (!value)
+      fail(ErrorCode::invalid_model, "output {} of graph '{}' has no name", graph->outputs().size(), graph->name);
     graph->add_output(*value, info.type);
     if (&value->graph() == graph.get() && !value->is_graph_input()) info.apply_to(*value);
   }
@@ -211,30 +262,56 @@ std::unique_ptr<ir::Function> GraphReader::read_function(WireReader message) {
   std::vector<ValueInfo> value_infos;
   while (message.next()) {
     switch (message.field()) {
-      case 1: function->name = message.string(); break;
-      case 4: inputs.push_back(message.bytes()); break;
-      case 5: outputs.push_back(message.bytes()); break;
-      case 6: function->attribute_names.push_back(message.string()); break;
-      case 7: nodes.push_back(read_node(message.message())); break;
-      case 8: function->doc_string = message.string(); break;
+      case 1:
+        function->name = message.string();
+        break;
+      case 4:
+        inputs.push_back(message.bytes());
+        break;
+      case 5:
+        outputs.push_back(message.bytes());
+        break;
+      case 6:
+        function->attribute_names.push_back(message.string());
+        break;
+      case 7:
+        nodes.push_back(read_node(message.message()));
+        break;
+      case 8:
+        function->doc_string = message.string();
+        break;
       case 9: {
         WireReader opset = message.message();
         std::string domain;
         int64_t version = 0;
         while (opset.next()) {
-          if (opset.field() == 1) domain = opset.string();
-          else if (opset.field() == 2) version = opset.int64();
-          else opset.skip();
+          if (opset.field() == 1)
+            domain = opset.string();
+          else if (opset.field() == 2)
+            version = opset.int64();
+          else
+            opset.skip();
         }
         function->opset_imports.add(std::move(domain), version);
         break;
       }
-      case 10: function->domain = message.string(); break;
-      case 11: function->attribute_defaults.push_back(read_attribute(message.message(), nullptr)); break;
-      case 12: value_infos.push_back(read_value_info(message.message())); break;
-      case 13: function->overload = message.string(); break;
-      case 14: function->metadata.push_back(read_string_pair(message.message())); break;
-      default: function->other_fields += message.skip();
+      case 10:
+        function->domain = message.string();
+        break;
+      case 11:
+        function->attribute_defaults.push_back(read_attribute(message.message(), nullptr));
+        break;
+      case 12:
+        value_infos.push_back(read_value_info(message.message()));
+        break;
+      case 13:
+        function->overload = message.string();
+        break;
+      case 14:
+        function->metadata.push_back(read_string_pair(message.message()));
+        break;
+      default:
+        function->other_fields += message.skip();
     }
   }
   function->body = std::make_unique<ir::Graph>();
@@ -278,25 +355,76 @@ ir::Attribute GraphReader::read_attribute(WireReader message, const Scope* scope
   Kind seen = Kind::undefined;
   while (message.next()) {
     switch (message.field()) {
-      case 1: attribute.name = message.string(); break;
-      case 2: number = message.float32(); seen = Kind::float_; break;
-      case 3: integer = message.int64(); seen = Kind::int_; break;
-      case 4: text = message.string(); seen = Kind::string; break;
-      case 5: tensor = tensors_.read(message.message()); seen = Kind::tensor; break;
-      case 6: graph = read_graph(message.message(), scope); seen = Kind::graph; break;
-      case 7: message.append_floats(floats); seen = Kind::floats; break;
-      case 8: message.append_varints(ints); seen = Kind::ints; break;
-      case 9: strings.push_back(message.string()); seen = Kind::strings; break;
-      case 10: tensors.push_back(tensors_.read(message.message())); seen = Kind::tensors; break;
-      case 11: graphs.push_back(read_graph(message.message(), scope)); seen = Kind::graphs; break;
-      case 13: attribute.doc_string = message.string(); break;
-      case 14: type = read_type(message.message()); seen = Kind::type; break;
-      case 15: types.push_back(read_type(message.message())); seen = Kind::types; break;
-      case 20: declared = message.int32(); break;
-      case 21: attribute.reference = message.string(); break;
-      case 22: sparse = tensors_.read_sparse(message.message()); seen = Kind::sparse_tensor; break;
-      case 23: sparses.push_back(tensors_.read_sparse(message.message())); seen = Kind::sparse_tensors; break;
-      default: attribute.other_fields += message.skip();
+      case 1:
+        attribute.name = message.string();
+        break;
+      case 2:
+        number = message.float32();
+        seen = Kind::float_;
+        break;
+      case 3:
+        integer = message.int64();
+        seen = Kind::int_;
+        break;
+      case 4:
+        text = message.string();
+        seen = Kind::string;
+        break;
+      case 5:
+        tensor = tensors_.read(message.message());
+        seen = Kind::tensor;
+        break;
+      case 6:
+        graph = read_graph(message.message(), scope);
+        seen = Kind::graph;
+        break;
+      case 7:
+        message.append_floats(floats);
+        seen = Kind::floats;
+        break;
+      case 8:
+        message.append_varints(ints);
+        seen = Kind::ints;
+        break;
+      case 9:
+        strings.push_back(message.string());
+        seen = Kind::strings;
+        break;
+      case 10:
+        tensors.push_back(tensors_.read(message.message()));
+        seen = Kind::tensors;
+        break;
+      case 11:
+        graphs.push_back(read_graph(message.message(), scope));
+        seen = Kind::graphs;
+        break;
+      case 13:
+        attribute.doc_string = message.string();
+        break;
+      case 14:
+        type = read_type(message.message());
+        seen = Kind::type;
+        break;
+      case 15:
+        types.push_back(read_type(message.message()));
+        seen = Kind::types;
+        break;
+      case 20:
+        declared = message.int32();
+        break;
+      case 21:
+        attribute.reference = message.string();
+        break;
+      case 22:
+        sparse = tensors_.read_sparse(message.message());
+        seen = Kind::sparse_tensor;
+        break;
+      case 23:
+        sparses.push_back(tensors_.read_sparse(message.message()));
+        seen = Kind::sparse_tensors;
+        break;
+      default:
+        attribute.other_fields += message.skip();
     }
   }
   // The oldest models have no kind; their content tells it.
@@ -306,24 +434,59 @@ ir::Attribute GraphReader::read_attribute(WireReader message, const Scope* scope
   attribute.kind = declared.value_or(0) != 0 ? static_cast<Kind>(*declared) : seen;
   if (!attribute.reference.empty()) return attribute;
   auto require = [&](bool present) {
-    if (!present) fail(ErrorCode::invalid_attribute, "attribute '{}' is said to be of kind {}, but has none", attribute.name, name_of(attribute.kind));
+    if (!present)
+      fail(ErrorCode::invalid_attribute, "attribute '{}' is said to be of kind {}, but has none", attribute.name,
+           name_of(attribute.kind));
   };
   switch (attribute.kind) {
-    case Kind::undefined: break;
-    case Kind::float_: attribute.value = number.value_or(0.0f); break;
-    case Kind::int_: attribute.value = integer.value_or(0); break;
-    case Kind::string: attribute.value = std::move(text).value_or(""); break;
-    case Kind::tensor: require(tensor != nullptr); attribute.value = std::move(tensor); break;
-    case Kind::graph: require(graph != nullptr); attribute.value = std::move(graph); break;
-    case Kind::floats: attribute.value = std::move(floats); break;
-    case Kind::ints: attribute.value = std::move(ints); break;
-    case Kind::strings: attribute.value = std::move(strings); break;
-    case Kind::tensors: attribute.value = std::move(tensors); break;
-    case Kind::graphs: attribute.value = std::move(graphs); break;
-    case Kind::sparse_tensor: require(sparse != nullptr); attribute.value = std::move(sparse); break;
-    case Kind::sparse_tensors: attribute.value = std::move(sparses); break;
-    case Kind::type: require(type.has_value()); attribute.value = std::move(*type); break;
-    case Kind::types: attribute.value = std::move(types); break;
+    case Kind::undefined:
+      break;
+    case Kind::float_:
+      attribute.value = number.value_or(0.0f);
+      break;
+    case Kind::int_:
+      attribute.value = integer.value_or(0);
+      break;
+    case Kind::string:
+      attribute.value = std::move(text).value_or("");
+      break;
+    case Kind::tensor:
+      require(tensor != nullptr);
+      attribute.value = std::move(tensor);
+      break;
+    case Kind::graph:
+      require(graph != nullptr);
+      attribute.value = std::move(graph);
+      break;
+    case Kind::floats:
+      attribute.value = std::move(floats);
+      break;
+    case Kind::ints:
+      attribute.value = std::move(ints);
+      break;
+    case Kind::strings:
+      attribute.value = std::move(strings);
+      break;
+    case Kind::tensors:
+      attribute.value = std::move(tensors);
+      break;
+    case Kind::graphs:
+      attribute.value = std::move(graphs);
+      break;
+    case Kind::sparse_tensor:
+      require(sparse != nullptr);
+      attribute.value = std::move(sparse);
+      break;
+    case Kind::sparse_tensors:
+      attribute.value = std::move(sparses);
+      break;
+    case Kind::type:
+      require(type.has_value());
+      attribute.value = std::move(*type);
+      break;
+    case Kind::types:
+      attribute.value = std::move(types);
+      break;
   }
   return attribute;
 }

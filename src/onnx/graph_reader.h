@@ -26,8 +26,8 @@ struct Scope {
 };
 
 // Turns GraphProto, NodeProto, AttributeProto and FunctionProto into the graph form. Names are resolved when all of a
-// graph's names are known, so nodes may come in any order. A name that nobody defines becomes an undefined value, a name
-// defined twice two values: the verifier reports both.
+// graph's names are known, so nodes may come in any order. A name that nobody defines becomes an undefined value, a
+// name defined twice two values: the verifier reports both.
 class GraphReader {
  public:
   explicit GraphReader(TensorReader& tensors) : tensors_(tensors) {}

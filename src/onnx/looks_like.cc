@@ -28,22 +28,26 @@ std::string looks_like(std::span<const std::byte> bytes) {
   }
   if (head.starts_with("PK\x03\x04")) {
     // A zip archive names its first member near the start; PyTorch's archives hold data.pkl, TorchScript's code/ too.
-    if (contains(all.substr(0, 1 << 16), "/code/") || contains(head, "constants.pkl")) return "a TorchScript archive (export it to ONNX with torch.onnx.export)";
+    if (contains(all.substr(0, 1 << 16), "/code/") || contains(head, "constants.pkl"))
+      return "a TorchScript archive (export it to ONNX with torch.onnx.export)";
     if (contains(head, "data.pkl")) return "a PyTorch checkpoint (export the model to ONNX with torch.onnx.export)";
     if (contains(head, ".npy")) return "a NumPy .npz archive";
     return "a zip archive";
   }
-  if (head.starts_with("\x80\x02") || head.starts_with("\x80\x04")) return "a Python pickle, such as an old PyTorch checkpoint";
+  if (head.starts_with("\x80\x02") || head.starts_with("\x80\x04"))
+    return "a Python pickle, such as an old PyTorch checkpoint";
   if (head.starts_with("\x89HDF\r\n")) return "an HDF5 file, such as a Keras model";
   if (head.starts_with("GGUF")) return "a GGUF file";
   if (head.starts_with("\x93NUMPY")) return "a NumPy .npy file";
   if (head.starts_with("\x1f\x8b")) return "a gzip file (unpack it first)";
-  if (head.starts_with("ORTM") || (head.size() >= 8 && head.substr(4, 4) == "ORTM")) return "an onnxruntime .ort file (Tenon needs the .onnx it was made from)";
+  if (head.starts_with("ORTM") || (head.size() >= 8 && head.substr(4, 4) == "ORTM"))
+    return "an onnxruntime .ort file (Tenon needs the .onnx it was made from)";
   if (head.size() >= 8 && head.substr(4, 4) == "TFL3") return "a TensorFlow Lite model";
   if (is_safetensors(head, all.size())) return "a safetensors file: weights without a graph";
   // A SavedModel is a protobuf too: schema version 1, then a graph with its tags.
   if (head.starts_with(std::string_view("\x08\x01\x12", 3)) &&
-      (contains(head, "serve") || contains(head, "saver") || contains(head, "Placeholder") || contains(head, "VarHandleOp"))) {
+      (contains(head, "serve") || contains(head, "saver") || contains(head, "Placeholder") ||
+       contains(head, "VarHandleOp"))) {
     return "a TensorFlow SavedModel (convert it with tf2onnx)";
   }
   std::string lower(head.substr(0, 512));
@@ -56,7 +60,8 @@ std::string looks_like(std::span<const std::byte> bytes) {
     }
     if (text.starts_with("<?xml")) return "an XML file, such as an OpenVINO model";
     if (text.starts_with("{")) return "a JSON file";
-    bool printable = std::ranges::all_of(text, [](unsigned char c) { return c >= 32 || c == '\n' || c == '\r' || c == '\t'; });
+    bool printable =
+        std::ranges::all_of(text, [](unsigned char c) { return c >= 32 || c == '\n' || c == '\r' || c == '\t'; });
     if (printable && text.size() > 8) return "a text file";
   }
   return {};

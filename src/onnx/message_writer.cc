@@ -25,8 +25,10 @@ WireWriter write_tensor_type(const ir::Type& type) {
     for (size_t i = 0; i < type.shape->size(); ++i) {
       const Dim& dim = (*type.shape)[i];
       WireWriter dimension;
-      if (dim.is_known()) dimension.int64(1, dim.value());
-      else if (!dim.has_unknown()) dimension.bytes(2, dim.to_string());
+      if (dim.is_known())
+        dimension.int64(1, dim.value());
+      else if (!dim.has_unknown())
+        dimension.bytes(2, dim.to_string());
       if (type.details && i < type.details->dim_denotations.size() && !type.details->dim_denotations[i].empty()) {
         dimension.bytes(3, type.details->dim_denotations[i]);
       }
@@ -43,9 +45,14 @@ WireWriter write_type(const ir::Type& type) {
   using Kind = ir::Type::Kind;
   WireWriter out, inner;
   switch (type.kind) {
-    case Kind::unknown: break;
-    case Kind::tensor: out.message(1, write_tensor_type(type)); break;
-    case Kind::sparse_tensor: out.message(8, write_tensor_type(type)); break;
+    case Kind::unknown:
+      break;
+    case Kind::tensor:
+      out.message(1, write_tensor_type(type));
+      break;
+    case Kind::sparse_tensor:
+      out.message(8, write_tensor_type(type));
+      break;
     case Kind::sequence:
     case Kind::optional:
       inner.message(1, write_type(*type.inner));
@@ -72,10 +79,14 @@ namespace {
 int64_t element_as_varint(const Tensor& tensor, int64_t i) {
   const auto* bytes = static_cast<const std::byte*>(tensor.raw());
   switch (tensor.type()) {
-    case ElementType::int8: return tensor.data<int8_t>()[static_cast<size_t>(i)];
-    case ElementType::int16: return tensor.data<int16_t>()[static_cast<size_t>(i)];
-    case ElementType::int32: return tensor.data<int32_t>()[static_cast<size_t>(i)];
-    default: break;
+    case ElementType::int8:
+      return tensor.data<int8_t>()[static_cast<size_t>(i)];
+    case ElementType::int16:
+      return tensor.data<int16_t>()[static_cast<size_t>(i)];
+    case ElementType::int32:
+      return tensor.data<int32_t>()[static_cast<size_t>(i)];
+    default:
+      break;
   }
   int64_t value = 0;
   int size = std::max(bits_of(tensor.type()) / 8, 1);
@@ -89,13 +100,16 @@ void write_typed_fields(WireWriter& out, const Tensor& tensor) {
     case ElementType::string:
       for (const std::string& text : tensor.data<std::string>()) out.bytes(6, text);
       return;
-    case ElementType::float32: case ElementType::complex64:
+    case ElementType::float32:
+    case ElementType::complex64:
       if (!bytes.empty()) out.reference(4, bytes);
       return;
-    case ElementType::float64: case ElementType::complex128:
+    case ElementType::float64:
+    case ElementType::complex128:
       if (!bytes.empty()) out.reference(10, bytes);
       return;
-    default: break;
+    default:
+      break;
   }
   int bits = bits_of(tensor.type());
   int64_t count = bits >= 8 || bits == 6 ? tensor.elements() : tensor.bytes();
@@ -104,8 +118,9 @@ void write_typed_fields(WireWriter& out, const Tensor& tensor) {
     numbers[static_cast<size_t>(i)] = bits == 6 ? load_packed(tensor.raw(), 6, i) : element_as_varint(tensor, i);
   }
   if (numbers.empty()) return;
-  uint32_t field = tensor.type() == ElementType::int64 ? 7
-                   : tensor.type() == ElementType::uint64 || tensor.type() == ElementType::uint32 ? 11 : 5;
+  uint32_t field = tensor.type() == ElementType::int64                                            ? 7
+                   : tensor.type() == ElementType::uint64 || tensor.type() == ElementType::uint32 ? 11
+                                                                                                  : 5;
   out.packed_varints(field, numbers);
 }
 
@@ -126,9 +141,10 @@ WireWriter write_tensor(const ir::Constant& constant, ExternalWriter* external) 
     std::string_view bytes(static_cast<const char*>(tensor.raw()), static_cast<size_t>(tensor.bytes()));
     if (constant.storage == Storage::external && external) {
       int64_t offset = external->add(bytes);
-      write_string_pairs(out, 13, {{"location", external->file_name()},
-                                   {"offset", std::to_string(offset)},
-                                   {"length", std::to_string(bytes.size())}});
+      write_string_pairs(out, 13,
+                         {{"location", external->file_name()},
+                          {"offset", std::to_string(offset)},
+                          {"length", std::to_string(bytes.size())}});
       out.int64(14, 1);
     } else {
       out.reference(9, bytes);

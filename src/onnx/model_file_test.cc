@@ -29,7 +29,8 @@ class ModelFile : public ::testing::Test {
   std::string load_error(const fs::path& path) {
     std::string text = error_of([&] { onnx::load_model(path); });
     // The folder's name differs from run to run.
-    for (size_t at; (at = text.find(folder_.string() + "/")) != std::string::npos;) text.erase(at, folder_.string().size() + 1);
+    for (size_t at; (at = text.find(folder_.string() + "/")) != std::string::npos;)
+      text.erase(at, folder_.string().size() + 1);
     return text;
   }
   fs::path folder_;
@@ -50,16 +51,20 @@ TEST_F(ModelFile, WhatIsNotOnnxIsNamed) {
   } cases[] = {
       {"", "not-onnx: 'm.onnx': this is not an ONNX model: it looks like an empty file"},
       {"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n",
-       "not-onnx: 'm.onnx': this is not an ONNX model: it looks like a Git LFS pointer, not the file itself (run 'git lfs pull')"},
+       "not-onnx: 'm.onnx': this is not an ONNX model: it looks like a Git LFS pointer, not the file itself (run 'git "
+       "lfs pull')"},
       {"<!DOCTYPE html><html><body>404</body></html>",
        "not-onnx: 'm.onnx': this is not an ONNX model: it looks like a web page, such as a download's error page"},
-      {std::string("PK\x03\x04") + "abcdef", "not-onnx: 'm.onnx': this is not an ONNX model: it looks like a zip archive"},
+      {std::string("PK\x03\x04") + "abcdef",
+       "not-onnx: 'm.onnx': this is not an ONNX model: it looks like a zip archive"},
       {std::string("PK\x03\x04") + std::string(26, '\0') + "m/code/__torch__.py",
-       "not-onnx: 'm.onnx': this is not an ONNX model: it looks like a TorchScript archive (export it to ONNX with torch.onnx.export)"},
+       "not-onnx: 'm.onnx': this is not an ONNX model: it looks like a TorchScript archive (export it to ONNX with "
+       "torch.onnx.export)"},
       {std::string("\x10\0\0\0\0\0\0\0", 8) + "{\"w\":{\"dtype\":\"F32\"}}",
        "not-onnx: 'm.onnx': this is not an ONNX model: it looks like a safetensors file: weights without a graph"},
       {std::string("\x08\x01\x12\x20", 4) + "\x0a\x05serve\x12\x08saver_defVarHandleOp",
-       "not-onnx: 'm.onnx': this is not an ONNX model: it looks like a TensorFlow SavedModel (convert it with tf2onnx)"},
+       "not-onnx: 'm.onnx': this is not an ONNX model: it looks like a TensorFlow SavedModel (convert it with "
+       "tf2onnx)"},
       {"\x08\x0a", "not-onnx: 'm.onnx': this is not an ONNX model: it has no graph"},
   };
   for (const Case& c : cases) EXPECT_EQ(load_error(write("m.onnx", c.content)), c.text);
@@ -109,8 +114,10 @@ TEST_F(ModelFile, ExternalData) {
   onnx::save_model(b.model(), folder_ / "m.onnx");
   EXPECT_TRUE(fs::exists(folder_ / "m.onnx.data"));
   auto model = onnx::load_model(folder_ / "m.onnx");
-  EXPECT_TRUE(identical(model->graph->initializers()[0]->constant()->tensor, b.graph().initializers()[0]->constant()->tensor));
-  EXPECT_TRUE(identical(model->graph->initializers()[1]->constant()->tensor, b.graph().initializers()[1]->constant()->tensor));
+  EXPECT_TRUE(
+      identical(model->graph->initializers()[0]->constant()->tensor, b.graph().initializers()[0]->constant()->tensor));
+  EXPECT_TRUE(
+      identical(model->graph->initializers()[1]->constant()->tensor, b.graph().initializers()[1]->constant()->tensor));
 
   fs::resize_file(folder_ / "m.onnx.data", 20);
   EXPECT_EQ(load_error(folder_ / "m.onnx"),
@@ -140,10 +147,13 @@ TEST_F(ModelFile, ExternalDataStaysInTheFolder) {
   fs::create_directories(folder_ / "outside");
   fs::create_directories(folder_ / "models");
   std::ofstream(folder_ / "outside" / "data") << "12345678";
-  auto error = [&](const std::string& location) { return load_error(write("models/m.onnx", model_with_location(location))); };
+  auto error = [&](const std::string& location) {
+    return load_error(write("models/m.onnx", model_with_location(location)));
+  };
   std::string start = "missing-external-data: external data of 1 tensor cannot be used:\n  tensor 'w' in '";
   std::string end = "\n  hint: put the named files beside the model, complete and under these names";
-  EXPECT_EQ(error("../outside/data"), start + "../outside/data': leaves the model's folder with '..', which is refused" + end);
+  EXPECT_EQ(error("../outside/data"),
+            start + "../outside/data': leaves the model's folder with '..', which is refused" + end);
   EXPECT_EQ(error("/etc/passwd"), start + "/etc/passwd': has an absolute path, which is refused" + end);
   fs::create_symlink(folder_ / "outside" / "data", folder_ / "models" / "link");
   EXPECT_EQ(error("link"), start + "link': links to 'outside/data' outside the model's folder, which is refused" + end);
@@ -177,8 +187,9 @@ TEST_F(ModelFile, TensorsMustHoldWhatTheyDeclare) {
             "invalid-model, tensor 'w': shape [2] needs 2 stored values, 1 are there");
   EXPECT_EQ(error(std::string("\x08\x02\x10\x63", 4)), "invalid-model, tensor 'w': element type 99 is unknown");
   std::string huge = std::string("\x08\xff\xff\xff\xff\xff\xff\xff\xff\x7f", 10);
-  EXPECT_EQ(error(huge + huge + std::string("\x10\x01", 2) + field(9, "1234")),
-            "overflow, tensor 'w': shape [9223372036854775807, 9223372036854775807] has more elements than fit in 64 bits");
+  EXPECT_EQ(
+      error(huge + huge + std::string("\x10\x01", 2) + field(9, "1234")),
+      "overflow, tensor 'w': shape [9223372036854775807, 9223372036854775807] has more elements than fit in 64 bits");
 }
 
 TEST_F(ModelFile, FilesOverFourGigabytesLoad) {

@@ -11,9 +11,12 @@ void read_opset(WireReader message, ir::OpsetImports& imports) {
   std::string domain;
   int64_t version = 0;
   while (message.next()) {
-    if (message.field() == 1) domain = message.string();
-    else if (message.field() == 2) version = message.int64();
-    else message.skip();
+    if (message.field() == 1)
+      domain = message.string();
+    else if (message.field() == 2)
+      version = message.int64();
+    else
+      message.skip();
   }
   imports.add(std::move(domain), version);
 }
@@ -24,17 +27,38 @@ std::unique_ptr<ir::Model> read_model(std::string_view bytes, TensorReader& tens
   WireReader message(bytes);
   while (message.next()) {
     switch (message.field()) {
-      case 1: model->ir_version = message.int64(); break;
-      case 2: model->producer_name = message.string(); break;
-      case 3: model->producer_version = message.string(); break;
-      case 4: model->domain = message.string(); break;
-      case 5: model->model_version = message.int64(); break;
-      case 6: model->doc_string = message.string(); break;
-      case 7: model->graph = graphs.read_graph(message.message()); break;
-      case 8: read_opset(message.message(), model->opset_imports); break;
-      case 14: model->metadata.push_back(read_string_pair(message.message())); break;
-      case 25: model->functions.push_back(graphs.read_function(message.message())); break;
-      default: model->other_fields += message.skip();
+      case 1:
+        model->ir_version = message.int64();
+        break;
+      case 2:
+        model->producer_name = message.string();
+        break;
+      case 3:
+        model->producer_version = message.string();
+        break;
+      case 4:
+        model->domain = message.string();
+        break;
+      case 5:
+        model->model_version = message.int64();
+        break;
+      case 6:
+        model->doc_string = message.string();
+        break;
+      case 7:
+        model->graph = graphs.read_graph(message.message());
+        break;
+      case 8:
+        read_opset(message.message(), model->opset_imports);
+        break;
+      case 14:
+        model->metadata.push_back(read_string_pair(message.message()));
+        break;
+      case 25:
+        model->functions.push_back(graphs.read_function(message.message()));
+        break;
+      default:
+        model->other_fields += message.skip();
     }
   }
   return model;

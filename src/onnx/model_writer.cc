@@ -119,12 +119,23 @@ class ModelWriter {
     if (attribute.reference.empty()) {
       const auto& value = attribute.value;
       switch (attribute.kind) {
-        case Kind::undefined: break;
-        case Kind::float_: out.float32(2, std::get<float>(value)); break;
-        case Kind::int_: out.int64(3, std::get<int64_t>(value)); break;
-        case Kind::string: out.bytes(4, std::get<std::string>(value)); break;
-        case Kind::tensor: out.message(5, write_tensor(*std::get<ir::ConstantPtr>(value), external_)); break;
-        case Kind::graph: out.message(6, graph(*std::get<std::unique_ptr<ir::Graph>>(value))); break;
+        case Kind::undefined:
+          break;
+        case Kind::float_:
+          out.float32(2, std::get<float>(value));
+          break;
+        case Kind::int_:
+          out.int64(3, std::get<int64_t>(value));
+          break;
+        case Kind::string:
+          out.bytes(4, std::get<std::string>(value));
+          break;
+        case Kind::tensor:
+          out.message(5, write_tensor(*std::get<ir::ConstantPtr>(value), external_));
+          break;
+        case Kind::graph:
+          out.message(6, graph(*std::get<std::unique_ptr<ir::Graph>>(value)));
+          break;
         case Kind::floats:
           for (float number : std::get<std::vector<float>>(value)) out.float32(7, number);
           break;
@@ -135,12 +146,15 @@ class ModelWriter {
           for (const std::string& text : std::get<std::vector<std::string>>(value)) out.bytes(9, text);
           break;
         case Kind::tensors:
-          for (const auto& tensor : std::get<std::vector<ir::ConstantPtr>>(value)) out.message(10, write_tensor(*tensor, external_));
+          for (const auto& tensor : std::get<std::vector<ir::ConstantPtr>>(value))
+            out.message(10, write_tensor(*tensor, external_));
           break;
         case Kind::graphs:
           for (const auto& g : std::get<std::vector<std::unique_ptr<ir::Graph>>>(value)) out.message(11, graph(*g));
           break;
-        case Kind::type: out.message(14, write_type(std::get<ir::Type>(value))); break;
+        case Kind::type:
+          out.message(14, write_type(std::get<ir::Type>(value)));
+          break;
         case Kind::types:
           for (const ir::Type& type : std::get<std::vector<ir::Type>>(value)) out.message(15, write_type(type));
           break;
@@ -185,7 +199,8 @@ class ModelWriter {
 // Writes to "PATH.tmp…" and renames when all went well, so that no half-written file is ever seen.
 class NewFile {
  public:
-  explicit NewFile(fs::path path) : path_(std::move(path)), temporary_(path_.string() + fmt::format(".tmp{}", ::getpid())) {
+  explicit NewFile(fs::path path)
+      : path_(std::move(path)), temporary_(path_.string() + fmt::format(".tmp{}", ::getpid())) {
     stream_.open(temporary_, std::ios::binary | std::ios::trunc);
     if (!stream_) fail(ErrorCode::write_failed, "cannot write '{}': {}", path_.string(), std::strerror(errno));
   }

@@ -5,9 +5,12 @@ namespace tenon::onnx {
 std::pair<std::string, std::string> read_string_pair(WireReader message) {
   std::pair<std::string, std::string> pair;
   while (message.next()) {
-    if (message.field() == 1) pair.first = message.string();
-    else if (message.field() == 2) pair.second = message.string();
-    else message.skip();
+    if (message.field() == 1)
+      pair.first = message.string();
+    else if (message.field() == 2)
+      pair.second = message.string();
+    else
+      message.skip();
   }
   return pair;
 }

@@ -15,8 +15,8 @@ struct Fields {
   std::vector<int64_t> dims;
   int data_type = 0;
   std::vector<std::string_view> strings;
-  std::vector<int64_t> varints;              // int32_data, int64_data or uint64_data
-  std::vector<std::string_view> fixed;       // float_data or double_data, in pieces
+  std::vector<int64_t> varints;         // int32_data, int64_data or uint64_data
+  std::vector<std::string_view> fixed;  // float_data or double_data, in pieces
   std::optional<std::string_view> raw;
   bool external = false, has_varints = false, segmented = false;
 };
@@ -25,10 +25,18 @@ Fields read_fields(WireReader& message, ir::Constant& constant) {
   Fields fields;
   while (message.next()) {
     switch (message.field()) {
-      case 1: message.append_varints(fields.dims); break;
-      case 2: fields.data_type = message.int32(); break;
-      case 3: message.skip(); fields.segmented = true; break;
-      case 4: case 10: {
+      case 1:
+        message.append_varints(fields.dims);
+        break;
+      case 2:
+        fields.data_type = message.int32();
+        break;
+      case 3:
+        message.skip();
+        fields.segmented = true;
+        break;
+      case 4:
+      case 10: {
         // Packed, or one number per field: the bytes behind the tag are the number itself.
         std::string_view whole = message.skip();
         WireReader again(whole);
@@ -37,15 +45,36 @@ Fields read_fields(WireReader& message, ir::Constant& constant) {
         fields.fixed.push_back(packed ? again.bytes() : whole.substr(1));
         break;
       }
-      case 5: case 7: case 11: message.append_varints(fields.varints); fields.has_varints = true; break;
-      case 6: fields.strings.push_back(message.bytes()); break;
-      case 8: constant.name = message.string(); break;
-      case 9: fields.raw = message.bytes(); break;
-      case 12: constant.doc_string = message.string(); break;
-      case 13: constant.external_data.push_back(read_string_pair(message.message())); break;
-      case 14: fields.external = message.int64() == 1; break;
-      case 16: constant.metadata.push_back(read_string_pair(message.message())); break;
-      default: constant.other_fields += message.skip(); break;
+      case 5:
+      case 7:
+      case 11:
+        message.append_varints(fields.varints);
+        fields.has_varints = true;
+        break;
+      case 6:
+        fields.strings.push_back(message.bytes());
+        break;
+      case 8:
+        constant.name = message.string();
+        break;
+      case 9:
+        fields.raw = message.bytes();
+        break;
+      case 12:
+        constant.doc_string = message.string();
+        break;
+      case 13:
+        constant.external_data.push_back(read_string_pair(message.message()));
+        break;
+      case 14:
+        fields.external = message.int64() == 1;
+        break;
+      case 16:
+        constant.metadata.push_back(read_string_pair(message.message()));
+        break;
+      default:
+        constant.other_fields += message.skip();
+        break;
     }
   }
   return fields;
@@ -60,7 +89,8 @@ void require_count(const ir::Constant& constant, const Shape& shape, int64_t wan
 }
 
 // Numbers stored one varint per element (or per packed byte, below 8 bits) put into elements of their size.
-Tensor from_varints(const ir::Constant& constant, ElementType type, const Shape& shape, std::span<const int64_t> numbers) {
+Tensor from_varints(const ir::Constant& constant, ElementType type, const Shape& shape,
+                    std::span<const int64_t> numbers) {
   int64_t elements = shape.elements();
   int bits = bits_of(type);
   bool six_bits = bits == 6;
@@ -70,7 +100,8 @@ Tensor from_varints(const ir::Constant& constant, ElementType type, const Shape&
   auto* out = static_cast<std::byte*>(tensor.mutable_raw());
   if (six_bits) {
     std::memset(out, 0, static_cast<size_t>(tensor.bytes()));
-    for (int64_t i = 0; i < elements; ++i) store_packed(out, 6, i, static_cast<uint8_t>(numbers[static_cast<size_t>(i)]));
+    for (int64_t i = 0; i < elements; ++i)
+      store_packed(out, 6, i, static_cast<uint8_t>(numbers[static_cast<size_t>(i)]));
     return tensor;
   }
   size_t size = static_cast<size_t>(std::max(bits, 8) / 8);
@@ -83,16 +114,21 @@ Tensor from_varints(const ir::Constant& constant, ElementType type, const Shape&
 
 bool uses_varints(ElementType type) {
   switch (type) {
-    case ElementType::float32: case ElementType::float64: case ElementType::complex64: case ElementType::complex128:
+    case ElementType::float32:
+    case ElementType::float64:
+    case ElementType::complex64:
+    case ElementType::complex128:
     case ElementType::string:
       return false;
-    default: return true;
+    default:
+      return true;
   }
 }
 
 }  // namespace
 
-TensorReader::TensorReader(std::shared_ptr<const MappedFile> file, std::shared_ptr<const void> owner, ExternalData external)
+TensorReader::TensorReader(std::shared_ptr<const MappedFile> file, std::shared_ptr<const void> owner,
+                           ExternalData external)
     : file_(std::move(file)), owner_(std::move(owner)), external_(std::move(external)) {}
 
 void TensorReader::take_bytes(ir::Constant& constant, ElementType type, Shape shape, std::span<const std::byte> bytes,
@@ -105,8 +141,10 @@ void TensorReader::take_bytes(ir::Constant& constant, ElementType type, Shape sh
     return;
   }
   constant.tensor = Tensor(type, std::move(shape));
-  if (bytes.size() < 4096) std::ranges::copy(bytes, static_cast<std::byte*>(constant.tensor.mutable_raw()));
-  else copies_.push_back({constant.tensor, bytes, file});
+  if (bytes.size() < 4096)
+    std::ranges::copy(bytes, static_cast<std::byte*>(constant.tensor.mutable_raw()));
+  else
+    copies_.push_back({constant.tensor, bytes, file});
 }
 
 std::shared_ptr<ir::Constant> TensorReader::read(WireReader message) {
@@ -132,8 +170,8 @@ std::shared_ptr<ir::Constant> TensorReader::read(WireReader message) {
     } else if (fields.raw || (elements == 0 && fields.fixed.empty() && !fields.has_varints)) {
       std::span<const char> raw = fields.raw.value_or("");
       if (static_cast<int64_t>(raw.size()) != size) {
-        fail(ErrorCode::invalid_model, "shape {} of {} needs {} bytes, {} are there", shape.to_string(), name_of(type), size,
-             raw.size());
+        fail(ErrorCode::invalid_model, "shape {} of {} needs {} bytes, {} are there", shape.to_string(), name_of(type),
+             size, raw.size());
       }
       take_bytes(*constant, type, shape, std::as_bytes(raw), file_);
       if (!fields.raw) constant->storage = ir::Constant::Storage::typed_fields;
@@ -145,8 +183,8 @@ std::shared_ptr<ir::Constant> TensorReader::read(WireReader message) {
       size_t stored = 0;
       for (std::string_view piece : fields.fixed) stored += piece.size();
       if (static_cast<int64_t>(stored) != size) {
-        fail(ErrorCode::invalid_model, "shape {} of {} needs {} bytes, {} are there", shape.to_string(), name_of(type), size,
-             stored);
+        fail(ErrorCode::invalid_model, "shape {} of {} needs {} bytes, {} are there", shape.to_string(), name_of(type),
+             size, stored);
       }
       if (fields.fixed.size() == 1) {
         take_bytes(*constant, type, shape, std::as_bytes(std::span(fields.fixed[0])), file_);
@@ -167,13 +205,22 @@ ir::SparseConstantPtr TensorReader::read_sparse(WireReader message) {
   std::vector<int64_t> dims;
   while (message.next()) {
     switch (message.field()) {
-      case 1: sparse->values = read(message.message()); break;
-      case 2: sparse->indices = read(message.message()); break;
-      case 3: message.append_varints(dims); break;
-      default: sparse->other_fields += message.skip(); break;
+      case 1:
+        sparse->values = read(message.message());
+        break;
+      case 2:
+        sparse->indices = read(message.message());
+        break;
+      case 3:
+        message.append_varints(dims);
+        break;
+      default:
+        sparse->other_fields += message.skip();
+        break;
     }
   }
-  if (!sparse->values || !sparse->indices) fail(ErrorCode::invalid_model, "a sparse tensor lacks its values or indices");
+  if (!sparse->values || !sparse->indices)
+    fail(ErrorCode::invalid_model, "a sparse tensor lacks its values or indices");
   sparse->shape = Shape(dims);
   return sparse;
 }

@@ -66,5 +66,4 @@ class TensorReader {
   std::vector<Copy> copies_;
 };
 
-
 }  // namespace tenon::onnx

@@ -38,8 +38,11 @@ void read_shape(WireReader message, ir::Type& type, ir::Type::Details& details) 
           dim = name.empty() ? Dim::unknown() : Dim::symbol(std::move(name));
           break;
         }
-        case 3: denotation = dimension.string(); break;
-        default: dimension.skip();
+        case 3:
+          denotation = dimension.string();
+          break;
+        default:
+          dimension.skip();
       }
     }
     denoted |= !denotation.empty();
@@ -53,9 +56,12 @@ void read_shape(WireReader message, ir::Type& type, ir::Type::Details& details) 
 // TypeProto.Tensor and TypeProto.SparseTensor.
 void read_tensor_type(WireReader message, ir::Type& type, ir::Type::Details& details) {
   while (message.next()) {
-    if (message.field() == 1) type.element = element_type(message.int32());
-    else if (message.field() == 2) read_shape(message.message(), type, details);
-    else message.skip();
+    if (message.field() == 1)
+      type.element = element_type(message.int32());
+    else if (message.field() == 2)
+      read_shape(message.message(), type, details);
+    else
+      message.skip();
   }
 }
 
@@ -82,23 +88,44 @@ ir::Type read_type(WireReader message, int depth) {
   ir::Type::Details details;
   while (message.next()) {
     switch (message.field()) {
-      case 1: type.kind = Kind::tensor; read_tensor_type(message.message(), type, details); break;
-      case 8: type.kind = Kind::sparse_tensor; read_tensor_type(message.message(), type, details); break;
-      case 4: type.kind = Kind::sequence; read_container_type(message.message(), type, 1, depth); break;
-      case 9: type.kind = Kind::optional; read_container_type(message.message(), type, 1, depth); break;
-      case 5: type.kind = Kind::map; read_container_type(message.message(), type, 2, depth); break;
-      case 6: details.denotation = message.string(); break;
+      case 1:
+        type.kind = Kind::tensor;
+        read_tensor_type(message.message(), type, details);
+        break;
+      case 8:
+        type.kind = Kind::sparse_tensor;
+        read_tensor_type(message.message(), type, details);
+        break;
+      case 4:
+        type.kind = Kind::sequence;
+        read_container_type(message.message(), type, 1, depth);
+        break;
+      case 9:
+        type.kind = Kind::optional;
+        read_container_type(message.message(), type, 1, depth);
+        break;
+      case 5:
+        type.kind = Kind::map;
+        read_container_type(message.message(), type, 2, depth);
+        break;
+      case 6:
+        details.denotation = message.string();
+        break;
       case 7: {
         type.kind = Kind::opaque;
         WireReader opaque = message.message();
         while (opaque.next()) {
-          if (opaque.field() == 1) details.opaque_domain = opaque.string();
-          else if (opaque.field() == 2) details.opaque_name = opaque.string();
-          else opaque.skip();
+          if (opaque.field() == 1)
+            details.opaque_domain = opaque.string();
+          else if (opaque.field() == 2)
+            details.opaque_name = opaque.string();
+          else
+            opaque.skip();
         }
         break;
       }
-      default: message.skip();
+      default:
+        message.skip();
     }
   }
   if (type.kind == Kind::opaque || !details.denotation.empty() || !details.dim_denotations.empty()) {

@@ -15,15 +15,19 @@ class ValueReader {
     if (depth > 16) fail(ErrorCode::invalid_model, "values are nested too deep");
     using Kind = ir::Type::Kind;
     switch (kind) {
-      case Kind::sequence: return sequence(message, depth);
-      case Kind::optional: return optional(message, depth);
-      case Kind::map: return map(message);
+      case Kind::sequence:
+        return sequence(message, depth);
+      case Kind::optional:
+        return optional(message, depth);
+      case Kind::map:
+        return map(message);
       case Kind::sparse_tensor: {
         auto sparse = tensors_.read_sparse(message);
         tensors_.finish();
         return SparseTensor{sparse->values->tensor, sparse->indices->tensor, sparse->shape};
       }
-      default: return tensor(message);
+      default:
+        return tensor(message);
     }
   }
 
@@ -40,12 +44,23 @@ class ValueReader {
     Sequence result;
     while (message.next()) {
       switch (message.field()) {
-        case 3: result.items.emplace_back(tensor(message.message())); break;
-        case 4: result.items.push_back(read(message.message(), Kind::sparse_tensor, depth + 1)); break;
-        case 5: result.items.push_back(read(message.message(), Kind::sequence, depth + 1)); break;
-        case 6: result.items.push_back(read(message.message(), Kind::map, depth + 1)); break;
-        case 7: result.items.push_back(read(message.message(), Kind::optional, depth + 1)); break;
-        default: message.skip();
+        case 3:
+          result.items.emplace_back(tensor(message.message()));
+          break;
+        case 4:
+          result.items.push_back(read(message.message(), Kind::sparse_tensor, depth + 1));
+          break;
+        case 5:
+          result.items.push_back(read(message.message(), Kind::sequence, depth + 1));
+          break;
+        case 6:
+          result.items.push_back(read(message.message(), Kind::map, depth + 1));
+          break;
+        case 7:
+          result.items.push_back(read(message.message(), Kind::optional, depth + 1));
+          break;
+        default:
+          message.skip();
       }
     }
     return result;
@@ -57,12 +72,23 @@ class ValueReader {
     auto hold = [&](Value value) { result.item = std::make_shared<const Value>(std::move(value)); };
     while (message.next()) {
       switch (message.field()) {
-        case 3: hold(tensor(message.message())); break;
-        case 4: hold(read(message.message(), Kind::sparse_tensor, depth + 1)); break;
-        case 5: hold(read(message.message(), Kind::sequence, depth + 1)); break;
-        case 6: hold(read(message.message(), Kind::map, depth + 1)); break;
-        case 7: hold(read(message.message(), Kind::optional, depth + 1)); break;
-        default: message.skip();
+        case 3:
+          hold(tensor(message.message()));
+          break;
+        case 4:
+          hold(read(message.message(), Kind::sparse_tensor, depth + 1));
+          break;
+        case 5:
+          hold(read(message.message(), Kind::sequence, depth + 1));
+          break;
+        case 6:
+          hold(read(message.message(), Kind::map, depth + 1));
+          break;
+        case 7:
+          hold(read(message.message(), Kind::optional, depth + 1));
+          break;
+        default:
+          message.skip();
       }
     }
     return result;
@@ -76,29 +102,43 @@ class ValueReader {
     Sequence values;
     while (message.next()) {
       switch (message.field()) {
-        case 2: key_type = message.int32(); break;
-        case 3: message.append_varints(keys); break;
-        case 4: string_keys.push_back(message.string()); break;
-        case 5: values = sequence(message.message(), 0).sequence(); break;
-        default: message.skip();
+        case 2:
+          key_type = message.int32();
+          break;
+        case 3:
+          message.append_varints(keys);
+          break;
+        case 4:
+          string_keys.push_back(message.string());
+          break;
+        case 5:
+          values = sequence(message.message(), 0).sequence();
+          break;
+        default:
+          message.skip();
       }
     }
     if (!is_known(key_type)) fail(ErrorCode::invalid_model, "a map has keys of unknown type {}", key_type);
     Map result;
     auto count = static_cast<int64_t>(values.items.size());
     bool strings = static_cast<ElementType>(key_type) == ElementType::string;
-    result.keys = strings ? Tensor(Shape{static_cast<int64_t>(string_keys.size())}, std::span<const std::string>(string_keys))
-                          : Tensor(Shape{static_cast<int64_t>(keys.size())}, std::span<const int64_t>(keys));
-    if (result.keys.elements() != count) fail(ErrorCode::invalid_model, "a map has {} keys and {} values", result.keys.elements(), count);
+    result.keys =
+        strings ? Tensor(Shape{static_cast<int64_t>(string_keys.size())}, std::span<const std::string>(string_keys))
+                : Tensor(Shape{static_cast<int64_t>(keys.size())}, std::span<const int64_t>(keys));
+    if (result.keys.elements() != count)
+      fail(ErrorCode::invalid_model, "a map has {} keys and {} values", result.keys.elements(), count);
     if (count == 0) return result;
     const Tensor& first = values.items[0].tensor();
     result.values = Tensor(first.type(), Shape{count});
     auto* out = static_cast<std::byte*>(result.values.mutable_raw());
     for (const Value& value : values.items) {
       const Tensor& item = value.tensor();
-      if (item.elements() != 1 || item.type() != first.type()) fail(ErrorCode::unsupported, "a map's values must be scalars of one type");
-      if (item.type() == ElementType::string) *reinterpret_cast<std::string*>(out) = item.data<std::string>()[0];
-      else std::copy_n(static_cast<const std::byte*>(item.raw()), item.bytes(), out);
+      if (item.elements() != 1 || item.type() != first.type())
+        fail(ErrorCode::unsupported, "a map's values must be scalars of one type");
+      if (item.type() == ElementType::string)
+        *reinterpret_cast<std::string*>(out) = item.data<std::string>()[0];
+      else
+        std::copy_n(static_cast<const std::byte*>(item.raw()), item.bytes(), out);
       out += bits_of(item.type()) / 8;
     }
     return result;

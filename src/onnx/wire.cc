@@ -49,7 +49,9 @@ void WireReader::expect(int wire_type) {
 
 std::string_view WireReader::skip() {
   switch (wire_type_) {
-    case varint_type: raw_varint(); break;
+    case varint_type:
+      raw_varint();
+      break;
     case fixed64_type:
       if (end_ - at_ < 8) truncated("a number");
       at_ += 8;
@@ -58,8 +60,12 @@ std::string_view WireReader::skip() {
       if (end_ - at_ < 4) truncated("a number");
       at_ += 4;
       break;
-    case length_type: bytes(); break;
-    default: fail(ErrorCode::invalid_model, "field {} at byte {} has unknown wire type {}", field_, tag_start_ - origin_, wire_type_);
+    case length_type:
+      bytes();
+      break;
+    default:
+      fail(ErrorCode::invalid_model, "field {} at byte {} has unknown wire type {}", field_, tag_start_ - origin_,
+           wire_type_);
   }
   return {tag_start_, static_cast<size_t>(at_ - tag_start_)};
 }
@@ -82,8 +88,8 @@ std::string_view WireReader::bytes() {
   expect(length_type);
   uint64_t length = raw_varint();
   if (length > static_cast<uint64_t>(end_ - at_)) {
-    fail(ErrorCode::truncated, "field {} at byte {} announces {} bytes, {} are left", field_, tag_start_ - origin_, length,
-         end_ - at_);
+    fail(ErrorCode::truncated, "field {} at byte {} announces {} bytes, {} are left", field_, tag_start_ - origin_,
+         length, end_ - at_);
   }
   std::string_view result(at_, length);
   at_ += length;
@@ -107,7 +113,8 @@ void WireReader::append_floats(std::vector<float>& out) {
     return;
   }
   std::string_view packed = bytes();
-  if (packed.size() % 4 != 0) fail(ErrorCode::invalid_model, "packed floats at byte {} are cut off", tag_start_ - origin_);
+  if (packed.size() % 4 != 0)
+    fail(ErrorCode::invalid_model, "packed floats at byte {} are cut off", tag_start_ - origin_);
   size_t before = out.size();
   out.resize(before + packed.size() / 4);
   if (!packed.empty()) std::memcpy(out.data() + before, packed.data(), packed.size());
@@ -173,8 +180,10 @@ void WireWriter::message(uint32_t field, WireWriter&& inner) {
   append_varint(out, inner.size_);
   size_ += out.size() - before + inner.size_;
   for (Piece& piece : inner.pieces_) {
-    if (piece.external.data()) pieces_.push_back(std::move(piece));
-    else tail() += piece.own;
+    if (piece.external.data())
+      pieces_.push_back(std::move(piece));
+    else
+      tail() += piece.own;
   }
 }
 

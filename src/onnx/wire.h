@@ -12,7 +12,8 @@ namespace tenon::onnx {
 // Throws ErrorCode::truncated or invalid_model with the position in the whole input.
 class WireReader {
  public:
-  explicit WireReader(std::string_view whole) : origin_(whole.data()), at_(whole.data()), end_(whole.data() + whole.size()) {}
+  explicit WireReader(std::string_view whole)
+      : origin_(whole.data()), at_(whole.data()), end_(whole.data() + whole.size()) {}
 
   // Moves to the next field; false at the end of the message.
   bool next();

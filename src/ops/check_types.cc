@@ -24,11 +24,16 @@ const ir::Type& innermost(const ir::Type& type) {
 bool kind_allowed(Kinds kinds, ir::Type::Kind kind) {
   using Kind = ir::Type::Kind;
   switch (kinds) {
-    case Kinds::tensor: return kind == Kind::tensor || kind == Kind::sparse_tensor;
-    case Kinds::sequence: return kind == Kind::sequence;
-    case Kinds::optional: return kind == Kind::optional;
-    case Kinds::map: return kind == Kind::map;
-    case Kinds::any: return true;
+    case Kinds::tensor:
+      return kind == Kind::tensor || kind == Kind::sparse_tensor;
+    case Kinds::sequence:
+      return kind == Kind::sequence;
+    case Kinds::optional:
+      return kind == Kind::optional;
+    case Kinds::map:
+      return kind == Kind::map;
+    case Kinds::any:
+      return true;
   }
   return true;
 }
@@ -43,11 +48,12 @@ void check_input_types(const Operator& op, const ir::Node& node, std::span<const
     const ir::Type& type = inputs[i]->type;
     if (!type.known()) continue;
     ElementType element = innermost(type).element;
-    bool element_fits = parameter->types.empty() || element == ElementType::undefined || parameter->types.contains(element);
+    bool element_fits =
+        parameter->types.empty() || element == ElementType::undefined || parameter->types.contains(element);
     if (!kind_allowed(parameter->kinds, type.kind) || !element_fits) {
-      throw Error(ErrorCode::type_mismatch,
-                  fmt::format("input {} '{}' takes {}{}\n  {}", i, parameter->name, parameter->kinds == Kinds::tensor ? "tensors of " : "",
-                              parameter->types.to_string(), describe_input(node, i, type)))
+      throw Error(ErrorCode::type_mismatch, fmt::format("input {} '{}' takes {}{}\n  {}", i, parameter->name,
+                                                        parameter->kinds == Kinds::tensor ? "tensors of " : "",
+                                                        parameter->types.to_string(), describe_input(node, i, type)))
           .on_tensor(node.input(i)->name);
     }
     if (parameter->variable.empty() || !parameter->same_types) continue;

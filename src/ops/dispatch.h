@@ -23,12 +23,18 @@ void dispatch_width(ElementType type, F&& f) {
   };
   if (type == ElementType::string) return f.template operator()<std::string>();
   switch (bits_of(type)) {
-    case 8: return f.template operator()<uint8_t>();
-    case 16: return f.template operator()<uint16_t>();
-    case 32: return f.template operator()<uint32_t>();
-    case 64: return f.template operator()<uint64_t>();
-    case 128: return f.template operator()<Wide>();
-    default: fail(ErrorCode::unsupported, "elements of type {} are packed and cannot be moved one by one", name_of(type));
+    case 8:
+      return f.template operator()<uint8_t>();
+    case 16:
+      return f.template operator()<uint16_t>();
+    case 32:
+      return f.template operator()<uint32_t>();
+    case 64:
+      return f.template operator()<uint64_t>();
+    case 128:
+      return f.template operator()<Wide>();
+    default:
+      fail(ErrorCode::unsupported, "elements of type {} are packed and cannot be moved one by one", name_of(type));
   }
 }
 

@@ -22,10 +22,17 @@ std::optional<List> content_as(const Tensor& tensor) {
     for (auto number : numbers) list.push_back(typename List::value_type(static_cast<int64_t>(number)));
   };
   switch (tensor.type()) {
-    case ElementType::int64: append(tensor.data<int64_t>()); return list;
-    case ElementType::int32: append(tensor.data<int32_t>()); return list;
-    case ElementType::boolean: append(tensor.data<bool>()); return list;
-    default: return std::nullopt;
+    case ElementType::int64:
+      append(tensor.data<int64_t>());
+      return list;
+    case ElementType::int32:
+      append(tensor.data<int32_t>());
+      return list;
+    case ElementType::boolean:
+      append(tensor.data<bool>());
+      return list;
+    default:
+      return std::nullopt;
   }
 }
 
@@ -126,7 +133,8 @@ void Inference::require_rank_at_least(size_t i, int wanted) const {
   if (has_shape(i) && rank(i) < wanted) fail("input {} must have at least rank {}, it has rank {}", i, wanted, rank(i));
 }
 
-std::optional<std::vector<Fact>> Inference::infer_subgraph(std::string_view attribute, std::span<const Fact> inputs) const {
+std::optional<std::vector<Fact>> Inference::infer_subgraph(std::string_view attribute,
+                                                           std::span<const Fact> inputs) const {
   if (!subgraphs_) return std::nullopt;
   return (*subgraphs_)(attribute, inputs);
 }
@@ -135,9 +143,12 @@ std::string describe_input(const ir::Node& node, size_t i, const ir::Type& type)
   const ir::Value* value = node.input(i);
   if (!value) return fmt::format("input {} is left out", i);
   std::string source;
-  if (const ir::Node* producer = value->producer()) source = ", made by " + producer->describe();
-  else if (value->is_initializer()) source = ", an initializer";
-  else if (value->is_graph_input()) source = ", an input of the graph";
+  if (const ir::Node* producer = value->producer())
+    source = ", made by " + producer->describe();
+  else if (value->is_initializer())
+    source = ", an initializer";
+  else if (value->is_graph_input())
+    source = ", an input of the graph";
   return fmt::format("input {} '{}' is {}{}", i, value->name, type.to_string(), source);
 }
 

@@ -27,9 +27,9 @@ struct Fact {
   static Fact of(const Tensor& tensor);
 };
 
-// What an operator's inference rule sees and fills in. The same rule runs on symbolic shapes when a model is loaded and on
-// real ones when it runs: an output whose shape it gives as numbers is allocated for the kernel, one it leaves unknown
-// is allocated by the kernel itself.
+// What an operator's inference rule sees and fills in. The same rule runs on symbolic shapes when a model is loaded and
+// on real ones when it runs: an output whose shape it gives as numbers is allocated for the kernel, one it leaves
+// unknown is allocated by the kernel itself.
 class Inference {
  public:
   // Infers a subgraph: attribute name and facts of its inputs in, facts of its outputs out. Not available (null) while
@@ -51,8 +51,8 @@ class Inference {
   bool has_shape(size_t i) const { return has_input(i) && inputs_[i]->type.shape.has_value(); }
   const SymbolicShape& shape(size_t i) const { return *inputs_[i]->type.shape; }
   int rank(size_t i) const { return static_cast<int>(shape(i).size()); }
-  // The content of an input of int32, int64 or bool of at most `most_values` elements, as far as known: each element may
-  // be a number or an expression.
+  // The content of an input of int32, int64 or bool of at most `most_values` elements, as far as known: each element
+  // may be a number or an expression.
   std::optional<SymbolicValues> values(size_t i) const;
   // The content as numbers, however many, if all are known.
   std::optional<std::vector<int64_t>> ints(size_t i) const;

@@ -20,7 +20,8 @@ std::string TypeSet::to_string() const {
   return text;
 }
 
-Operator& Operator::add(std::vector<Parameter>& list, std::string parameter, std::string variable, Parameter::Count count) {
+Operator& Operator::add(std::vector<Parameter>& list, std::string parameter, std::string variable,
+                        Parameter::Count count) {
   list.push_back({std::move(parameter), std::move(variable), {}, Kinds::tensor, count, 1, true});
   return *this;
 }
@@ -31,12 +32,24 @@ Operator& Operator::add(std::vector<Parameter>& list, std::string parameter, Typ
 }
 
 Operator& Operator::variadic_input(std::string parameter, std::string variable, int at_least, bool same_types) {
-  inputs.push_back({std::move(parameter), std::move(variable), {}, Kinds::tensor, Parameter::Count::any_number, at_least, same_types});
+  inputs.push_back({std::move(parameter),
+                    std::move(variable),
+                    {},
+                    Kinds::tensor,
+                    Parameter::Count::any_number,
+                    at_least,
+                    same_types});
   return *this;
 }
 
 Operator& Operator::variadic_output(std::string parameter, std::string variable, int at_least, bool same_types) {
-  outputs.push_back({std::move(parameter), std::move(variable), {}, Kinds::tensor, Parameter::Count::any_number, at_least, same_types});
+  outputs.push_back({std::move(parameter),
+                     std::move(variable),
+                     {},
+                     Kinds::tensor,
+                     Parameter::Count::any_number,
+                     at_least,
+                     same_types});
   return *this;
 }
 
@@ -131,7 +144,8 @@ std::string check_count(const std::vector<Parameter>& parameters, std::span<ir::
     }
     if (parameter.count != Parameter::Count::any_number) continue;
     if (given.size() < i + static_cast<size_t>(parameter.at_least)) {
-      return fmt::format("it takes at least {} {}s, {} are given", i + static_cast<size_t>(parameter.at_least), what, given.size());
+      return fmt::format("it takes at least {} {}s, {} are given", i + static_cast<size_t>(parameter.at_least), what,
+                         given.size());
     }
     for (size_t k = i; k < given.size(); ++k) {
       if (!given[k]) return fmt::format("its {} {}, one of '{}', is left out", what, k, parameter.name);

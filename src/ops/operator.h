@@ -62,8 +62,8 @@ struct Parameter {
   TypeSet types;         // allowed element types; empty: the type variable's
   Kinds kinds = Kinds::tensor;
   Count count = Count::one;
-  int at_least = 1;         // of any_number
-  bool same_types = true;   // of any_number: all have one type
+  int at_least = 1;        // of any_number
+  bool same_types = true;  // of any_number: all have one type
 };
 
 struct AttributeRule {
@@ -95,15 +95,31 @@ class Operator {
   std::function<void(Inference&)> infer_types;
   std::vector<Adapter> adapters;
 
-  Operator& input(std::string parameter, std::string variable) { return add(inputs, std::move(parameter), std::move(variable), Parameter::Count::one); }
-  Operator& input(std::string parameter, TypeSet types) { return add(inputs, std::move(parameter), types, Parameter::Count::one); }
-  Operator& optional_input(std::string parameter, std::string variable) { return add(inputs, std::move(parameter), std::move(variable), Parameter::Count::optional); }
-  Operator& optional_input(std::string parameter, TypeSet types) { return add(inputs, std::move(parameter), types, Parameter::Count::optional); }
+  Operator& input(std::string parameter, std::string variable) {
+    return add(inputs, std::move(parameter), std::move(variable), Parameter::Count::one);
+  }
+  Operator& input(std::string parameter, TypeSet types) {
+    return add(inputs, std::move(parameter), types, Parameter::Count::one);
+  }
+  Operator& optional_input(std::string parameter, std::string variable) {
+    return add(inputs, std::move(parameter), std::move(variable), Parameter::Count::optional);
+  }
+  Operator& optional_input(std::string parameter, TypeSet types) {
+    return add(inputs, std::move(parameter), types, Parameter::Count::optional);
+  }
   Operator& variadic_input(std::string parameter, std::string variable, int at_least = 1, bool same_types = true);
-  Operator& output(std::string parameter, std::string variable) { return add(outputs, std::move(parameter), std::move(variable), Parameter::Count::one); }
-  Operator& output(std::string parameter, TypeSet types) { return add(outputs, std::move(parameter), types, Parameter::Count::one); }
-  Operator& optional_output(std::string parameter, std::string variable) { return add(outputs, std::move(parameter), std::move(variable), Parameter::Count::optional); }
-  Operator& optional_output(std::string parameter, TypeSet types) { return add(outputs, std::move(parameter), types, Parameter::Count::optional); }
+  Operator& output(std::string parameter, std::string variable) {
+    return add(outputs, std::move(parameter), std::move(variable), Parameter::Count::one);
+  }
+  Operator& output(std::string parameter, TypeSet types) {
+    return add(outputs, std::move(parameter), types, Parameter::Count::one);
+  }
+  Operator& optional_output(std::string parameter, std::string variable) {
+    return add(outputs, std::move(parameter), std::move(variable), Parameter::Count::optional);
+  }
+  Operator& optional_output(std::string parameter, TypeSet types) {
+    return add(outputs, std::move(parameter), types, Parameter::Count::optional);
+  }
   Operator& variadic_output(std::string parameter, std::string variable, int at_least = 1, bool same_types = true);
   // What the type variable of the parameters so far allows.
   Operator& types(std::string_view variable, TypeSet allowed, Kinds kinds = Kinds::tensor);

@@ -13,7 +13,8 @@ Tensor vector_tensor(const std::vector<T>& values) {
 }
 
 Tensor content_of(const ir::Node& node, Allocator& allocator) {
-  if (node.attributes.size() != 1) fail(ErrorCode::invalid_attribute, "Constant takes one attribute, {} are given", node.attributes.size());
+  if (node.attributes.size() != 1)
+    fail(ErrorCode::invalid_attribute, "Constant takes one attribute, {} are given", node.attributes.size());
   const ir::Attribute& attribute = node.attributes[0];
   const std::string& name = attribute.name;
   if (name == "value") return *node.tensor_attribute(name);
@@ -36,13 +37,16 @@ Tensor to_dense(const Tensor& values, const Tensor& indices, const Shape& shape,
   int64_t count = values.elements();
   bool linear = indices.rank() == 1;
   if (!linear && (indices.rank() != 2 || indices.dim(1) != shape.rank())) {
-    fail(ErrorCode::invalid_model, "the indices of a sparse tensor of shape {} have shape {}", shape.to_string(), indices.shape().to_string());
+    fail(ErrorCode::invalid_model, "the indices of a sparse tensor of shape {} have shape {}", shape.to_string(),
+         indices.shape().to_string());
   }
   if ((linear ? indices.elements() : indices.dim(0)) != count) {
-    fail(ErrorCode::invalid_model, "a sparse tensor has {} values and indices of shape {}", count, indices.shape().to_string());
+    fail(ErrorCode::invalid_model, "a sparse tensor has {} values and indices of shape {}", count,
+         indices.shape().to_string());
   }
   int bits = bits_of(values.type());
-  if (bits < 8 || values.type() == ElementType::string) fail(ErrorCode::unsupported, "sparse tensors of {} are not supported", name_of(values.type()));
+  if (bits < 8 || values.type() == ElementType::string)
+    fail(ErrorCode::unsupported, "sparse tensors of {} are not supported", name_of(values.type()));
   Tensor dense(values.type(), shape, allocator);
   auto size = static_cast<size_t>(bits / 8);
   auto* out = static_cast<std::byte*>(dense.mutable_raw());
@@ -56,11 +60,13 @@ Tensor to_dense(const Tensor& values, const Tensor& indices, const Shape& shape,
     } else {
       for (int axis = 0; axis < shape.rank(); ++axis) {
         int64_t index = numbers[static_cast<size_t>(i * shape.rank() + axis)];
-        if (index < 0 || index >= shape[axis]) fail(ErrorCode::invalid_model, "sparse index {} is outside of size {}", index, shape[axis]);
+        if (index < 0 || index >= shape[axis])
+          fail(ErrorCode::invalid_model, "sparse index {} is outside of size {}", index, shape[axis]);
         position = position * shape[axis] + index;
       }
     }
-    if (position < 0 || position >= dense.elements()) fail(ErrorCode::invalid_model, "sparse index {} is outside of shape {}", position, shape.to_string());
+    if (position < 0 || position >= dense.elements())
+      fail(ErrorCode::invalid_model, "sparse index {} is outside of shape {}", position, shape.to_string());
     std::memcpy(out + static_cast<size_t>(position) * size, in + static_cast<size_t>(i) * size, size);
   }
   return dense;
@@ -72,7 +78,8 @@ void constants_to_initializers(ir::Graph& graph, Allocator& allocator) {
     for (const ir::Attribute& attribute : node.attributes) {
       attribute.for_each_graph([&](ir::Graph& subgraph) { constants_to_initializers(subgraph, allocator); });
     }
-    if (node.op_type == "Constant" && node.domain.empty() && node.output_count() == 1 && node.output(0)) constants.push_back(&node);
+    if (node.op_type == "Constant" && node.domain.empty() && node.output_count() == 1 && node.output(0))
+      constants.push_back(&node);
   }
   for (ir::Node* node : constants) {
     try {

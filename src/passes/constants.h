@@ -9,6 +9,7 @@ namespace tenon::passes {
 void constants_to_initializers(ir::Graph& graph, Allocator& allocator = system_allocator());
 
 // The dense form of a sparse tensor. Throws on indices outside its shape.
-Tensor to_dense(const Tensor& values, const Tensor& indices, const Shape& shape, Allocator& allocator = system_allocator());
+Tensor to_dense(const Tensor& values, const Tensor& indices, const Shape& shape,
+                Allocator& allocator = system_allocator());
 
 }  // namespace tenon::passes

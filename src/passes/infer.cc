@@ -11,7 +11,8 @@ using ops::Fact;
 
 class GraphInference {
  public:
-  GraphInference(InferenceResult& result, const ir::Graph& graph) : result_(result), work_left_(50'000 + 100 * ir::count_nodes(graph)) {}
+  GraphInference(InferenceResult& result, const ir::Graph& graph)
+      : result_(result), work_left_(50'000 + 100 * ir::count_nodes(graph)) {}
 
   void run(ir::Graph& graph) {
     for (ir::Value* value : graph.initializers()) {
@@ -45,7 +46,9 @@ class GraphInference {
 
   // The type the model gives the value. A loop's body is inferred more than once, and what an earlier round found must
   // not count as declared in the next.
-  const ir::Type& declared_type(const ir::Value& value) { return declared_.try_emplace(&value, value.type).first->second; }
+  const ir::Type& declared_type(const ir::Value& value) {
+    return declared_.try_emplace(&value, value.type).first->second;
+  }
 
   const Fact& fact_of(const ir::Value& value) { return result_.facts[&value]; }
 
@@ -54,7 +57,9 @@ class GraphInference {
     const ops::Operator* op = ops::operators().find(node.domain, node.op_type);
     if (!op) fail(ErrorCode::unknown_operator, "Tenon does not know operator {}", node.op_type);
     if (std::string problem = check_node(*op, node); !problem.empty()) {
-      throw Error(problem.find("attribute") == std::string::npos ? ErrorCode::invalid_model : ErrorCode::invalid_attribute, problem);
+      throw Error(
+          problem.find("attribute") == std::string::npos ? ErrorCode::invalid_model : ErrorCode::invalid_attribute,
+          problem);
     }
     std::vector<const Fact*> inputs;
     for (const ir::Value* value : node.inputs()) inputs.push_back(value ? &fact_of(*value) : nullptr);
@@ -94,7 +99,8 @@ class GraphInference {
       inferred.type = declared;
     } else if (!ir::same_kind(declared, inferred.type)) {
       throw Error(ErrorCode::type_mismatch,
-                  fmt::format("the model declares it as {}, {} makes it {}", declared.to_string(), node.op_type, inferred.type.to_string()),
+                  fmt::format("the model declares it as {}, {} makes it {}", declared.to_string(), node.op_type,
+                              inferred.type.to_string()),
                   "correct or remove the declared type (value_info)")
           .on_tensor(value.name);
     } else if (declared.is_tensor() && declared.shape) {
@@ -114,8 +120,8 @@ class GraphInference {
       conflict = shape[i].is_known() && declared[i].is_known() && !(shape[i] == declared[i]);
     }
     if (conflict) {
-      result_.notes.push_back(fmt::format("tensor '{}' is declared as {}, {} makes it {}; the latter is used", value.name,
-                                          to_string(declared), node.describe(), to_string(shape)));
+      result_.notes.push_back(fmt::format("tensor '{}' is declared as {}, {} makes it {}; the latter is used",
+                                          value.name, to_string(declared), node.describe(), to_string(shape)));
       return;
     }
     for (size_t i = 0; i < shape.size(); ++i) {

@@ -16,8 +16,8 @@ struct InferenceResult {
   std::vector<std::string> notes;
 };
 
-// Checks each node against its operator's schema and infers types and symbolic shapes of every value, which it also writes
-// to Value::type. Integer arithmetic on shapes is followed. Nodes must be lifted and sorted.
+// Checks each node against its operator's schema and infers types and symbolic shapes of every value, which it also
+// writes to Value::type. Integer arithmetic on shapes is followed. Nodes must be lifted and sorted.
 InferenceResult infer_types(ir::Graph& graph);
 
 }  // namespace tenon::passes

@@ -76,22 +76,26 @@ class Inliner {
   void replace(ir::Node& call, const ir::Function& function) {
     Key key(function.domain, function.name, function.overload);
     if (!active_.insert(key).second) {
-      throw Error(ErrorCode::cyclic_graph, fmt::format("function '{}' calls itself", function.name)).at_node(call.describe());
+      throw Error(ErrorCode::cyclic_graph, fmt::format("function '{}' calls itself", function.name))
+          .at_node(call.describe());
     }
     if (active_.size() > deepest_call) {
-      throw Error(ErrorCode::invalid_model, fmt::format("functions call each other more than {} deep", deepest_call)).at_node(call.describe());
+      throw Error(ErrorCode::invalid_model, fmt::format("functions call each other more than {} deep", deepest_call))
+          .at_node(call.describe());
     }
     inlined_nodes_ += 1 + sizes_.at(&function);
     if (inlined_nodes_ > most_inlined_nodes) {
-      throw Error(ErrorCode::invalid_model, fmt::format("the functions of the model make more than {} nodes", most_inlined_nodes))
+      throw Error(ErrorCode::invalid_model,
+                  fmt::format("the functions of the model make more than {} nodes", most_inlined_nodes))
           .at_node(call.describe());
     }
     ir::Graph& graph = call.graph();
     std::unique_ptr<ir::Graph> body = function.body->clone();
     if (call.input_count() > body->inputs().size() || call.output_count() > body->outputs().size()) {
-      throw Error(ErrorCode::invalid_model,
-                  fmt::format("function '{}' has {} inputs and {} outputs, the node gives {} and takes {}", function.name,
-                              body->inputs().size(), body->outputs().size(), call.input_count(), call.output_count()))
+      throw Error(
+          ErrorCode::invalid_model,
+          fmt::format("function '{}' has {} inputs and {} outputs, the node gives {} and takes {}", function.name,
+                      body->inputs().size(), body->outputs().size(), call.input_count(), call.output_count()))
           .at_node(call.describe());
     }
     bind_attributes(*body, call, function);
@@ -124,7 +128,9 @@ class Inliner {
       ir::Value* result = call.output(i);
       ir::Value* twin = twin_of(body->outputs()[i]);
       if (!result) continue;
-      if (!twin) fail(ErrorCode::invalid_model, "output {} of function '{}' is an input that the node leaves out", i, function.name);
+      if (!twin)
+        fail(ErrorCode::invalid_model, "output {} of function '{}' is an input that the node leaves out", i,
+             function.name);
       // An Identity keeps the name of the call's output, which the graph's outputs may use.
       ir::Node& alias = graph.add_node("Identity", "", &call);
       alias.set_input(0, twin);

@@ -21,8 +21,9 @@ class Lifter {
 
   std::vector<std::string> run() {
     if (model_.ir_version > newest_ir_version) {
-      notes_.push_back(fmt::format("the model has IR version {}, newer than {}; it runs if all it contains is understood",
-                                   model_.ir_version, newest_ir_version));
+      notes_.push_back(
+          fmt::format("the model has IR version {}, newer than {}; it runs if all it contains is understood",
+                      model_.ir_version, newest_ir_version));
     }
     note_new_opsets(model_.opset_imports);
     lift_graph(*model_.graph, model_.opset_imports);
@@ -35,10 +36,13 @@ class Lifter {
   void note_new_opsets(const ir::OpsetImports& imports) {
     for (const auto& [domain, version] : imports.entries()) {
       std::string_view name = ir::canonical_domain(domain);
-      int64_t newest = name == ops::ai_onnx ? ops::newest_opset : name == ops::ai_onnx_ml ? ops::newest_ml_opset : version;
+      int64_t newest = name == ops::ai_onnx      ? ops::newest_opset
+                       : name == ops::ai_onnx_ml ? ops::newest_ml_opset
+                                                 : version;
       if (version > newest) {
-        notes_.push_back(fmt::format("the model imports opset {} of '{}', newer than {}; its operators are taken to mean what they mean there",
-                                     version, domain.empty() ? "ai.onnx" : domain, newest));
+        notes_.push_back(fmt::format(
+            "the model imports opset {} of '{}', newer than {}; its operators are taken to mean what they mean there",
+            version, domain.empty() ? "ai.onnx" : domain, newest));
       }
     }
   }
@@ -70,7 +74,8 @@ class Lifter {
     try {
       while (true) {
         int version = op->version_at(opset);
-        auto adapter = std::ranges::find_if(op->adapters, [&](const ops::Adapter& a) { return a.from <= version && version < a.to; });
+        auto adapter = std::ranges::find_if(op->adapters,
+                                            [&](const ops::Adapter& a) { return a.from <= version && version < a.to; });
         if (adapter == op->adapters.end()) break;
         adapter->lift(node);
         opset = adapter->to;
@@ -84,8 +89,9 @@ class Lifter {
 
   void throw_unknown() const {
     if (unknown_.empty()) return;
-    std::string text = unknown_.size() == 1 ? "Tenon does not know an operator of this model:"
-                                            : fmt::format("Tenon does not know {} operators of this model:", unknown_.size());
+    std::string text = unknown_.size() == 1
+                           ? "Tenon does not know an operator of this model:"
+                           : fmt::format("Tenon does not know {} operators of this model:", unknown_.size());
     for (const auto& [key, nodes] : unknown_) {
       const auto& [domain, name] = key;
       std::string suggestion;

@@ -8,8 +8,8 @@
 namespace tenon::passes {
 
 // Brings every node of the model, subgraphs and function bodies included, to the newest version of its operator.
-// Returns notes for the user, such as an opset newer than any this version knows. Throws ErrorCode::unknown_operator with
-// all operators and domains that are unknown at once.
+// Returns notes for the user, such as an opset newer than any this version knows. Throws ErrorCode::unknown_operator
+// with all operators and domains that are unknown at once.
 std::vector<std::string> lift_to_newest_opset(ir::Model& model);
 
 // Replaces calls of model-local functions by their bodies; a function may not call itself.

@@ -24,7 +24,8 @@ void CpuKernels::add(std::string_view op, Make make, Decline decline, std::strin
 }
 
 void CpuKernels::add_simple(std::string_view op, void (*run)(KernelRun&), std::string_view domain) {
-  add(op, [run](const NodeInfo&) { return std::make_unique<SimpleKernel>(run); }, nullptr, domain);
+  add(
+      op, [run](const NodeInfo&) { return std::make_unique<SimpleKernel>(run); }, nullptr, domain);
 }
 
 const CpuKernels::Entry* CpuKernels::find(std::string_view domain, std::string_view op) const {

@@ -36,7 +36,12 @@ class KernelRun {
 
   KernelRun(const ir::Node& node, std::span<const Value* const> inputs, std::span<Output> outputs,
             std::span<Subgraph* const> subgraphs, ThreadPool& threads, Allocator& allocator)
-      : node_(node), inputs_(inputs), outputs_(outputs), subgraphs_(subgraphs), threads_(threads), allocator_(allocator) {}
+      : node_(node),
+        inputs_(inputs),
+        outputs_(outputs),
+        subgraphs_(subgraphs),
+        threads_(threads),
+        allocator_(allocator) {}
 
   const ir::Node& node() const { return node_; }
   size_t input_count() const { return inputs_.size(); }

@@ -28,24 +28,26 @@ using Bindings = std::map<std::string, Binding, std::less<>>;
 void check_shape(const ir::Type& declared, const Tensor& tensor, const std::string& name, Bindings& bindings) {
   const SymbolicShape& expected = *declared.shape;
   if (static_cast<int>(expected.size()) != tensor.rank()) {
-    throw Error(ErrorCode::shape_mismatch, fmt::format("the model takes rank {} {}, got rank {} {}", expected.size(), to_string(expected),
-                                                       tensor.rank(), tensor.shape().to_string()))
+    throw Error(ErrorCode::shape_mismatch, fmt::format("the model takes rank {} {}, got rank {} {}", expected.size(),
+                                                       to_string(expected), tensor.rank(), tensor.shape().to_string()))
         .on_tensor(name);
   }
   for (int axis = 0; axis < tensor.rank(); ++axis) {
     const Dim& dim = expected[static_cast<size_t>(axis)];
     int64_t size = tensor.dim(axis);
     if (dim.is_known() && dim.value() != size) {
-      throw Error(ErrorCode::shape_mismatch, fmt::format("axis {} must be {}, got {}: the model takes {}, the input is {}", axis,
-                                                         dim.value(), size, to_string(expected), tensor.shape().to_string()))
+      throw Error(ErrorCode::shape_mismatch,
+                  fmt::format("axis {} must be {}, got {}: the model takes {}, the input is {}", axis, dim.value(),
+                              size, to_string(expected), tensor.shape().to_string()))
           .on_tensor(name);
     }
     if (dim.symbol_name().empty()) continue;
     std::string where = fmt::format("axis {} of '{}'", axis, name);
     auto [bound, added] = bindings.emplace(std::string(dim.symbol_name()), Binding{size, where});
     if (!added && bound->second.size != size) {
-      throw Error(ErrorCode::shape_mismatch, fmt::format("size '{}' is {} on {} but {} on {}; it must be the same everywhere",
-                                                         dim.symbol_name(), bound->second.size, bound->second.where, size, where))
+      throw Error(ErrorCode::shape_mismatch,
+                  fmt::format("size '{}' is {} on {} but {} on {}; it must be the same everywhere", dim.symbol_name(),
+                              bound->second.size, bound->second.where, size, where))
           .on_tensor(name);
     }
   }
@@ -57,12 +59,14 @@ void check_value(const ir::Value& input, const Value& value, Bindings& bindings)
   // A plain value may be given where an optional is declared.
   if (declared.kind == Kind::optional && !value.is_optional()) return;
   if (kind_of(value) != declared.kind) {
-    throw Error(ErrorCode::type_mismatch, fmt::format("the model takes {}, got {}", declared.name(), value.describe())).on_tensor(input.name);
+    throw Error(ErrorCode::type_mismatch, fmt::format("the model takes {}, got {}", declared.name(), value.describe()))
+        .on_tensor(input.name);
   }
   if (!value.is_tensor()) return;
   const Tensor& tensor = value.tensor();
   if (declared.element != ElementType::undefined && tensor.type() != declared.element) {
-    throw Error(ErrorCode::type_mismatch, fmt::format("the model takes {}, got {}", name_of(declared.element), name_of(tensor.type())),
+    throw Error(ErrorCode::type_mismatch,
+                fmt::format("the model takes {}, got {}", name_of(declared.element), name_of(tensor.type())),
                 fmt::format("convert the input to {} before the run", name_of(declared.element)))
         .on_tensor(input.name);
   }
@@ -75,7 +79,8 @@ void throw_unknown(const ir::Graph& graph, const NamedValues& feeds) {
   for (const auto& [name, _] : feeds) {
     if (std::ranges::find(names, name) != names.end()) continue;
     std::string_view nearest = nearest_name(name, names);
-    throw Error(ErrorCode::unknown_name, fmt::format("the model has no input '{}'; it has {}", name, quoted_list(names)),
+    throw Error(ErrorCode::unknown_name,
+                fmt::format("the model has no input '{}'; it has {}", name, quoted_list(names)),
                 nearest.empty() ? "" : fmt::format("did you mean '{}'?", nearest));
   }
 }
@@ -104,7 +109,8 @@ std::vector<Value> check_inputs(const ir::Graph& graph, const NamedValues& feeds
     }
   }
   if (missing_count > 0) {
-    fail(ErrorCode::missing_input, "{} input{} not given:{}", missing_count, missing_count == 1 ? " is" : "s are", missing);
+    fail(ErrorCode::missing_input, "{} input{} not given:{}", missing_count, missing_count == 1 ? " is" : "s are",
+         missing);
   }
   return arguments;
 }

@@ -16,7 +16,8 @@ TEST(LoadErrors, CyclicGraph) {
   b.node("Relu", {"b"}, {"c"}, "third");
   b.output("c");
   EXPECT_EQ(b.load_error(),
-            "cyclic-graph in Relu 'second' (node 1): the nodes feed each other in a circle: Relu 'second' (node 1) -> Relu 'third' (node 2) -> "
+            "cyclic-graph in Relu 'second' (node 1): the nodes feed each other in a circle: Relu 'second' (node 1) -> "
+            "Relu 'third' (node 2) -> "
             "Add 'first' (node 0) -> Relu 'second' (node 1)\n"
             "  hint: a value must be computed before it is read; look for an output name that is used twice");
 }
@@ -48,7 +49,8 @@ TEST(LoadErrors, DuplicateName) {
   b.node("Relu", {"x"}, {"y"}, "second");
   b.output("y");
   EXPECT_EQ(b.load_error(),
-            "duplicate-name, tensor 'y': the name is defined twice: as output of Relu 'first' (node 0) and as output of Relu 'second' (node 1)\n"
+            "duplicate-name, tensor 'y': the name is defined twice: as output of Relu 'first' (node 0) and as output "
+            "of Relu 'second' (node 1)\n"
             "  hint: every value needs a name of its own");
 }
 
@@ -63,7 +65,8 @@ TEST(LoadErrors, UnknownOperatorsAllAtOnce) {
   EXPECT_EQ(b.load_error(),
             "unknown-operator: Tenon does not know 2 operators of this model:\n"
             "  Rellu: Rellu 'a' (node 0) and 1 more; the nearest known one is Relu\n"
-            "  my.domain.Magic: my.domain.Magic 'c' (node 2); the domain 'my.domain' is unknown and the model defines no function of it");
+            "  my.domain.Magic: my.domain.Magic 'c' (node 2); the domain 'my.domain' is unknown and the model defines "
+            "no function of it");
 }
 
 TEST(LoadErrors, Attributes) {
@@ -73,10 +76,12 @@ TEST(LoadErrors, Attributes) {
   b.output("y");
   EXPECT_EQ(b.load_error(), "invalid-attribute in Concat 'join' (node 0): attribute 'axis' is missing");
   b.graph().nodes().front().set_attribute(ir::Attribute("axis", 1.0f));
-  EXPECT_EQ(b.load_error(), "invalid-attribute in Concat 'join' (node 0): attribute 'axis' must be of kind int, it is of kind float");
+  EXPECT_EQ(b.load_error(),
+            "invalid-attribute in Concat 'join' (node 0): attribute 'axis' must be of kind int, it is of kind float");
   b.graph().nodes().front().set_attribute(ir::Attribute("axis", int64_t{1}));
   b.graph().nodes().front().set_attribute(ir::Attribute("axes", int64_t{1}));
-  EXPECT_EQ(b.load_error(), "invalid-attribute in Concat 'join' (node 0): it has no attribute 'axes'; did the model mean 'axis'?");
+  EXPECT_EQ(b.load_error(),
+            "invalid-attribute in Concat 'join' (node 0): it has no attribute 'axes'; did the model mean 'axis'?");
 }
 
 TEST(LoadErrors, MissingInputOfANode) {
@@ -95,7 +100,8 @@ TEST(LoadErrors, ConflictsNameBothEnds) {
   b.node("MatMul", {"t", "w"}, {"y"}, "dense");
   b.output("y");
   EXPECT_EQ(b.load_error(),
-            "shape-mismatch in MatMul 'dense' (node 1): the last axis of A and the second last of B must be equal: 3 against 4\n"
+            "shape-mismatch in MatMul 'dense' (node 1): the last axis of A and the second last of B must be equal: 3 "
+            "against 4\n"
             "  input 0 't' is tensor(float) [2, 3], made by Relu 'rectify' (node 0)\n"
             "  input 1 'w' is tensor(float) [4, 5], an initializer");
 }
@@ -120,11 +126,12 @@ TEST(LoadErrors, ErrorsInSubgraphsNameThePath) {
   node.set_attribute(ir::Attribute("then_branch", branch("x")));
   node.set_attribute(ir::Attribute("else_branch", branch("w")));
   b.output("y");
-  EXPECT_EQ(b.load_error(),
-            "type-mismatch in If 'choose' (node 0) > Add 'inner' (node 0), tensor 'w': inputs 0 and 1 must have one type\n"
-            "  input 0 'x' is tensor(float) [2], an input of the graph\n"
-            "  input 1 'w' is tensor(int64) [2], an initializer\n"
-            "  hint: insert a Cast before one of them");
+  EXPECT_EQ(
+      b.load_error(),
+      "type-mismatch in If 'choose' (node 0) > Add 'inner' (node 0), tensor 'w': inputs 0 and 1 must have one type\n"
+      "  input 0 'x' is tensor(float) [2], an input of the graph\n"
+      "  input 1 'w' is tensor(int64) [2], an initializer\n"
+      "  hint: insert a Cast before one of them");
 }
 
 TEST(LoadErrors, Provider) {
@@ -134,8 +141,9 @@ TEST(LoadErrors, Provider) {
   b.output("y");
   SessionOptions options;
   options.providers = {"cuda", "cpu"};
-  EXPECT_EQ(error_of([&] { b.session(options); }),
-            "provider-unavailable: there is no provider 'cuda' in this build\n  hint: the providers of this build are: cpu");
+  EXPECT_EQ(
+      error_of([&] { b.session(options); }),
+      "provider-unavailable: there is no provider 'cuda' in this build\n  hint: the providers of this build are: cpu");
 }
 
 // y = x + other
@@ -153,20 +161,28 @@ TEST(RunErrors, Inputs) {
   Tensor one(ElementType::float32, {1, 2}), two(ElementType::float32, {2, 2});
   auto error = [&](const NamedValues& inputs) { return error_of([&] { session.run(inputs); }); };
   EXPECT_EQ(error({{"image", one}}), "missing-input: 1 input is not given:\n  'other' tensor(float) [batch, 2]");
-  EXPECT_EQ(error({}), "missing-input: 2 inputs are not given:\n  'image' tensor(float) [batch, 2]\n  'other' tensor(float) [batch, 2]");
-  EXPECT_EQ(error({{"imag", one}}), "unknown-name: the model has no input 'imag'; it has 'image', 'other'\n  hint: did you mean 'image'?");
+  EXPECT_EQ(
+      error({}),
+      "missing-input: 2 inputs are not given:\n  'image' tensor(float) [batch, 2]\n  'other' tensor(float) [batch, 2]");
+  EXPECT_EQ(error({{"imag", one}}),
+            "unknown-name: the model has no input 'imag'; it has 'image', 'other'\n  hint: did you mean 'image'?");
   EXPECT_EQ(error({{"image", Tensor(ElementType::float64, {1, 2})}, {"other", one}}),
-            "type-mismatch, tensor 'image': the model takes float, got double\n  hint: convert the input to float before the run");
+            "type-mismatch, tensor 'image': the model takes float, got double\n  hint: convert the input to float "
+            "before the run");
   EXPECT_EQ(error({{"image", Tensor(ElementType::float32, {2})}, {"other", one}}),
             "shape-mismatch, tensor 'image': the model takes rank 2 [batch, 2], got rank 1 [2]");
   EXPECT_EQ(error({{"image", Tensor(ElementType::float32, {1, 3})}, {"other", one}}),
             "shape-mismatch, tensor 'image': axis 1 must be 2, got 3: the model takes [batch, 2], the input is [1, 3]");
   EXPECT_EQ(error({{"image", one}, {"other", two}}),
-            "shape-mismatch, tensor 'other': size 'batch' is 1 on axis 0 of 'image' but 2 on axis 0 of 'other'; it must be the same everywhere");
-  EXPECT_EQ(error({{"image", Sequence{}}, {"other", one}}), "type-mismatch, tensor 'image': the model takes tensor(float), got sequence of 0");
+            "shape-mismatch, tensor 'other': size 'batch' is 1 on axis 0 of 'image' but 2 on axis 0 of 'other'; it "
+            "must be the same everywhere");
+  EXPECT_EQ(error({{"image", Sequence{}}, {"other", one}}),
+            "type-mismatch, tensor 'image': the model takes tensor(float), got sequence of 0");
   RunOptions options;
   options.outputs = {"z"};
-  EXPECT_EQ(error_of([&] { session.run({{"image", one}, {"other", one}}, options); }),
+  EXPECT_EQ(error_of([&] {
+              session.run({{"image", one}, {"other", one}}, options);
+            }),
             "unknown-name: the model has no output 'z'; it has 'y'\n  hint: did you mean 'y'?");
 }
 
@@ -176,10 +192,14 @@ TEST(RunErrors, ValuesThatCannotBeUsed) {
     std::vector<Tensor> inputs;
     std::string text;
   } cases[] = {
-      {"Reshape", {Tensor(ElementType::float32, {2, 3}), Tensor({2}, {int64_t{4}, int64_t{-1}})}, "Reshape 'tested' (node 0)"},
+      {"Reshape",
+       {Tensor(ElementType::float32, {2, 3}), Tensor({2}, {int64_t{4}, int64_t{-1}})},
+       "Reshape 'tested' (node 0)"},
       {"Gather", {Tensor(ElementType::float32, {2, 3}), Tensor({1}, {int64_t{5}})}, "Gather 'tested' (node 0)"},
       {"Expand", {Tensor(ElementType::float32, {2}), Tensor({1}, {int64_t{3}})}, "Expand 'tested' (node 0)"},
-      {"Slice", {Tensor(ElementType::float32, {2}), Tensor({1}, {int64_t{0}}), Tensor({1}, {int64_t{1}}), Tensor({1}, {int64_t{0}}), Tensor({1}, {int64_t{0}})},
+      {"Slice",
+       {Tensor(ElementType::float32, {2}), Tensor({1}, {int64_t{0}}), Tensor({1}, {int64_t{1}}),
+        Tensor({1}, {int64_t{0}}), Tensor({1}, {int64_t{0}})},
        "Slice 'tested' (node 0)"},
   };
   for (const Case& c : cases) {
@@ -201,7 +221,8 @@ TEST(RunErrors, ValuesThatCannotBeUsed) {
 }
 
 // A function of `domain` that runs `op` on its input `calls` times, one after the other.
-void add_function(ModelBuilder& b, const std::string& name, const std::string& op, const std::string& op_domain, int calls) {
+void add_function(ModelBuilder& b, const std::string& name, const std::string& op, const std::string& op_domain,
+                  int calls) {
   auto function = std::make_unique<ir::Function>();
   function->domain = "local";
   function->name = name;
@@ -224,7 +245,8 @@ std::string error_of_calls(int depth, int calls) {
   ModelBuilder b;
   b.model().opset_imports.add("local", 1);
   b.input("x", ElementType::float32, SymbolicShape{Dim(1)});
-  for (int i = 0; i + 1 < depth; ++i) add_function(b, "f" + std::to_string(i), "f" + std::to_string(i + 1), "local", calls);
+  for (int i = 0; i + 1 < depth; ++i)
+    add_function(b, "f" + std::to_string(i), "f" + std::to_string(i + 1), "local", calls);
   add_function(b, "f" + std::to_string(depth - 1), "Relu", "", 1);
   b.node("f0", {"x"}, {"y"}, "", "local");
   b.output("y");
@@ -268,7 +290,8 @@ TEST(LoadErrors, LoopsInLoopsStayWithinLimits) {
     b.node("Loop", {"trips", "", "x"}, {"y"}).set_attribute(ir::Attribute("body", nested_body(depth)));
     b.output("y");
     std::string error = b.load_error();
-    EXPECT_EQ(error.find("the loops around it are nested too deep to infer its types") != std::string::npos, depth > 2) << error;
+    EXPECT_EQ(error.find("the loops around it are nested too deep to infer its types") != std::string::npos, depth > 2)
+        << error;
   }
 }
 

@@ -12,7 +12,7 @@ struct Program::Step {
   const ir::Node* node;
   const ops::Operator* op;
   std::unique_ptr<Kernel> kernel;
-  SmallVector<int, 4> inputs;   // slots; -1 for what is left out
+  SmallVector<int, 4> inputs;  // slots; -1 for what is left out
   SmallVector<int, 2> outputs;
   SmallVector<int, 4> last_uses;  // slots nobody reads after this step
   std::vector<std::unique_ptr<Program>> subgraphs;
@@ -221,7 +221,8 @@ void Program::run_steps(RunState& state, Frame& frame, const std::vector<bool>* 
     } catch (const std::bad_alloc&) {
       throw Error(ErrorCode::out_of_memory, "the system has no memory left").at_node(step.node->describe_here());
     } catch (const std::length_error&) {
-      throw Error(ErrorCode::overflow, "working memory of more elements than fit is needed").at_node(step.node->describe_here());
+      throw Error(ErrorCode::overflow, "working memory of more elements than fit is needed")
+          .at_node(step.node->describe_here());
     }
     for (int slot : step.last_uses) frame.drop(slot);
   }
@@ -247,7 +248,8 @@ void Program::run_step(RunState& state, Frame& frame, const Step& step) const {
   for (size_t i = 0; i < step.inputs.size(); ++i) {
     const Value* value = frame.at(step.inputs[i]);
     if (step.inputs[i] >= 0 && (!value || !value->defined())) {
-      Error error(ErrorCode::invalid_model, "it has no value: the graph's inputs are not all given by the node that runs it");
+      Error error(ErrorCode::invalid_model,
+                  "it has no value: the graph's inputs are not all given by the node that runs it");
       throw error.on_tensor(step.node->input(i)->name);
     }
     inputs.push_back(value);
@@ -258,7 +260,8 @@ void Program::run_step(RunState& state, Frame& frame, const Step& step) const {
   // Kernels rely on the types. A model may leave them open, or declare what nothing could check when it was loaded.
   if (!as_declared) ops::check_input_types(*step.op, *step.node, {fact_pointers.data(), fact_pointers.size()});
   SmallVector<ops::Fact, 2> inferred(step.outputs.size());
-  ops::Inference inference(*step.node, {fact_pointers.data(), fact_pointers.size()}, {inferred.data(), inferred.size()});
+  ops::Inference inference(*step.node, {fact_pointers.data(), fact_pointers.size()},
+                           {inferred.data(), inferred.size()});
   if (step.op->infer_types) step.op->infer_types(inference);
 
   SmallVector<KernelRun::Output, 2> outputs(step.outputs.size());

@@ -32,8 +32,9 @@ class Program {
                                           ThreadPool& threads, std::vector<NodePlacement>& placement);
   ~Program();
 
-  // Runs the steps that the wanted outputs need. `inputs` has a value per graph input; undefined ones fall back to their
-  // initializer. `destinations` (may be empty) has memory of the caller per output. Unwanted outputs stay undefined.
+  // Runs the steps that the wanted outputs need. `inputs` has a value per graph input; undefined ones fall back to
+  // their initializer. `destinations` (may be empty) has memory of the caller per output. Unwanted outputs stay
+  // undefined.
   std::vector<Value> run(RunState& state, std::span<const Value> inputs, const std::vector<bool>& wanted_outputs,
                          std::span<const Tensor> destinations) const;
 

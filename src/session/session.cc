@@ -87,7 +87,8 @@ class Session::Implementation {
     std::vector<std::string_view> names;
     for (const ValueInfo& output : outputs) names.push_back(output.name);
     std::string_view nearest = nearest_name(name, names);
-    throw Error(ErrorCode::unknown_name, fmt::format("the model has no output '{}'; it has {}", name, quoted_list(names)),
+    throw Error(ErrorCode::unknown_name,
+                fmt::format("the model has no output '{}'; it has {}", name, quoted_list(names)),
                 nearest.empty() ? "" : fmt::format("did you mean '{}'?", nearest));
   }
 
@@ -109,14 +110,19 @@ class Session::Implementation {
     if (!value.is_tensor()) return;
     Tensor& tensor = value.tensor();
     if (destination.defined()) {
-      if (destination.raw() == tensor.raw() && destination.type() == tensor.type() && destination.shape() == tensor.shape()) return;
+      if (destination.raw() == tensor.raw() && destination.type() == tensor.type() &&
+          destination.shape() == tensor.shape())
+        return;
       if (destination.type() != tensor.type() || !(destination.shape() == tensor.shape())) {
-        throw Error(ErrorCode::shape_mismatch, fmt::format("the memory given for it is {} {}, the run made {}", name_of(destination.type()),
-                                                           destination.shape().to_string(), value.describe()))
+        throw Error(ErrorCode::shape_mismatch,
+                    fmt::format("the memory given for it is {} {}, the run made {}", name_of(destination.type()),
+                                destination.shape().to_string(), value.describe()))
             .on_tensor(name);
       }
-      if (tensor.type() == ElementType::string) std::ranges::copy(tensor.data<std::string>(), destination.mutable_data<std::string>().begin());
-      else if (tensor.bytes() > 0) std::memcpy(destination.mutable_raw(), tensor.raw(), static_cast<size_t>(tensor.bytes()));
+      if (tensor.type() == ElementType::string)
+        std::ranges::copy(tensor.data<std::string>(), destination.mutable_data<std::string>().begin());
+      else if (tensor.bytes() > 0)
+        std::memcpy(destination.mutable_raw(), tensor.raw(), static_cast<size_t>(tensor.bytes()));
       value = std::move(destination);
     } else if (!tensor.sole_owner()) {
       value = tensor.clone();
@@ -148,7 +154,8 @@ Session Session::load(const std::filesystem::path& path, const SessionOptions& o
   return Session(std::make_unique<Implementation>(onnx::load_model(path), options));
 }
 
-Session Session::from_bytes(std::span<const std::byte> bytes, const SessionOptions& options, const std::filesystem::path& folder) {
+Session Session::from_bytes(std::span<const std::byte> bytes, const SessionOptions& options,
+                            const std::filesystem::path& folder) {
   auto copy = std::make_shared<std::vector<std::byte>>(bytes.begin(), bytes.end());
   return Session(std::make_unique<Implementation>(onnx::parse_model(*copy, copy, folder), options));
 }
@@ -159,6 +166,8 @@ const std::vector<ValueInfo>& Session::outputs() const { return implementation_-
 const std::vector<ValueInfo>& Session::overridable_initializers() const { return implementation_->overridable; }
 const std::vector<NodePlacement>& Session::placement() const { return implementation_->placement; }
 const std::vector<std::string>& Session::notes() const { return implementation_->notes; }
-NamedValues Session::run(const NamedValues& inputs, const RunOptions& options) const { return implementation_->run(inputs, options); }
+NamedValues Session::run(const NamedValues& inputs, const RunOptions& options) const {
+  return implementation_->run(inputs, options);
+}
 
 }  // namespace tenon

@@ -78,7 +78,9 @@ TEST(Session, WritesIntoTheCallersMemory) {
   EXPECT_EQ(memory, (std::vector<float>{3, 0}));
   EXPECT_EQ(outputs["y"].tensor().raw(), memory.data());
   options.destinations["y"] = Tensor::over(ElementType::float32, {2, 1}, memory.data());
-  EXPECT_EQ(error_of([&] { session.run({{"x", Tensor({1, 2}, {1.0f, 2.0f})}}, options); }),
+  EXPECT_EQ(error_of([&] {
+              session.run({{"x", Tensor({1, 2}, {1.0f, 2.0f})}}, options);
+            }),
             "shape-mismatch, tensor 'y': the memory given for it is float [2, 1], the run made float [1, 2]");
 }
 
@@ -139,7 +141,10 @@ TEST(Session, CanBeCancelled) {
   RunOptions options;
   options.cancel = source.get_token();
   source.request_stop();
-  EXPECT_EQ(error_of([&] { session.run({{"x", Tensor({1, 2}, {1.0f, 2.0f})}}, options); }), "cancelled: the run was cancelled");
+  EXPECT_EQ(error_of([&] {
+              session.run({{"x", Tensor({1, 2}, {1.0f, 2.0f})}}, options);
+            }),
+            "cancelled: the run was cancelled");
   EXPECT_EQ(session.run({{"x", Tensor({1, 2}, {1.0f, 2.0f})}}).size(), 2u);
 }
 
@@ -251,8 +256,9 @@ TEST(Session, ContentDecidesNotStamps) {
   Session session = newer.session();
   EXPECT_EQ(floats(session.run({{"x", Tensor({1}, {-1.0f})}})["y"]), (std::vector<float>{0}));
   ASSERT_EQ(session.notes().size(), 1u);
-  EXPECT_EQ(session.notes()[0],
-            "the model imports opset 999 of 'ai.onnx', newer than 28; its operators are taken to mean what they mean there");
+  EXPECT_EQ(
+      session.notes()[0],
+      "the model imports opset 999 of 'ai.onnx', newer than 28; its operators are taken to mean what they mean there");
 }
 
 TEST(Session, MemoryLimit) {
@@ -264,7 +270,9 @@ TEST(Session, MemoryLimit) {
   options.memory_limit = 1 << 20;
   Session session = b.session(options);
   EXPECT_EQ(session.run({{"x", Tensor(ElementType::float32, {1000})}}).size(), 1u);
-  EXPECT_EQ(error_of([&] { session.run({{"x", Tensor(ElementType::float32, {1000000})}}); }),
+  EXPECT_EQ(error_of([&] {
+              session.run({{"x", Tensor(ElementType::float32, {1000000})}});
+            }),
             "out-of-memory in Add 'sum' (node 0): 4194304 bytes are needed, 0 of the limit of 1048576 are in use");
   EXPECT_EQ(session.run({{"x", Tensor(ElementType::float32, {1000})}}).size(), 1u);
 }
@@ -314,7 +322,8 @@ TEST(Session, TypesThatTheModelLeavesOpenAreCheckedWhenItRuns) {
   Session session = b.session();
   EXPECT_EQ(session.run({{"x", Tensor(Shape{2}, {1.0f, 2.0f})}}).at("y").tensor().data<float>()[1], 4.0f);
   std::string error = error_of([&] { session.run({{"x", Tensor(Shape{2}, {1.0, 2.0})}}); });
-  EXPECT_TRUE(error.starts_with("type-mismatch in Add (node 0), tensor 'x': inputs 0 and 1 must have one type")) << error;
+  EXPECT_TRUE(error.starts_with("type-mismatch in Add (node 0), tensor 'x': inputs 0 and 1 must have one type"))
+      << error;
 }
 
 }  // namespace

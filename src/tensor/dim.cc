@@ -30,8 +30,8 @@ bool same_atoms(const Term& a, const Term& b) {
 // Larger products first, then by text; the constant term comes last.
 bool term_before(const Term& a, const Term& b) {
   if (a.atoms.size() != b.atoms.size()) return a.atoms.size() > b.atoms.size();
-  return std::ranges::lexicographical_compare(
-      a.atoms, b.atoms, [](const AtomPtr& x, const AtomPtr& y) { return x->text < y->text; });
+  return std::ranges::lexicographical_compare(a.atoms, b.atoms,
+                                              [](const AtomPtr& x, const AtomPtr& y) { return x->text < y->text; });
 }
 
 }  // namespace
@@ -82,8 +82,10 @@ Expression normalized(std::vector<Term> terms) {
 
 std::string print(const Term& term) {
   std::string text;
-  if (term.coefficient == -1 && !term.atoms.empty()) text = "-";
-  else if (term.coefficient != 1 || term.atoms.empty()) text = std::to_string(term.coefficient);
+  if (term.coefficient == -1 && !term.atoms.empty())
+    text = "-";
+  else if (term.coefficient != 1 || term.atoms.empty())
+    text = std::to_string(term.coefficient);
   for (const AtomPtr& atom : term.atoms) {
     if (!text.empty() && text != "-") text += "*";
     text += atom->kind == Atom::Kind::unknown ? "?" : atom->text;
@@ -143,9 +145,12 @@ std::string Dim::to_string() const {
   std::string text;
   for (const Term& term : expression_->terms) {
     std::string part = print(term);
-    if (text.empty()) text = part;
-    else if (part[0] == '-') text += " - " + part.substr(1);
-    else text += " + " + part;
+    if (text.empty())
+      text = part;
+    else if (part[0] == '-')
+      text += " - " + part.substr(1);
+    else
+      text += " + " + part;
   }
   return text;
 }
@@ -170,9 +175,15 @@ std::optional<int64_t> evaluate_atom(const Atom& atom, const Dim::Lookup& lookup
   if (!a || !b) return std::nullopt;
   Dim result = 0;
   switch (atom.kind) {
-    case Atom::Kind::floor_div: result = floor_div(Dim(*a), Dim(*b)); break;
-    case Atom::Kind::min: result = min(Dim(*a), Dim(*b)); break;
-    default: result = max(Dim(*a), Dim(*b)); break;
+    case Atom::Kind::floor_div:
+      result = floor_div(Dim(*a), Dim(*b));
+      break;
+    case Atom::Kind::min:
+      result = min(Dim(*a), Dim(*b));
+      break;
+    default:
+      result = max(Dim(*a), Dim(*b));
+      break;
   }
   if (!result.is_known()) return std::nullopt;
   return result.value();
@@ -267,9 +278,12 @@ Dim floor_div(const Dim& a, const Dim& b) {
       return floor_div(Dim(std::make_shared<const Expression>(Expression{std::move(smaller)})), b.number_ / factor);
     }
   }
-  auto operand = [](std::string text) { return text.find_first_of(" */") == std::string::npos ? text : "(" + text + ")"; };
+  auto operand = [](std::string text) {
+    return text.find_first_of(" */") == std::string::npos ? text : "(" + text + ")";
+  };
   std::string text = "floor(" + operand(key(a, a.expression_)) + "/" + operand(key(b, b.expression_)) + ")";
-  if (!a.has_unknown() && !b.has_unknown()) text = "floor(" + operand(a.to_string()) + "/" + operand(b.to_string()) + ")";
+  if (!a.has_unknown() && !b.has_unknown())
+    text = "floor(" + operand(a.to_string()) + "/" + operand(b.to_string()) + ")";
   auto atom = make_atom(Atom::Kind::floor_div, std::move(text), a, b);
   return Dim(std::make_shared<const Expression>(Expression{{{1, {std::move(atom)}}}}));
 }
@@ -307,9 +321,8 @@ bool operator==(const Dim& a, const Dim& b) {
   if (a.expression_ == b.expression_) return true;
   const auto& x = a.expression_->terms;
   const auto& y = b.expression_->terms;
-  return std::ranges::equal(x, y, [](const Term& s, const Term& t) {
-    return s.coefficient == t.coefficient && same_atoms(s, t);
-  });
+  return std::ranges::equal(
+      x, y, [](const Term& s, const Term& t) { return s.coefficient == t.coefficient && same_atoms(s, t); });
 }
 
 SymbolicShape symbolic(const Shape& shape) { return {shape.begin(), shape.end()}; }

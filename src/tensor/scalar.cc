@@ -5,14 +5,22 @@
 namespace tenon {
 
 using Format = SmallFloatFormat;
-template <> const Format float8e4m3fn::format{4, 3, 7, true, false, Format::all_ones};
-template <> const Format float8e4m3fnuz::format{4, 3, 8, true, false, Format::negative_zero};
-template <> const Format float8e5m2::format{5, 2, 15, true, true, Format::ieee};
-template <> const Format float8e5m2fnuz::format{5, 2, 16, true, false, Format::negative_zero};
-template <> const Format float8e8m0::format{8, 0, 127, false, false, Format::all_ones};
-template <> const Format float6e2m3::format{2, 3, 1, true, false, Format::none};
-template <> const Format float6e3m2::format{3, 2, 3, true, false, Format::none};
-template <> const Format float4e2m1::format{2, 1, 1, true, false, Format::none};
+template <>
+const Format float8e4m3fn::format{4, 3, 7, true, false, Format::all_ones};
+template <>
+const Format float8e4m3fnuz::format{4, 3, 8, true, false, Format::negative_zero};
+template <>
+const Format float8e5m2::format{5, 2, 15, true, true, Format::ieee};
+template <>
+const Format float8e5m2fnuz::format{5, 2, 16, true, false, Format::negative_zero};
+template <>
+const Format float8e8m0::format{8, 0, 127, false, false, Format::all_ones};
+template <>
+const Format float6e2m3::format{2, 3, 1, true, false, Format::none};
+template <>
+const Format float6e3m2::format{3, 2, 3, true, false, Format::none};
+template <>
+const Format float4e2m1::format{2, 1, 1, true, false, Format::none};
 
 namespace {
 
@@ -37,10 +45,14 @@ double magnitude(const Format& f, int code) {
 
 uint8_t nan_code(const Format& f, int sign) {
   switch (f.nan) {
-    case Format::all_ones: return static_cast<uint8_t>(sign | ((1 << code_bits(f)) - 1));
-    case Format::ieee: return static_cast<uint8_t>(sign | ((1 << code_bits(f)) - 1));
-    case Format::negative_zero: return 0x80;
-    case Format::none: return static_cast<uint8_t>(1 << code_bits(f));  // negative zero, as ONNX casts it
+    case Format::all_ones:
+      return static_cast<uint8_t>(sign | ((1 << code_bits(f)) - 1));
+    case Format::ieee:
+      return static_cast<uint8_t>(sign | ((1 << code_bits(f)) - 1));
+    case Format::negative_zero:
+      return 0x80;
+    case Format::none:
+      return static_cast<uint8_t>(1 << code_bits(f));  // negative zero, as ONNX casts it
   }
   return 0;
 }

@@ -11,8 +11,17 @@ TEST(Float16, RoundsToNearestEven) {
   struct Case {
     float value;
     uint16_t bits;
-  } cases[] = {{0.0f, 0x0000}, {-0.0f, 0x8000}, {1.0f, 0x3c00}, {-2.0f, 0xc000}, {65504.0f, 0x7bff}, {65520.0f, 0x7c00},
-               {INFINITY, 0x7c00}, {5.9604645e-8f, 0x0001}, {2.9802322e-8f, 0x0000}, {1.0f + 0x1p-11f, 0x3c00}, {1.0f + 3 * 0x1p-11f, 0x3c02}};
+  } cases[] = {{0.0f, 0x0000},
+               {-0.0f, 0x8000},
+               {1.0f, 0x3c00},
+               {-2.0f, 0xc000},
+               {65504.0f, 0x7bff},
+               {65520.0f, 0x7c00},
+               {INFINITY, 0x7c00},
+               {5.9604645e-8f, 0x0001},
+               {2.9802322e-8f, 0x0000},
+               {1.0f + 0x1p-11f, 0x3c00},
+               {1.0f + 3 * 0x1p-11f, 0x3c02}};
   for (const Case& c : cases) EXPECT_EQ(float16(c.value).bits, c.bits) << c.value;
   EXPECT_TRUE(std::isnan(static_cast<float>(float16(NAN))));
 }
@@ -36,7 +45,8 @@ TEST(Bfloat16, RoundsToNearestEven) {
 
 template <typename T>
 class SmallFloats : public ::testing::Test {};
-using SmallFloatTypes = ::testing::Types<float8e4m3fn, float8e4m3fnuz, float8e5m2, float8e5m2fnuz, float8e8m0, float6e2m3, float6e3m2, float4e2m1>;
+using SmallFloatTypes = ::testing::Types<float8e4m3fn, float8e4m3fnuz, float8e5m2, float8e5m2fnuz, float8e8m0,
+                                         float6e2m3, float6e3m2, float4e2m1>;
 TYPED_TEST_SUITE(SmallFloats, SmallFloatTypes);
 
 TYPED_TEST(SmallFloats, EveryCodeSurvives) {

@@ -14,18 +14,21 @@ constexpr int64_t most_beside_zero = int64_t{1} << 40;
 }  // namespace
 
 int64_t Shape::elements(int from, int to) const {
-  if (rank() > most_axes) fail(ErrorCode::unsupported, "a tensor of {} axes is not supported; at most {} are", rank(), most_axes);
+  if (rank() > most_axes)
+    fail(ErrorCode::unsupported, "a tensor of {} axes is not supported; at most {} are", rank(), most_axes);
   int64_t product = 1;
   bool zero = false;
   for (int axis = from; axis < to; ++axis) {
     int64_t dim = (*this)[axis];
     if (dim < 0) fail(ErrorCode::overflow, "shape {} has a negative size", to_string());
-    if (dim == 0) zero = true;
+    if (dim == 0)
+      zero = true;
     else if (__builtin_mul_overflow(product, dim, &product)) {
       fail(ErrorCode::overflow, "shape {} has more elements than fit in 64 bits", to_string());
     }
   }
-  if (zero && product > most_beside_zero) fail(ErrorCode::overflow, "the sizes of the empty shape {} are too large", to_string());
+  if (zero && product > most_beside_zero)
+    fail(ErrorCode::overflow, "the sizes of the empty shape {} are too large", to_string());
   return zero ? 0 : product;
 }
 

@@ -102,7 +102,8 @@ void Tensor::throw_type_mismatch(ElementType wanted) const {
 
 void Tensor::copy_from(const void* values, size_t count) {
   if (static_cast<int64_t>(count) != elements_) {
-    fail(ErrorCode::shape_mismatch, "shape {} has {} elements, {} values were given", shape_.to_string(), elements_, count);
+    fail(ErrorCode::shape_mismatch, "shape {} has {} elements, {} values were given", shape_.to_string(), elements_,
+         count);
   }
   if (type_ == ElementType::string) {
     std::copy_n(static_cast<const std::string*>(values), count, static_cast<std::string*>(data_));

@@ -16,7 +16,9 @@ auto& get(Content& content, const char* wanted, const Value& value) {
 
 const Tensor& Value::tensor() const { return get<Tensor>(content_, "a tensor", *this); }
 Tensor& Value::tensor() { return get<Tensor>(content_, "a tensor", *this); }
-const SparseTensor& Value::sparse() const { return *get<std::shared_ptr<const SparseTensor>>(content_, "a sparse tensor", *this); }
+const SparseTensor& Value::sparse() const {
+  return *get<std::shared_ptr<const SparseTensor>>(content_, "a sparse tensor", *this);
+}
 const Sequence& Value::sequence() const { return *get<std::shared_ptr<const Sequence>>(content_, "a sequence", *this); }
 const Map& Value::map() const { return *get<std::shared_ptr<const Map>>(content_, "a map", *this); }
 const Optional& Value::optional() const { return get<Optional>(content_, "an optional", *this); }

@@ -19,13 +19,16 @@ std::string index_text(const Shape& shape, int64_t flat) {
 
 double distance(const Tensor& a, const Tensor& b, int64_t i) {
   auto at = static_cast<size_t>(i);
-  if (a.type() == ElementType::complex64) return std::abs(a.data<std::complex<float>>()[at] - b.data<std::complex<float>>()[at]);
-  if (a.type() == ElementType::complex128) return std::abs(a.data<std::complex<double>>()[at] - b.data<std::complex<double>>()[at]);
+  if (a.type() == ElementType::complex64)
+    return std::abs(a.data<std::complex<float>>()[at] - b.data<std::complex<float>>()[at]);
+  if (a.type() == ElementType::complex128)
+    return std::abs(a.data<std::complex<double>>()[at] - b.data<std::complex<double>>()[at]);
   return std::fabs(element_as_double(a, i) - element_as_double(b, i));
 }
 
 std::string tensor_difference(const Tensor& actual, const Tensor& expected, const Tolerance& tolerance) {
-  if (actual.type() != expected.type()) return fmt::format("expected {}, got {}", name_of(expected.type()), name_of(actual.type()));
+  if (actual.type() != expected.type())
+    return fmt::format("expected {}, got {}", name_of(expected.type()), name_of(actual.type()));
   if (!(actual.shape() == expected.shape())) {
     return fmt::format("expected shape {}, got {}", expected.shape().to_string(), actual.shape().to_string());
   }
@@ -37,7 +40,10 @@ std::string tensor_difference(const Tensor& actual, const Tensor& expected, cons
     double x = element_as_double(actual, i), y = element_as_double(expected, i);
     double excess = 0;
     if (strings) {
-      excess = actual.data<std::string>()[static_cast<size_t>(i)] == expected.data<std::string>()[static_cast<size_t>(i)] ? 0 : 1;
+      excess =
+          actual.data<std::string>()[static_cast<size_t>(i)] == expected.data<std::string>()[static_cast<size_t>(i)]
+              ? 0
+              : 1;
     } else if (std::isnan(x) || std::isnan(y)) {
       excess = std::isnan(x) == std::isnan(y) ? 0 : INFINITY;
     } else if (std::isinf(x) || std::isinf(y)) {
@@ -57,21 +63,24 @@ std::string tensor_difference(const Tensor& actual, const Tensor& expected, cons
     }
   }
   if (wrong == 0) return {};
-  return fmt::format("{} of {} elements differ; max abs error {:.3g}, max rel error {:.3g}; worst at {}: expected {}, got {}", wrong,
-                     expected.elements(), max_absolute, max_relative, index_text(expected.shape(), worst),
-                     element_as_text(expected, worst), element_as_text(actual, worst));
+  return fmt::format(
+      "{} of {} elements differ; max abs error {:.3g}, max rel error {:.3g}; worst at {}: expected {}, got {}", wrong,
+      expected.elements(), max_absolute, max_relative, index_text(expected.shape(), worst),
+      element_as_text(expected, worst), element_as_text(actual, worst));
 }
 
 }  // namespace
 
 std::string difference(const Value& actual, const Value& expected, const Tolerance& tolerance) {
-  if (expected.is_tensor() && actual.is_tensor()) return tensor_difference(actual.tensor(), expected.tensor(), tolerance);
+  if (expected.is_tensor() && actual.is_tensor())
+    return tensor_difference(actual.tensor(), expected.tensor(), tolerance);
   if (expected.is_sequence() && actual.is_sequence()) {
     const auto& a = actual.sequence().items;
     const auto& e = expected.sequence().items;
     if (a.size() != e.size()) return fmt::format("expected a sequence of {}, got one of {}", e.size(), a.size());
     for (size_t i = 0; i < e.size(); ++i) {
-      if (std::string text = difference(a[i], e[i], tolerance); !text.empty()) return fmt::format("item {}: {}", i, text);
+      if (std::string text = difference(a[i], e[i], tolerance); !text.empty())
+        return fmt::format("item {}: {}", i, text);
     }
     return {};
   }
@@ -87,8 +96,10 @@ std::string difference(const Value& actual, const Value& expected, const Toleran
     return tensor_difference(actual.map().values, expected.map().values, tolerance);
   }
   // An optional that holds something may be given as the thing itself.
-  if (expected.is_optional() && expected.optional().item && !actual.is_optional()) return difference(actual, *expected.optional().item, tolerance);
-  if (actual.is_optional() && actual.optional().item && !expected.is_optional()) return difference(*actual.optional().item, expected, tolerance);
+  if (expected.is_optional() && expected.optional().item && !actual.is_optional())
+    return difference(actual, *expected.optional().item, tolerance);
+  if (actual.is_optional() && actual.optional().item && !expected.is_optional())
+    return difference(*actual.optional().item, expected, tolerance);
   return fmt::format("expected {}, got {}", expected.describe(), actual.describe());
 }
 

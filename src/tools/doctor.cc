@@ -21,9 +21,17 @@ std::string megabytes(int64_t bytes) { return fmt::format("{} MB", bytes >> 20);
 
 std::string feature_list(const CpuFeatures& cpu) {
   const std::pair<bool, const char*> flags[] = {
-      {cpu.neon, "neon"}, {cpu.fp16, "fp16"}, {cpu.dotprod, "dotprod"}, {cpu.i8mm, "i8mm"}, {cpu.bf16, "bf16"},
-      {cpu.sve, "sve"}, {cpu.avx2, "avx2"}, {cpu.avx512, "avx512"}, {cpu.avx512_vnni, "avx512_vnni"},
-      {cpu.avx512_bf16, "avx512_bf16"}, {cpu.amx, "amx"},
+      {cpu.neon, "neon"},
+      {cpu.fp16, "fp16"},
+      {cpu.dotprod, "dotprod"},
+      {cpu.i8mm, "i8mm"},
+      {cpu.bf16, "bf16"},
+      {cpu.sve, "sve"},
+      {cpu.avx2, "avx2"},
+      {cpu.avx512, "avx512"},
+      {cpu.avx512_vnni, "avx512_vnni"},
+      {cpu.avx512_bf16, "avx512_bf16"},
+      {cpu.amx, "amx"},
   };
   std::string text;
   for (const auto& [present, name] : flags) {
@@ -52,22 +60,28 @@ DoctorReport examine_machine() {
   utsname system{};
   uname(&system);
 
-  report.sections.push_back({"Tenon", {{"version", std::string(version())},
+  report.sections.push_back({"Tenon",
+                             {{"version", std::string(version())},
 #ifdef __VERSION__
-                                       {"compiler", __VERSION__},
+                              {"compiler", __VERSION__},
 #endif
-                                       {"newest opset", std::to_string(ops::newest_opset)},
-                                       {"operators", std::to_string(ops::operators().all().size())}}});
-  report.sections.push_back({"System", {{"kernel", fmt::format("{} {}", system.sysname, system.release)}, {"machine", system.machine}}});
-  report.sections.push_back({"CPU", {{"model", cpu.model},
-                                     {"features", feature_list(cpu)},
-                                     {"kernels use", std::string(isa_name(best_isa()))},
-                                     {"caches per core", fmt::format("L1d {} KB, L2 {} KB, L3 {} KB", cpu.l1d_bytes >> 10, cpu.l2_bytes >> 10, cpu.l3_bytes >> 10)}}});
-  report.sections.push_back({"Threads", {{"CPUs of the machine", std::to_string(sysconf(_SC_NPROCESSORS_ONLN))},
-                                         {"CPUs this process may use", std::to_string(cpus_in_affinity())},
-                                         {"threads Tenon uses", std::to_string(default_thread_count())}}});
-  report.sections.push_back({"Memory", {{"available", megabytes(available_memory())},
-                                        {"huge pages", first_line("/sys/kernel/mm/transparent_hugepage/enabled")}}});
+                              {"newest opset", std::to_string(ops::newest_opset)},
+                              {"operators", std::to_string(ops::operators().all().size())}}});
+  report.sections.push_back(
+      {"System", {{"kernel", fmt::format("{} {}", system.sysname, system.release)}, {"machine", system.machine}}});
+  report.sections.push_back({"CPU",
+                             {{"model", cpu.model},
+                              {"features", feature_list(cpu)},
+                              {"kernels use", std::string(isa_name(best_isa()))},
+                              {"caches per core", fmt::format("L1d {} KB, L2 {} KB, L3 {} KB", cpu.l1d_bytes >> 10,
+                                                              cpu.l2_bytes >> 10, cpu.l3_bytes >> 10)}}});
+  report.sections.push_back({"Threads",
+                             {{"CPUs of the machine", std::to_string(sysconf(_SC_NPROCESSORS_ONLN))},
+                              {"CPUs this process may use", std::to_string(cpus_in_affinity())},
+                              {"threads Tenon uses", std::to_string(default_thread_count())}}});
+  report.sections.push_back({"Memory",
+                             {{"available", megabytes(available_memory())},
+                              {"huge pages", first_line("/sys/kernel/mm/transparent_hugepage/enabled")}}});
   DoctorReport::Section environment{"Environment", {}};
   for (const char* name : {"TENON_ISA", "TENON_THREADS"}) {
     const char* value = std::getenv(name);
@@ -78,7 +92,8 @@ DoctorReport examine_machine() {
 
   if (!isa_error().empty()) report.warnings.push_back(isa_error());
   if (default_thread_count() < cpus_in_affinity()) {
-    report.warnings.push_back(fmt::format("a CPU quota (or TENON_THREADS) limits this process to {} of {} CPUs", default_thread_count(), cpus_in_affinity()));
+    report.warnings.push_back(fmt::format("a CPU quota (or TENON_THREADS) limits this process to {} of {} CPUs",
+                                          default_thread_count(), cpus_in_affinity()));
   }
   return report;
 }

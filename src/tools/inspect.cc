@@ -64,7 +64,8 @@ Dim flops_of(const ir::Node& node) {
   if (!output || !weights || !output->type.shape || !weights->type.shape) return 0;
   const SymbolicShape& w = *weights->type.shape;
   Dim outputs = element_count(*output->type.shape);
-  if (node.op_type == "Conv" && w.size() > 1) return Dim(2) * outputs * element_count(SymbolicShape(w.begin() + 1, w.end()));
+  if (node.op_type == "Conv" && w.size() > 1)
+    return Dim(2) * outputs * element_count(SymbolicShape(w.begin() + 1, w.end()));
   if (node.op_type == "MatMul" && !w.empty()) return Dim(2) * outputs * (w.size() == 1 ? w[0] : w[w.size() - 2]);
   if (node.op_type == "Gemm" && w.size() == 2) return Dim(2) * outputs * w[node.int_attribute("transB", 0) ? 1 : 0];
   return 0;
@@ -112,7 +113,8 @@ ModelSummary inspect(const std::filesystem::path& path) {
     if (!value->type.shape) continue;
     for (const Dim& dim : *value->type.shape) {
       std::string name(dim.symbol_name());
-      if (!name.empty() && std::ranges::find(summary.dynamic_dims, name) == summary.dynamic_dims.end()) summary.dynamic_dims.push_back(name);
+      if (!name.empty() && std::ranges::find(summary.dynamic_dims, name) == summary.dynamic_dims.end())
+        summary.dynamic_dims.push_back(name);
     }
   }
   for (const ir::Value* value : understood->graph->outputs()) summary.outputs.push_back(describe(*value));

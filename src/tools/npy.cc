@@ -17,10 +17,10 @@ struct TypeCode {
   ElementType type;
 };
 constexpr TypeCode type_codes[] = {
-    {"f4", ElementType::float32}, {"f8", ElementType::float64},   {"f2", ElementType::float16},
-    {"i1", ElementType::int8},    {"i2", ElementType::int16},     {"i4", ElementType::int32},
-    {"i8", ElementType::int64},   {"u1", ElementType::uint8},     {"u2", ElementType::uint16},
-    {"u4", ElementType::uint32},  {"u8", ElementType::uint64},    {"b1", ElementType::boolean},
+    {"f4", ElementType::float32},   {"f8", ElementType::float64},     {"f2", ElementType::float16},
+    {"i1", ElementType::int8},      {"i2", ElementType::int16},       {"i4", ElementType::int32},
+    {"i8", ElementType::int64},     {"u1", ElementType::uint8},       {"u2", ElementType::uint16},
+    {"u4", ElementType::uint32},    {"u8", ElementType::uint64},      {"b1", ElementType::boolean},
     {"c8", ElementType::complex64}, {"c16", ElementType::complex128},
 };
 
@@ -142,8 +142,10 @@ Tensor parse_npy(std::span<const std::byte> bytes, ElementType wanted) {
   bool strings = code.starts_with('U') || code.starts_with('S');
   if (strings) type = ElementType::string;
   if (!type) broken(fmt::format("element type '{}' is not supported", description));
-  int64_t size = strings ? checked_mul(elements, checked_mul(width, code[0] == 'U' ? 4 : 1)) : byte_size(*type, elements);
-  if (size > static_cast<int64_t>(data.size())) broken(fmt::format("shape {} needs {} bytes, {} are there", shape.to_string(), size, data.size()));
+  int64_t size =
+      strings ? checked_mul(elements, checked_mul(width, code[0] == 'U' ? 4 : 1)) : byte_size(*type, elements);
+  if (size > static_cast<int64_t>(data.size()))
+    broken(fmt::format("shape {} needs {} bytes, {} are there", shape.to_string(), size, data.size()));
   Tensor tensor;
   if (strings) {
     tensor = parse_strings(code[0], width, shape, data);
@@ -192,7 +194,8 @@ std::span<const std::byte> find_in_npz(std::span<const std::byte> archive, const
     at += 46 + name_size + read(at + 30, 2) + read(at + 32, 2);
   }
   if (found.empty()) {
-    throw Error(ErrorCode::unknown_name, fmt::format("the archive has no array '{}'; it has {}", name, quoted_list(names)));
+    throw Error(ErrorCode::unknown_name,
+                fmt::format("the archive has no array '{}'; it has {}", name, quoted_list(names)));
   }
   return found;
 }
@@ -204,12 +207,14 @@ void write_npy(const std::filesystem::path& path, const Tensor& tensor) {
   for (const TypeCode& entry : type_codes) {
     if (entry.type == tensor.type()) descr = (bits == 8 ? "|" : "<") + std::string(entry.code);
   }
-  std::string_view bytes(static_cast<const char*>(tensor.raw()), tensor.type() == ElementType::string ? 0 : static_cast<size_t>(tensor.bytes()));
+  std::string_view bytes(static_cast<const char*>(tensor.raw()),
+                         tensor.type() == ElementType::string ? 0 : static_cast<size_t>(tensor.bytes()));
   if (tensor.type() == ElementType::string) {
     size_t longest = 1;
     for (const std::string& text : tensor.data<std::string>()) longest = std::max(longest, text.size());
     descr = fmt::format("|S{}", longest);
-    for (const std::string& text : tensor.data<std::string>()) payload += text + std::string(longest - text.size(), '\0');
+    for (const std::string& text : tensor.data<std::string>())
+      payload += text + std::string(longest - text.size(), '\0');
     bytes = payload;
   } else if (bits < 8) {
     descr = "|u1";

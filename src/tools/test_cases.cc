@@ -18,7 +18,8 @@ bool is_case(const fs::path& folder) { return fs::is_regular_file(folder / "mode
 std::vector<fs::path> data_sets(const fs::path& folder) {
   std::vector<fs::path> sets;
   for (const auto& entry : fs::directory_iterator(folder)) {
-    if (entry.is_directory() && entry.path().filename().string().starts_with("test_data_set_")) sets.push_back(entry.path());
+    if (entry.is_directory() && entry.path().filename().string().starts_with("test_data_set_"))
+      sets.push_back(entry.path());
   }
   std::ranges::sort(sets);
   return sets;
@@ -28,7 +29,8 @@ Tolerance read_tolerance(const fs::path& folder, Tolerance tolerance) {
   std::ifstream file(folder / "tolerance.json");
   if (!file) return tolerance;
   nlohmann::json json = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object()) fail(ErrorCode::invalid_value, "'{}' is not a JSON object", (folder / "tolerance.json").string());
+  if (!json.is_object())
+    fail(ErrorCode::invalid_value, "'{}' is not a JSON object", (folder / "tolerance.json").string());
   tolerance.relative = json.value("rtol", tolerance.relative);
   tolerance.absolute = json.value("atol", tolerance.absolute);
   return tolerance;

@@ -15,7 +15,8 @@ namespace {
 Tensor parse_picture(std::span<const std::byte> bytes) {
   std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   auto broken = [](std::string_view why) { fail(ErrorCode::invalid_value, "not a PGM or PPM picture: {}", why); };
-  if (text.size() < 2 || text[0] != 'P' || std::string_view("2356").find(text[1]) == std::string_view::npos) broken("it does not start with P2, P3, P5 or P6");
+  if (text.size() < 2 || text[0] != 'P' || std::string_view("2356").find(text[1]) == std::string_view::npos)
+    broken("it does not start with P2, P3, P5 or P6");
   bool plain = text[1] == '2' || text[1] == '3', colour = text[1] == '3' || text[1] == '6';
   size_t at = 2;
   auto number = [&]() -> int64_t {
@@ -25,7 +26,8 @@ Tensor parse_picture(std::span<const std::byte> bytes) {
     }
     int64_t value = 0;
     size_t start = at;
-    while (at < text.size() && std::isdigit(static_cast<unsigned char>(text[at])) && value < (1 << 24)) value = value * 10 + (text[at++] - '0');
+    while (at < text.size() && std::isdigit(static_cast<unsigned char>(text[at])) && value < (1 << 24))
+      value = value * 10 + (text[at++] - '0');
     if (at == start) broken("a number is missing");
     return value;
   };
@@ -57,7 +59,8 @@ Tensor parse_raw(std::span<const std::byte> bytes, const ValueInfo& input) {
   int64_t known = 1;
   for (const std::string& dim : input.shape) {
     bool number = !dim.empty() && std::ranges::all_of(dim, [](unsigned char c) { return std::isdigit(c); });
-    if (!number && unknown >= 0) throw Error(ErrorCode::invalid_argument, "raw bytes do not tell two open sizes", "use a .npy file");
+    if (!number && unknown >= 0)
+      throw Error(ErrorCode::invalid_argument, "raw bytes do not tell two open sizes", "use a .npy file");
     if (!number) unknown = shape.rank();
     shape.push_back(number ? std::stoll(dim) : 1);
     if (number) known = checked_mul(known, shape[shape.rank() - 1]);
@@ -66,7 +69,8 @@ Tensor parse_raw(std::span<const std::byte> bytes, const ValueInfo& input) {
   if (unknown >= 0 && known > 0) shape[unknown] = elements / known;
   int64_t size = byte_size(input.element, shape.elements());
   if (size != static_cast<int64_t>(bytes.size())) {
-    fail(ErrorCode::shape_mismatch, "{} {} needs {} bytes, the file has {}", name_of(input.element), shape.to_string(), size, bytes.size());
+    fail(ErrorCode::shape_mismatch, "{} {} needs {} bytes, the file has {}", name_of(input.element), shape.to_string(),
+         size, bytes.size());
   }
   Tensor tensor(input.element, shape);
   if (size > 0) std::memcpy(tensor.mutable_raw(), bytes.data(), bytes.size());
@@ -76,11 +80,16 @@ Tensor parse_raw(std::span<const std::byte> bytes, const ValueInfo& input) {
 // The ONNX type of a ValueInfo, as far as reading a .pb needs it.
 ir::Type type_of(const ValueInfo& input) {
   ir::Type type;
-  if (input.type.starts_with("seq(")) type.kind = ir::Type::Kind::sequence;
-  else if (input.type.starts_with("optional(")) type.kind = ir::Type::Kind::optional;
-  else if (input.type.starts_with("map(")) type.kind = ir::Type::Kind::map;
-  else if (input.type.starts_with("sparse_tensor(")) type.kind = ir::Type::Kind::sparse_tensor;
-  else type.kind = ir::Type::Kind::tensor;
+  if (input.type.starts_with("seq("))
+    type.kind = ir::Type::Kind::sequence;
+  else if (input.type.starts_with("optional("))
+    type.kind = ir::Type::Kind::optional;
+  else if (input.type.starts_with("map("))
+    type.kind = ir::Type::Kind::map;
+  else if (input.type.starts_with("sparse_tensor("))
+    type.kind = ir::Type::Kind::sparse_tensor;
+  else
+    type.kind = ir::Type::Kind::tensor;
   return type;
 }
 
@@ -98,7 +107,8 @@ Value read_value(const std::filesystem::path& path, const ValueInfo& input) {
     if (ending == ".pgm" || ending == ".ppm" || ending == ".pnm") return parse_picture(bytes);
     if (ending == ".bin" || ending == ".raw") return parse_raw(bytes, input);
   } catch (const Error& error) {
-    throw Error(error.code(), fmt::format("'{}': {}", path.string(), error.message()), error.hint()).on_tensor(input.name);
+    throw Error(error.code(), fmt::format("'{}': {}", path.string(), error.message()), error.hint())
+        .on_tensor(input.name);
   }
   throw Error(ErrorCode::invalid_argument, fmt::format("'{}': files of this kind cannot be read", path.string()),
               "use .npy, .npz, .pb, .pgm, .ppm, .bin or .raw")

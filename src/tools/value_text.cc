@@ -6,8 +6,8 @@
 #include <filesystem>
 
 #include "base/fail.h"
-#include "tensor/element_value.h"
 #include "tenon/tools/value_files.h"
+#include "tensor/element_value.h"
 
 namespace tenon::tools {
 namespace {
@@ -40,7 +40,8 @@ std::string statistics(const Tensor& tensor) {
     high = std::max(high, value);
     sum += value;
   }
-  std::string text = fmt::format("min {:.6g}, max {:.6g}, mean {:.6g}", low, high, sum / static_cast<double>(tensor.elements() - not_finite));
+  std::string text = fmt::format("min {:.6g}, max {:.6g}, mean {:.6g}", low, high,
+                                 sum / static_cast<double>(tensor.elements() - not_finite));
   if (not_finite) text += fmt::format(", {} NaN or infinite", not_finite);
   return text;
 }
@@ -54,7 +55,8 @@ std::string value_text(const Value& value) {
     return text;
   }
   if (value.is_optional() && value.optional().item) return "optional " + value_text(*value.optional().item);
-  if (value.is_map()) return fmt::format("map {{{}: {}}}", value_text(value.map().keys), value_text(value.map().values));
+  if (value.is_map())
+    return fmt::format("map {{{}: {}}}", value_text(value.map().keys), value_text(value.map().values));
   if (!value.is_tensor()) return value.describe();
   const Tensor& tensor = value.tensor();
   if (tensor.elements() <= few) {
@@ -75,7 +77,8 @@ std::vector<std::string> elements_as_text(const Tensor& tensor) {
 
 namespace {
 
-void write_value(const std::filesystem::path& folder, const std::string& name, const Value& value, std::vector<std::string>& files) {
+void write_value(const std::filesystem::path& folder, const std::string& name, const Value& value,
+                 std::vector<std::string>& files) {
   if (value.is_sequence()) {
     for (size_t i = 0; i < value.sequence().items.size(); ++i) {
       write_value(folder, fmt::format("{}.{}", name, i), value.sequence().items[i], files);

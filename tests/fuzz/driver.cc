@@ -96,7 +96,8 @@ std::string encode_varint(uint64_t value) {
 }
 
 // Replaces a field's content and mends the lengths around it.
-std::string replace_content(const std::string& bytes, const std::vector<Field>& fields, const Field& field, const std::string& content) {
+std::string replace_content(const std::string& bytes, const std::vector<Field>& fields, const Field& field,
+                            const std::string& content) {
   std::string result = bytes;
   result.replace(field.content, field.size, content);
   int64_t change = static_cast<int64_t>(content.size()) - static_cast<int64_t>(field.size);
@@ -117,15 +118,47 @@ std::string replace_content(const std::string& bytes, const std::vector<Field>& 
 }
 
 std::string mutate(std::string bytes, const std::vector<std::string>& seeds, Generator& g) {
-  static const uint64_t special[] = {0, 1, 2, 3, 4, 5, 7, 8, 10, 16, 64, ~uint64_t{1}, ~uint64_t{2}, uint64_t{1} << 40, 127, 128, 255, 65535, 0x7fffffff, 0x80000000, 0xffffffff, 0x7fffffffffffffff, ~uint64_t{0}};
+  static const uint64_t special[] = {0,
+                                     1,
+                                     2,
+                                     3,
+                                     4,
+                                     5,
+                                     7,
+                                     8,
+                                     10,
+                                     16,
+                                     64,
+                                     ~uint64_t{1},
+                                     ~uint64_t{2},
+                                     uint64_t{1} << 40,
+                                     127,
+                                     128,
+                                     255,
+                                     65535,
+                                     0x7fffffff,
+                                     0x80000000,
+                                     0xffffffff,
+                                     0x7fffffffffffffff,
+                                     ~uint64_t{0}};
   size_t rounds = 1 + below(g, 4);
   for (size_t round = 0; round < rounds && !bytes.empty(); ++round) {
     switch (below(g, 16)) {
-      case 0: bytes[below(g, bytes.size())] = static_cast<char>(g()); break;
-      case 1: bytes[below(g, bytes.size())] ^= static_cast<char>(1 << below(g, 8)); break;
-      case 2: bytes.erase(below(g, bytes.size()), 1 + below(g, 16)); break;
-      case 3: bytes.insert(below(g, bytes.size()), std::string(1 + below(g, 8), static_cast<char>(g()))); break;
-      case 4: bytes.resize(below(g, bytes.size())); break;
+      case 0:
+        bytes[below(g, bytes.size())] = static_cast<char>(g());
+        break;
+      case 1:
+        bytes[below(g, bytes.size())] ^= static_cast<char>(1 << below(g, 8));
+        break;
+      case 2:
+        bytes.erase(below(g, bytes.size()), 1 + below(g, 16));
+        break;
+      case 3:
+        bytes.insert(below(g, bytes.size()), std::string(1 + below(g, 8), static_cast<char>(g())));
+        break;
+      case 4:
+        bytes.resize(below(g, bytes.size()));
+        break;
       case 5: {  // a number somewhere becomes a special one
         std::string number = encode_varint(special[below(g, std::size(special))]);
         size_t at = below(g, bytes.size());
@@ -140,9 +173,15 @@ std::string mutate(std::string bytes, const std::vector<std::string>& seeds, Gen
         std::string content = bytes.substr(field.content, field.size);
         const std::string& other = seeds[below(g, seeds.size())];
         switch (field.is_number ? 2 : below(g, 5)) {
-          case 0: content.clear(); break;
-          case 1: content += content; break;
-          case 2: content = encode_varint(special[below(g, std::size(special))]); break;
+          case 0:
+            content.clear();
+            break;
+          case 1:
+            content += content;
+            break;
+          case 2:
+            content = encode_varint(special[below(g, std::size(special))]);
+            break;
           case 3:
             if (!content.empty()) content[below(g, content.size())] = static_cast<char>(g());
             break;
@@ -175,8 +214,10 @@ int main(int argc, char** argv) {
   crash_file = std::filesystem::path(argv[0]).filename().string() + ".crash";
   for (int i = 1; i < argc; ++i) {
     std::string argument = argv[i];
-    if (argument == "--seconds" && i + 1 < argc) seconds = std::atof(argv[++i]);
-    else if (argument == "--seed" && i + 1 < argc) seed = std::strtoull(argv[++i], nullptr, 10);
+    if (argument == "--seconds" && i + 1 < argc)
+      seconds = std::atof(argv[++i]);
+    else if (argument == "--seed" && i + 1 < argc)
+      seed = std::strtoull(argv[++i], nullptr, 10);
     else if (std::filesystem::is_directory(argument)) {
       for (const auto& entry : std::filesystem::recursive_directory_iterator(argument)) {
         if (entry.path().extension() == ".onnx" && !entry.is_directory()) add_file(entry.path(), seeds);
@@ -190,7 +231,8 @@ int main(int argc, char** argv) {
   bool replay = !seeds.empty() && argc == 2 && std::filesystem::is_regular_file(argv[1]);
   if (seeds.empty()) seeds = fuzz_seeds();
   // A replay leaves signals to the sanitizer or debugger.
-  std::vector<int> caught = replay ? std::vector<int>{} : std::vector<int>{SIGSEGV, SIGABRT, SIGFPE, SIGBUS, SIGILL, SIGTRAP, SIGALRM};
+  std::vector<int> caught =
+      replay ? std::vector<int>{} : std::vector<int>{SIGSEGV, SIGABRT, SIGFPE, SIGBUS, SIGILL, SIGTRAP, SIGALRM};
   for (int number : caught) signal(number, on_signal);
 
   Generator generator(seed);

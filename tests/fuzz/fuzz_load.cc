@@ -1,5 +1,5 @@
-// Whole models: loading any bytes gives a session or an error; a session with small inputs runs or gives an error. A model
-// may hold a loop that never ends, so runs are cancelled after a second: what does not end then is a hang.
+// Whole models: loading any bytes gives a session or an error; a session with small inputs runs or gives an error. A
+// model may hold a loop that never ends, so runs are cancelled after a second: what does not end then is a hang.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -22,7 +22,8 @@ using Generator = std::mt19937_64;
 // One of a few numbers that are likely to matter: as an index, a size, an axis, a divisor.
 double number(Generator& g) {
   static constexpr double small[] = {0, 1, 2, 3, 4, -1, -2, -3, 0.5, 10};
-  static constexpr double large[] = {127, -128, 255, 65536, 2147483647, -2147483648.0, 9.2e18, -9.2e18, 1e30, -1e30, INFINITY, NAN};
+  static constexpr double large[] = {127,    -128,    255,  65536, 2147483647, -2147483648.0,
+                                     9.2e18, -9.2e18, 1e30, -1e30, INFINITY,   NAN};
   return g() % 8 != 0 ? small[g() % std::size(small)] : large[g() % std::size(large)];
 }
 
@@ -30,24 +31,32 @@ template <typename T>
 void fill(tenon::Tensor& tensor, Generator& g) {
   for (T& element : tensor.mutable_data<T>()) {
     double value = number(g);
-    if constexpr (!std::is_integral_v<T>) element = T(static_cast<float>(value));
-    else if (value >= -9.2e18 && value <= 9.2e18) element = static_cast<T>(static_cast<int64_t>(value));
-    else element = std::numeric_limits<T>::min();
+    if constexpr (!std::is_integral_v<T>)
+      element = T(static_cast<float>(value));
+    else if (value >= -9.2e18 && value <= 9.2e18)
+      element = static_cast<T>(static_cast<int64_t>(value));
+    else
+      element = std::numeric_limits<T>::min();
   }
 }
 
 void fill(tenon::Tensor& tensor, Generator& g) {
   switch (tensor.type()) {
     case tenon::ElementType::string:
-      for (std::string& text : tensor.mutable_data<std::string>()) text = std::array{"", "a", "-1.5", "1e400", "nan"}[g() % 5];
+      for (std::string& text : tensor.mutable_data<std::string>())
+        text = std::array{"", "a", "-1.5", "1e400", "nan"}[g() % 5];
       break;
     case tenon::ElementType::boolean:
       for (bool& flag : tensor.mutable_data<bool>()) flag = g() % 2 != 0;
       break;
-    case tenon::ElementType::float32: return fill<float>(tensor, g);
-    case tenon::ElementType::float64: return fill<double>(tensor, g);
-    case tenon::ElementType::int32: return fill<int32_t>(tensor, g);
-    case tenon::ElementType::int64: return fill<int64_t>(tensor, g);
+    case tenon::ElementType::float32:
+      return fill<float>(tensor, g);
+    case tenon::ElementType::float64:
+      return fill<double>(tensor, g);
+    case tenon::ElementType::int32:
+      return fill<int32_t>(tensor, g);
+    case tenon::ElementType::int64:
+      return fill<int64_t>(tensor, g);
     default: {
       auto* bytes = static_cast<unsigned char*>(tensor.mutable_raw());
       std::generate_n(bytes, tensor.bytes(), [&] { return static_cast<unsigned char>(g()); });
@@ -67,7 +76,8 @@ bool make_input(const tenon::ValueInfo& info, tenon::NamedValues& inputs, Genera
     if (elements > 10000) return false;
   }
   tenon::Tensor tensor(info.element, shape);
-  if (tensor.type() != tenon::ElementType::string) std::fill_n(static_cast<char*>(tensor.mutable_raw()), tensor.bytes(), 0);
+  if (tensor.type() != tenon::ElementType::string)
+    std::fill_n(static_cast<char*>(tensor.mutable_raw()), tensor.bytes(), 0);
   if (g() % 4 != 0) fill(tensor, g);
   inputs[info.name] = tensor;
   return true;

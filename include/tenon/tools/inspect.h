@@ -9,9 +9,9 @@
 namespace tenon::tools {
 
 struct OperatorUse {
-  std::string name;      // "Conv", "com.microsoft.FusedMatMul"
-  int64_t count = 0;     // subgraphs and functions included
-  bool known = true;     // to this version of Tenon
+  std::string name;   // "Conv", "com.microsoft.FusedMatMul"
+  int64_t count = 0;  // subgraphs and functions included
+  bool known = true;  // to this version of Tenon
 };
 
 struct ModelSummary {
@@ -20,11 +20,11 @@ struct ModelSummary {
   std::vector<OperatorUse> operators;  // most used first
   std::vector<std::string> functions;
   int64_t nodes = 0;
-  int64_t parameters = 0;       // elements of initializers and Constant nodes
+  int64_t parameters = 0;  // elements of initializers and Constant nodes
   int64_t parameter_bytes = 0;
   std::vector<std::string> dynamic_dims;  // named sizes of the inputs
-  // Multiplications and additions of MatMul, Gemm and Conv nodes, as a number or in terms of the named sizes; "" if shapes
-  // cannot be inferred.
+  // Multiplications and additions of MatMul, Gemm and Conv nodes, as a number or in terms of the named sizes; "" if
+  // shapes cannot be inferred.
   std::string flops;
   // What keeps the model from running, "" if nothing was found without running it.
   std::string problem;

@@ -23,6 +23,7 @@ std::vector<std::filesystem::path> find_test_cases(const std::filesystem::path& 
 
 // Loads the folder's model, runs each data set and compares. Tolerances: the folder's tolerance.json, else `tolerance`.
 // A case without data sets is skipped.
-CaseResult run_test_case(const std::filesystem::path& folder, const SessionOptions& options = {}, const Tolerance& tolerance = {});
+CaseResult run_test_case(const std::filesystem::path& folder, const SessionOptions& options = {},
+                         const Tolerance& tolerance = {});
 
 }  // namespace tenon::tools

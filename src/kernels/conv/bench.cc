@@ -23,15 +23,25 @@ void conv_image(benchmark::State& state) {
   std::vector<float> y(static_cast<size_t>(s.out_channels * s.output_size()));
   const PackedConvWeights packed(pool, s, weights.data());
   for (auto _ : state) conv(pool, s, x.data(), packed, y.data());
-  state.counters["GFLOP/s"] = benchmark::Counter(2e-9 * static_cast<double>(s.out_channels * s.output_size() * per_output),
-                                                 benchmark::Counter::kIsIterationInvariantRate);
+  state.counters["GFLOP/s"] =
+      benchmark::Counter(2e-9 * static_cast<double>(s.out_channels * s.output_size() * per_output),
+                         benchmark::Counter::kIsIterationInvariantRate);
 }
 BENCHMARK(conv_image)
-    ->Args({3, 64, 1, 224, 7, 2, 1})->Args({64, 64, 1, 56, 3, 1, 1})->Args({128, 128, 1, 28, 3, 1, 1})
-    ->Args({256, 256, 1, 14, 3, 1, 1})->Args({512, 512, 1, 7, 3, 1, 1})->Args({64, 256, 1, 56, 1, 1, 1})
-    ->Args({256, 512, 1, 56, 1, 2, 1})->Args({16, 96, 1, 112, 1, 1, 1})->Args({96, 16, 1, 112, 1, 1, 1})
-    ->Args({96, 96, 96, 112, 3, 1, 1})->Args({96, 96, 96, 112, 3, 2, 1})->Args({240, 240, 240, 28, 5, 1, 1})
-    ->Args({576, 576, 576, 14, 3, 1, 1})->UseRealTime();
+    ->Args({3, 64, 1, 224, 7, 2, 1})
+    ->Args({64, 64, 1, 56, 3, 1, 1})
+    ->Args({128, 128, 1, 28, 3, 1, 1})
+    ->Args({256, 256, 1, 14, 3, 1, 1})
+    ->Args({512, 512, 1, 7, 3, 1, 1})
+    ->Args({64, 256, 1, 56, 1, 1, 1})
+    ->Args({256, 512, 1, 56, 1, 2, 1})
+    ->Args({16, 96, 1, 112, 1, 1, 1})
+    ->Args({96, 16, 1, 112, 1, 1, 1})
+    ->Args({96, 96, 96, 112, 3, 1, 1})
+    ->Args({96, 96, 96, 112, 3, 2, 1})
+    ->Args({240, 240, 240, 28, 5, 1, 1})
+    ->Args({576, 576, 576, 14, 3, 1, 1})
+    ->UseRealTime();
 
 }  // namespace
 }  // namespace tenon::kernels

@@ -25,11 +25,12 @@ struct GroupConv {
   const GemmKernels& kernels;
   const PaddedExtent extent{shape};
 
-  void run(ThreadPool* pool, const float* x, const PackedMatrix& weights, float* y, const GemmEpilogue& epilogue) const {
+  void run(ThreadPool* pool, const float* x, const PackedMatrix& weights, float* y,
+           const GemmEpilogue& epilogue) const {
     const int64_t channels = shape.in_channels / shape.groups, outputs = shape.output_size();
     const auto multiply = [&](const PanelSource& patches) {
-      gemm_blocked(pool, kernels, weights.rows(), outputs, weights.columns(), PackedPanels(weights), patches, y, outputs,
-                   epilogue);
+      gemm_blocked(pool, kernels, weights.rows(), outputs, weights.columns(), PackedPanels(weights), patches, y,
+                   outputs, epilogue);
     };
     if (is_pointwise(shape, extent)) {
       const bool few_rows = weights.rows() <= 2 * kernels.tile_rows;
@@ -98,7 +99,8 @@ void conv(ThreadPool& pool, const ConvShape& shape, const float* x, const Packed
               weights.matrices_[static_cast<size_t>(g)], y + item * rows * shape.output_size(), own);
   };
   const int64_t items = shape.batch * shape.groups;
-  const double flops = 2.0 * static_cast<double>(rows) * static_cast<double>(k) * static_cast<double>(shape.output_size());
+  const double flops =
+      2.0 * static_cast<double>(rows) * static_cast<double>(k) * static_cast<double>(shape.output_size());
   ThreadPool* inside = pool_for_flops(pool, flops);
   if (items == 1 || (inside && items < 4 * pool.size())) {
     for (int64_t item = 0; item < items; ++item) run_item(inside, item);

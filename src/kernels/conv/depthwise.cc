@@ -45,8 +45,8 @@ void split_row(const ConvShape& shape, const float* from, int64_t phase, float* 
     // Output i of this phase is column shift + i * step of the input.
     const int64_t shift = r - shape.pad[2];
     const int64_t begin = std::clamp<int64_t>(shift >= 0 ? 0 : (-shift + step - 1) / step, 0, phase);
-    const int64_t end = std::clamp<int64_t>(
-        shape.input[2] <= shift ? 0 : (shape.input[2] - 1 - shift) / step + 1, begin, phase);
+    const int64_t end =
+        std::clamp<int64_t>(shape.input[2] <= shift ? 0 : (shape.input[2] - 1 - shift) / step + 1, begin, phase);
     std::fill(to, to + begin, 0.0f);
     for (int64_t i = begin; i < end; ++i) to[i] = from[shift + i * step];
     std::fill(to + end, to + phase, 0.0f);
@@ -87,8 +87,13 @@ void conv_depthwise(ThreadPool& pool, const ConvShape& shape, const float* x, co
       fill(shape, layout, x + i * shape.input_size(), image);
       for (int64_t m = 0; m < multiplier; ++m) {
         const int64_t channel = i % shape.in_channels * multiplier + m;
-        DepthwiseRow row{image,       layout.offsets.data(), weights + channel * taps, taps,
-                         epilogue.bias ? epilogue.bias[channel] : 0.0f, epilogue.lo, epilogue.hi};
+        DepthwiseRow row{image,
+                         layout.offsets.data(),
+                         weights + channel * taps,
+                         taps,
+                         epilogue.bias ? epilogue.bias[channel] : 0.0f,
+                         epilogue.lo,
+                         epilogue.hi};
         float* out = y + (i * multiplier + m) * outputs;
         for (int64_t d = 0; d < shape.output[0]; ++d) {
           for (int64_t h = 0; h < shape.output[1]; ++h, out += shape.output[2]) {

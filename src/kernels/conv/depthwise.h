@@ -7,7 +7,7 @@
 namespace tenon::kernels {
 
 struct DepthwiseRow {
-  const float* from;        // each tap t reads from + offsets[t] + [0, n), and up to a vector beyond
+  const float* from;  // each tap t reads from + offsets[t] + [0, n), and up to a vector beyond
   const int64_t* offsets;
   const float* weights;
   int64_t taps;

@@ -72,9 +72,12 @@ struct DepthwiseKernel {
 
   static void any_row(const DepthwiseRow& r, float* out, int64_t n) {
     switch (r.taps) {
-      case 9: return row<9>(r, out, n);
-      case 25: return row<25>(r, out, n);
-      default: return row<0>(r, out, n);
+      case 9:
+        return row<9>(r, out, n);
+      case 25:
+        return row<25>(r, out, n);
+      default:
+        return row<0>(r, out, n);
     }
   }
 

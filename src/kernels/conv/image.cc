@@ -103,10 +103,18 @@ void ImagePanels::pack_panel(int64_t k_begin, int64_t k, int64_t panel, float* o
 void ImagePanels::pack(int64_t k_begin, int64_t k, int64_t first, int64_t last, float* out) const {
   for (int64_t panel = first; panel < last; ++panel, out += k * width_) {
     switch (width_) {
-      case 8: pack_panel<8>(k_begin, k, panel, out); break;
-      case 12: pack_panel<12>(k_begin, k, panel, out); break;
-      case 16: pack_panel<16>(k_begin, k, panel, out); break;
-      default: pack_panel<32>(k_begin, k, panel, out); break;
+      case 8:
+        pack_panel<8>(k_begin, k, panel, out);
+        break;
+      case 12:
+        pack_panel<12>(k_begin, k, panel, out);
+        break;
+      case 16:
+        pack_panel<16>(k_begin, k, panel, out);
+        break;
+      default:
+        pack_panel<32>(k_begin, k, panel, out);
+        break;
     }
   }
 }

@@ -17,7 +17,8 @@ struct PaddedExtent {
 // Copies one channel and surrounds it with zeros: `to` gets extent.total() floats.
 void pad_channel(const ConvShape& shape, const PaddedExtent& extent, const float* channel, float* to);
 
-// The matrix [in_channels of a group * kernel, outputs] whose columns are the input patches, packed straight from an image.
+// The matrix [in_channels of a group * kernel, outputs] whose columns are the input patches, packed straight from an
+// image.
 class ImagePanels : public PanelSource {
  public:
   // `image` has channels of `sizes` each. `slack` promises that `width` floats before and after it may be read.

@@ -8,33 +8,46 @@ namespace tenon::kernels {
 namespace {
 
 void report(benchmark::State& state, double flops) {
-  state.counters["GFLOP/s"] =
-      benchmark::Counter(flops * 1e-9, benchmark::Counter::kIsIterationInvariantRate);
+  state.counters["GFLOP/s"] = benchmark::Counter(flops * 1e-9, benchmark::Counter::kIsIterationInvariantRate);
 }
 
 void gemm_square(benchmark::State& state) {
   const int64_t m = state.range(0), n = state.range(1), k = state.range(2);
   ThreadPool pool(static_cast<int>(state.range(3)));
-  std::vector<float> a(static_cast<size_t>(m * k), 1.0f), b(static_cast<size_t>(k * n), 1.0f), c(static_cast<size_t>(m * n));
+  std::vector<float> a(static_cast<size_t>(m * k), 1.0f), b(static_cast<size_t>(k * n), 1.0f),
+      c(static_cast<size_t>(m * n));
   for (auto _ : state) gemm(pool, m, n, k, {a.data(), k}, {b.data(), n}, c.data(), n);
   report(state, 2.0 * static_cast<double>(m * n * k));
 }
 BENCHMARK(gemm_square)
-    ->Args({64, 64, 64, 1})->Args({128, 128, 128, 1})->Args({384, 384, 384, 1})->Args({512, 512, 512, 1})
-    ->Args({1024, 1024, 1024, 1})->Args({1024, 1024, 1024, 2})->Args({384, 3072, 768, 1})
-    ->Args({1, 4096, 4096, 1})->Args({4, 4096, 4096, 1})->Args({16, 4096, 4096, 1})->UseRealTime();
+    ->Args({64, 64, 64, 1})
+    ->Args({128, 128, 128, 1})
+    ->Args({384, 384, 384, 1})
+    ->Args({512, 512, 512, 1})
+    ->Args({1024, 1024, 1024, 1})
+    ->Args({1024, 1024, 1024, 2})
+    ->Args({384, 3072, 768, 1})
+    ->Args({1, 4096, 4096, 1})
+    ->Args({4, 4096, 4096, 1})
+    ->Args({16, 4096, 4096, 1})
+    ->UseRealTime();
 
 void gemm_packed_right(benchmark::State& state) {
   const int64_t m = state.range(0), n = state.range(1), k = state.range(2);
   ThreadPool pool(static_cast<int>(state.range(3)));
-  std::vector<float> a(static_cast<size_t>(m * k), 1.0f), b(static_cast<size_t>(k * n), 1.0f), c(static_cast<size_t>(m * n));
+  std::vector<float> a(static_cast<size_t>(m * k), 1.0f), b(static_cast<size_t>(k * n), 1.0f),
+      c(static_cast<size_t>(m * n));
   const PackedMatrix packed(pool, GemmSide::right, k, n, {b.data(), n});
   for (auto _ : state) gemm(pool, m, {a.data(), k}, packed, c.data(), n);
   report(state, 2.0 * static_cast<double>(m * n * k));
 }
 BENCHMARK(gemm_packed_right)
-    ->Args({1, 4096, 4096, 1})->Args({4, 4096, 4096, 1})->Args({128, 768, 768, 1})->Args({384, 768, 768, 1})
-    ->Args({1024, 1024, 1024, 2})->UseRealTime();
+    ->Args({1, 4096, 4096, 1})
+    ->Args({4, 4096, 4096, 1})
+    ->Args({128, 768, 768, 1})
+    ->Args({384, 768, 768, 1})
+    ->Args({1024, 1024, 1024, 2})
+    ->UseRealTime();
 
 }  // namespace
 }  // namespace tenon::kernels

@@ -45,7 +45,8 @@ struct Block {
   float* packed_a;  // panels from max(row_panel, a.ready()) on
   float* packed_b;
 
-  PanelSource::Panel panel(const PanelSource& source, const float* packed, int64_t begin, int64_t index, int width) const {
+  PanelSource::Panel panel(const PanelSource& source, const float* packed, int64_t begin, int64_t index,
+                           int width) const {
     if (index < source.ready()) return source.ready_panel(k_begin, k, index);
     return {packed + (index - std::max(begin, source.ready())) * k * width, width};
   }
@@ -83,7 +84,8 @@ void multiply_tiles(const Product& p, const Block& block, int64_t row_begin, int
   tile.accumulate = block.k_begin > 0;
   tile.addend_row_stride = e.addend_row_stride;
   tile.addend_column_stride = e.addend_column_stride;
-  tile.clamp = last_k && (e.lo > -std::numeric_limits<float>::infinity() || e.hi < std::numeric_limits<float>::infinity());
+  tile.clamp =
+      last_k && (e.lo > -std::numeric_limits<float>::infinity() || e.hi < std::numeric_limits<float>::infinity());
   tile.lo = e.lo;
   tile.hi = e.hi;
   for (int64_t j = column_begin; j < column_end; ++j) {
@@ -93,9 +95,8 @@ void multiply_tiles(const Product& p, const Block& block, int64_t row_begin, int
       const auto a = block.panel(p.a, block.packed_a, block.row_panel, i, rows);
       tile.rows = static_cast<int>(std::min<int64_t>(rows, p.m - i * rows));
       tile.c = p.c + i * rows * p.ldc + j * columns;
-      tile.addend = e.addend
-                        ? e.addend + i * rows * e.addend_row_stride + j * columns * e.addend_column_stride
-                        : nullptr;
+      tile.addend =
+          e.addend ? e.addend + i * rows * e.addend_row_stride + j * columns * e.addend_column_stride : nullptr;
       p.kernels.by_rows[tile.rows](block.k, a.data, b.data, b.stride, tile);
     }
   }
@@ -174,7 +175,8 @@ void gemm_blocked(ThreadPool* pool, const GemmKernels& kernels, int64_t m, int64
   const int64_t row_panels = divide_up(m, kernels.tile_rows), column_panels = divide_up(n, kernels.tile_columns);
   const int64_t rows_step = panels_per_step(a, row_panels, k_block, kernels.tile_rows);
   const int64_t columns_step = panels_per_step(b, column_panels, k_block, kernels.tile_columns);
-  const int64_t a_floats = std::min(rows_step, std::max<int64_t>(0, row_panels - a.ready())) * k_block * kernels.tile_rows;
+  const int64_t a_floats =
+      std::min(rows_step, std::max<int64_t>(0, row_panels - a.ready())) * k_block * kernels.tile_rows;
   const int64_t b_floats =
       std::min(columns_step, std::max<int64_t>(0, column_panels - b.ready())) * k_block * kernels.tile_columns;
   const Scratch scratch(static_cast<size_t>(a_floats + b_floats + 16) * sizeof(float));

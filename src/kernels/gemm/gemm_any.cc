@@ -25,7 +25,8 @@ void pack(const AnyMatrix<T>& b, int64_t column, int64_t columns, int64_t k, T* 
 
 // acc[i][j] = sum over p of a[i * row_stride + p * k_stride] * panel[p][j].
 template <class T, int Rows>
-void multiply(const T* a, int64_t row_stride, int64_t k_stride, const T* panel, int64_t k, T (&acc)[Rows][tile_columns<T>]) {
+void multiply(const T* a, int64_t row_stride, int64_t k_stride, const T* panel, int64_t k,
+              T (&acc)[Rows][tile_columns<T>]) {
   T local[Rows][tile_columns<T>] = {};
   for (int64_t p = 0; p < k; ++p, a += k_stride, panel += tile_columns<T>) {
     for (int i = 0; i < Rows; ++i) {

@@ -28,7 +28,8 @@ TYPED_TEST(GemmAny, MatchesReference) {
         for (int64_t j = 0; j < n; ++j) {
           T sum{};
           for (int64_t p = 0; p < k; ++p) {
-            sum += a[static_cast<size_t>(at ? p * m + i : i * k + p)] * b[static_cast<size_t>(bt ? j * k + p : p * n + j)];
+            sum +=
+                a[static_cast<size_t>(at ? p * m + i : i * k + p)] * b[static_cast<size_t>(bt ? j * k + p : p * n + j)];
           }
           ASSERT_EQ(c[static_cast<size_t>(i * n + j)], sum) << m << " " << n << " " << k;
         }

@@ -14,7 +14,8 @@ struct Rows {
   int64_t m, k;
 };
 
-void finish(const float* product, int64_t i, int64_t begin, int64_t end, StridedRows<float> out, const GemmEpilogue& e) {
+void finish(const float* product, int64_t i, int64_t begin, int64_t end, StridedRows<float> out,
+            const GemmEpilogue& e) {
   float* to = out.data + i * out.row_stride;
   const float* addend = e.addend ? e.addend + i * e.addend_row_stride : nullptr;
   for (int64_t j = begin; j < end; ++j) {
@@ -26,7 +27,8 @@ void finish(const float* product, int64_t i, int64_t begin, int64_t end, Strided
 }
 
 // Columns [begin, end) of a matrix that is not transposed: four of its rows at a time serve every row of x.
-void add_rows(const GemmKernels& kernels, const Rows& x, const GemmMatrix& b, int64_t begin, int64_t end, float* product) {
+void add_rows(const GemmKernels& kernels, const Rows& x, const GemmMatrix& b, int64_t begin, int64_t end,
+              float* product) {
   const int64_t n = end - begin;
   std::fill(product, product + x.m * n, 0.0f);
   const float* row = b.data + begin;
@@ -41,7 +43,8 @@ void add_rows(const GemmKernels& kernels, const Rows& x, const GemmMatrix& b, in
   }
 }
 
-void dot_rows(const GemmKernels& kernels, const Rows& x, const GemmMatrix& b, int64_t begin, int64_t end, float* product) {
+void dot_rows(const GemmKernels& kernels, const Rows& x, const GemmMatrix& b, int64_t begin, int64_t end,
+              float* product) {
   const int64_t n = end - begin;
   int64_t j = begin;
   for (; j + 4 <= end; j += 4) {

@@ -59,13 +59,20 @@ void pack_rows(const float* src, int64_t ld, int64_t panels, int64_t k, float* o
 
 void pack_rows(const float* src, int64_t ld, int64_t panels, int64_t k, int width, float* out) {
   switch (width) {
-    case 4: return pack_rows<4>(src, ld, panels, k, out);
-    case 6: return pack_rows<6>(src, ld, panels, k, out);
-    case 8: return pack_rows<8>(src, ld, panels, k, out);
-    case 12: return pack_rows<12>(src, ld, panels, k, out);
-    case 14: return pack_rows<14>(src, ld, panels, k, out);
-    case 16: return pack_rows<16>(src, ld, panels, k, out);
-    case 32: return pack_rows<32>(src, ld, panels, k, out);
+    case 4:
+      return pack_rows<4>(src, ld, panels, k, out);
+    case 6:
+      return pack_rows<6>(src, ld, panels, k, out);
+    case 8:
+      return pack_rows<8>(src, ld, panels, k, out);
+    case 12:
+      return pack_rows<12>(src, ld, panels, k, out);
+    case 14:
+      return pack_rows<14>(src, ld, panels, k, out);
+    case 16:
+      return pack_rows<16>(src, ld, panels, k, out);
+    case 32:
+      return pack_rows<32>(src, ld, panels, k, out);
   }
   for (int64_t i = 0; i < panels; ++i) {
     for (int64_t p = 0; p < k; ++p) {

@@ -60,10 +60,10 @@ std::vector<GemmEpilogue> epilogues(const Problem& p) {
   const float infinity = std::numeric_limits<float>::infinity();
   return {
       {},
-      {2.5f, 1, p.addend.data(), 0, 1, 0, infinity},                  // row bias and Relu
-      {1, -1, p.addend.data(), 1, 0, -0.5f, 0.5f},                    // column bias and Clip
-      {0.5f, 3, p.addend.data(), p.ldc(), 1, -infinity, infinity},    // full
-      {1, 1, p.addend.data(), 0, 0, -infinity, infinity},             // scalar
+      {2.5f, 1, p.addend.data(), 0, 1, 0, infinity},                // row bias and Relu
+      {1, -1, p.addend.data(), 1, 0, -0.5f, 0.5f},                  // column bias and Clip
+      {0.5f, 3, p.addend.data(), p.ldc(), 1, -infinity, infinity},  // full
+      {1, 1, p.addend.data(), 0, 0, -infinity, infinity},           // scalar
   };
 }
 
@@ -73,8 +73,8 @@ TEST_P(Gemm, MatchesReference) {
   const ScopedIsa forced(GetParam());
   ASSERT_EQ(gemm_isa(), GetParam());
   ThreadPool pool(3);
-  const int64_t shapes[][3] = {{1, 1, 1},    {1, 37, 19},  {29, 1, 33},   {2, 3, 4},     {8, 12, 16},   {7, 11, 5},
-                               {14, 32, 7},  {17, 33, 65}, {5, 600, 9},   {64, 64, 0},   {33, 50, 700}, {130, 70, 513},
+  const int64_t shapes[][3] = {{1, 1, 1},     {1, 37, 19},   {29, 1, 33},  {2, 3, 4},    {8, 12, 16},   {7, 11, 5},
+                               {14, 32, 7},   {17, 33, 65},  {5, 600, 9},  {64, 64, 0},  {33, 50, 700}, {130, 70, 513},
                                {3, 25, 1000}, {1, 1200, 50}, {700, 1, 90}, {100, 13, 40}};
   for (const auto& [m, n, k] : shapes) {
     for (int transposition = 0; transposition < 4; ++transposition) {

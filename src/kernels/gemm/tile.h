@@ -14,12 +14,12 @@ struct GemmTile {
   int rows;
   int columns;
   float alpha;
-  bool accumulate;      // c += alpha * product; otherwise c = alpha * product + beta * addend
+  bool accumulate;  // c += alpha * product; otherwise c = alpha * product + beta * addend
   float beta;
   const float* addend;  // may be null, may be c
   int64_t addend_row_stride;
   int64_t addend_column_stride;
-  bool clamp;           // to [lo, hi] afterwards; NaN stays NaN
+  bool clamp;  // to [lo, hi] afterwards; NaN stays NaN
   float lo;
   float hi;
 };

@@ -13,13 +13,13 @@ Isa layer_norm_isa();
 
 struct NormRows {
   const float* x;
-  float* y;              // may be x
+  float* y;  // may be x
   int64_t rows;
-  int64_t n;             // floats of a row, contiguous
-  const float* scale = nullptr;    // n floats, or null for ones
-  const float* bias = nullptr;     // n floats, or null for zeros
+  int64_t n;                     // floats of a row, contiguous
+  const float* scale = nullptr;  // n floats, or null for ones
+  const float* bias = nullptr;   // n floats, or null for zeros
   float epsilon = 1e-5f;
-  float* mean = nullptr;           // one per row, where wanted
+  float* mean = nullptr;  // one per row, where wanted
   float* inverse_deviation = nullptr;
 };
 

@@ -54,7 +54,8 @@ struct LayerNormRow {
     }
   }
 
-  static void apply(const float* x, float* y, int64_t n, float shift, float factor, const float* scale, const float* bias) {
+  static void apply(const float* x, float* y, int64_t n, float shift, float factor, const float* scale,
+                    const float* bias) {
     const auto kernel = scale ? (bias ? apply_with<true, true> : apply_with<true, false>)
                               : (bias ? apply_with<false, true> : apply_with<false, false>);
     kernel(x, y, n, shift, factor, scale, bias);

@@ -51,8 +51,8 @@ struct MathFunctions {
 
   // log(1 + f) - low, on 1 + f in [sqrt(1/2), sqrt(2)].
   static F log1p_reduced(F f, F low) {
-    const F p = polynomial(f, 0.3333333117f, -0.2499999691f, 0.200007172f, -0.1666780858f, 0.1424900932f, -0.1242548656f,
-                           0.1168571964f, -0.1148147724f, 0.06973070409f);
+    const F p = polynomial(f, 0.3333333117f, -0.2499999691f, 0.200007172f, -0.1666780858f, 0.1424900932f,
+                           -0.1242548656f, 0.1168571964f, -0.1148147724f, 0.06973070409f);
     const F square = f * f;
     F tail = S::fma(square * f, p, low);
     tail = S::fma(square, S::set(-0.5f), tail);
@@ -112,8 +112,8 @@ struct MathFunctions {
     const F z = S::min(S::set(11.0f), x);
     const F t = 1.0f / z;
     // x * exp(x^2) * erfc(x) as a polynomial of 1 / x.
-    const F p = polynomial(t, 0.5642187988f, -0.001014999146f, -0.2674732845f, -0.115166438f, 0.9690802529f, -1.576874474f,
-                           1.423656231f, -0.7759857857f, 0.2391839267f, -0.03204064327f);
+    const F p = polynomial(t, 0.5642187988f, -0.001014999146f, -0.2674732845f, -0.115166438f, 0.9690802529f,
+                           -1.576874474f, 1.423656231f, -0.7759857857f, 0.2391839267f, -0.03204064327f);
     return exp(-z * z) * t * p;
   }
 
@@ -159,9 +159,11 @@ struct MathFunctions {
     r = S::fma(n, S::set(-4.837512969970703125e-4f), r);
     r = S::fma(n, S::set(-7.54978995489188e-8f), r);
     const F square = r * r;
-    const F s = S::fma(r * square, polynomial(square, -0.1666666666f, 0.008333331874f, -0.0001984008655f, 2.724990116e-6f), r);
-    const F c = S::fma(square * square, polynomial(square, 0.04166666666f, -0.001388888767f, 2.480060022e-5f, -2.730093863e-7f),
-                       S::fma(square, S::set(-0.5f), S::set(1.0f)));
+    const F s =
+        S::fma(r * square, polynomial(square, -0.1666666666f, 0.008333331874f, -0.0001984008655f, 2.724990116e-6f), r);
+    const F c =
+        S::fma(square * square, polynomial(square, 0.04166666666f, -0.001388888767f, 2.480060022e-5f, -2.730093863e-7f),
+               S::fma(square, S::set(-0.5f), S::set(1.0f)));
     const I quadrant = S::truncate(n) + quarter;
     const F value = (quadrant & 1) != 0 ? c : s;
     return S::from_bits(S::bits(value) ^ ((quadrant & 2) << 30));

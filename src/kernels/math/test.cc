@@ -23,9 +23,9 @@ struct Row {
   const char* name;
   void (*function)(const float*, float*, int64_t);
   double (*reference)(double);
-  float low, high;   // the range that is tested densely
-  double ulps;       // allowed, or
-  double absolute;   // allowed
+  float low, high;  // the range that is tested densely
+  double ulps;      // allowed, or
+  double absolute;  // allowed
   float at_minus_infinity, at_infinity;
 };
 

@@ -27,9 +27,8 @@ void average_pool(ThreadPool& pool, const PoolShape& s, const T* x, T* y, bool c
   each_output_row(pool, s, [&](int64_t plane, int64_t depth, int64_t height) {
     T* out = y + ((plane * s.output[0] + depth) * s.output[1] + height) * s.output[2];
     std::fill(out, out + s.output[2], T{});
-    each_covered_row(s, x + plane * s.input_size(), depth, height, [&](const T* row, int64_t) {
-      fold_row(s, row, out, [](T sum, T value) { return sum + value; });
-    });
+    each_covered_row(s, x + plane * s.input_size(), depth, height,
+                     [&](const T* row, int64_t) { fold_row(s, row, out, [](T sum, T value) { return sum + value; }); });
     const int64_t lines = depths[static_cast<size_t>(depth)] * heights[static_cast<size_t>(height)];
     for (int64_t o = 0; o < s.output[2]; ++o) out[o] /= static_cast<T>(lines * widths[static_cast<size_t>(o)]);
   });

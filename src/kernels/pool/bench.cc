@@ -16,7 +16,8 @@ void max_pool_image(benchmark::State& state) {
     s.output[d] = (s.input[d] - s.kernel[d]) / s.stride[d] + 1;
   }
   ThreadPool pool(1);
-  std::vector<float> x(static_cast<size_t>(s.planes * s.input_size())), y(static_cast<size_t>(s.planes * s.output_size()));
+  std::vector<float> x(static_cast<size_t>(s.planes * s.input_size())),
+      y(static_cast<size_t>(s.planes * s.output_size()));
   for (auto _ : state) max_pool(pool, s, x.data(), y.data());
   state.counters["GB/s"] = benchmark::Counter(4e-9 * static_cast<double>(x.size() + y.size()),
                                               benchmark::Counter::kIsIterationInvariantRate);

@@ -32,7 +32,8 @@ enum class IndexOrder { row_major, column_major };
 // Also stores where each maximum (the first of equals) was: its index in the whole input, planes outermost, each plane
 // numbered in the given order. -1 for a window outside the input.
 template <class T>
-void max_pool_with_indices(ThreadPool& pool, const PoolShape& shape, const T* x, T* y, int64_t* indices, IndexOrder order);
+void max_pool_with_indices(ThreadPool& pool, const PoolShape& shape, const T* x, T* y, int64_t* indices,
+                           IndexOrder order);
 
 // T is float or double. The divisor counts the covered input elements, with `count_padding` also those in the padding.
 template <class T>

@@ -47,24 +47,24 @@ void each_tap(const PoolShape& s, Visit visit) {
       for (int64_t h = 0; h < s.output[1]; ++h)
         for (int64_t w = 0; w < s.output[2]; ++w, ++out)
           for (int64_t tap = 0; tap < s.kernel[0] * s.kernel[1] * s.kernel[2]; ++tap) {
-            const int64_t at[3] = {
-                d * s.stride[0] - s.pad_begin[0] + tap / s.kernel[2] / s.kernel[1] * s.dilation[0],
-                h * s.stride[1] - s.pad_begin[1] + tap / s.kernel[2] % s.kernel[1] * s.dilation[1],
-                w * s.stride[2] - s.pad_begin[2] + tap % s.kernel[2] * s.dilation[2]};
+            const int64_t at[3] = {d * s.stride[0] - s.pad_begin[0] + tap / s.kernel[2] / s.kernel[1] * s.dilation[0],
+                                   h * s.stride[1] - s.pad_begin[1] + tap / s.kernel[2] % s.kernel[1] * s.dilation[1],
+                                   w * s.stride[2] - s.pad_begin[2] + tap % s.kernel[2] * s.dilation[2]};
             bool inside = true, padded = true;
             for (int i = 0; i < 3; ++i) {
               inside &= at[i] >= 0 && at[i] < s.input[i];
               padded &= at[i] < s.input[i] + s.pad_end[i];
             }
-            visit(static_cast<size_t>(out), inside ? ((p * s.input[0] + at[0]) * s.input[1] + at[1]) * s.input[2] + at[2] : -1,
-                  padded);
+            visit(static_cast<size_t>(out),
+                  inside ? ((p * s.input[0] + at[0]) * s.input[1] + at[1]) * s.input[2] + at[2] : -1, padded);
           }
 }
 
 template <class T>
 std::vector<T> values(int64_t count) {
   std::vector<T> x(static_cast<size_t>(count));
-  for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<T>(static_cast<int>(i * 7919 % 251) - (std::is_unsigned_v<T> ? 0 : 125));
+  for (size_t i = 0; i < x.size(); ++i)
+    x[i] = static_cast<T>(static_cast<int>(i * 7919 % 251) - (std::is_unsigned_v<T> ? 0 : 125));
   return x;
 }
 
@@ -81,7 +81,8 @@ TYPED_TEST(MaxPool, MatchesReference) {
     std::vector<T> y(static_cast<size_t>(s.planes * s.output_size())), with_indices(y.size());
     std::vector<int64_t> expected(y.size(), -1), indices(y.size()), columns(y.size());
     each_tap(s, [&](size_t o, int64_t i, bool) {
-      if (i >= 0 && (expected[o] < 0 || x[static_cast<size_t>(i)] > x[static_cast<size_t>(expected[o])])) expected[o] = i;
+      if (i >= 0 && (expected[o] < 0 || x[static_cast<size_t>(i)] > x[static_cast<size_t>(expected[o])]))
+        expected[o] = i;
     });
     max_pool(pool, s, x.data(), y.data());
     max_pool_with_indices(pool, s, x.data(), with_indices.data(), indices.data(), IndexOrder::row_major);

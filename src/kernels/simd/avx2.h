@@ -13,9 +13,7 @@ struct Avx2 {
   static constexpr int width = 8;
   typedef float F __attribute__((vector_size(32)));
   typedef int32_t I __attribute__((vector_size(32)));
-  static F fma(F a, F b, F c) {
-    return (F)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
-  }
+  static F fma(F a, F b, F c) { return (F)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c); }
 };
 
 }  // namespace

@@ -13,9 +13,7 @@ struct Neon {
   static constexpr int width = 4;
   typedef float F __attribute__((vector_size(16)));
   typedef int32_t I __attribute__((vector_size(16)));
-  static F fma(F a, F b, F c) {
-    return (F)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
-  }
+  static F fma(F a, F b, F c) { return (F)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b); }
 };
 
 }  // namespace

@@ -12,9 +12,7 @@ struct Portable {
   static constexpr int width = 4;
   typedef float F __attribute__((vector_size(16)));
   typedef int32_t I __attribute__((vector_size(16)));
-  static F fma(F a, F b, F c) {
-    return a * b + c;
-  }
+  static F fma(F a, F b, F c) { return a * b + c; }
 };
 
 }  // namespace

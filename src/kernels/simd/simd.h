@@ -27,7 +27,9 @@ struct Simd {
     std::memcpy(&v, p, static_cast<size_t>(count) * sizeof(float));
     return v;
   }
-  static void store_part(float* p, F v, int64_t count) { std::memcpy(p, &v, static_cast<size_t>(count) * sizeof(float)); }
+  static void store_part(float* p, F v, int64_t count) {
+    std::memcpy(p, &v, static_cast<size_t>(count) * sizeof(float));
+  }
 
   static F set(float x) { return F{} + x; }
   static I set_int(int32_t x) { return I{} + x; }

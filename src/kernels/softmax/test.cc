@@ -28,7 +28,8 @@ void expect_softmax(const std::vector<float>& x, const std::vector<float>& y, in
       for (int64_t i = 0; i < n; ++i) {
         const double log_value = x[at(i)] - highest - std::log(sum);
         const double expected = logarithm ? log_value : std::exp(log_value);
-        ASSERT_NEAR(y[at(i)], expected, 2e-6 * (std::abs(expected) + (logarithm ? 1 : 1e-3))) << outer << " " << n << " " << inner;
+        ASSERT_NEAR(y[at(i)], expected, 2e-6 * (std::abs(expected) + (logarithm ? 1 : 1e-3)))
+            << outer << " " << n << " " << inner;
       }
     }
   }

@@ -33,9 +33,9 @@ std::vector<char> reference(const std::vector<char>& from, const std::vector<int
 
 TEST(Transpose, EveryPermutation) {
   ThreadPool pool(3);
-  const std::vector<std::vector<int64_t>> shapes = {{},           {5},          {7, 9},          {33, 65},    {1, 6, 1},
-                                                    {3, 4, 5},    {2, 0, 3},    {2, 37, 41},     {64, 3, 2},  {3, 1, 4, 7},
-                                                    {2, 3, 4, 5}, {5, 40, 3, 36}, {2, 3, 1, 4, 3}};
+  const std::vector<std::vector<int64_t>> shapes = {
+      {},          {5},        {7, 9},       {33, 65},     {1, 6, 1},      {3, 4, 5},      {2, 0, 3},
+      {2, 37, 41}, {64, 3, 2}, {3, 1, 4, 7}, {2, 3, 4, 5}, {5, 40, 3, 36}, {2, 3, 1, 4, 3}};
   for (const auto& dims : shapes) {
     size_t count = 1;
     for (int64_t dim : dims) count *= static_cast<size_t>(dim);
@@ -46,8 +46,8 @@ TEST(Transpose, EveryPermutation) {
         std::vector<char> from(count * bytes), to(count * bytes);
         for (size_t i = 0; i < from.size(); ++i) from[i] = static_cast<char>(i * 31 + i / 251);
         transpose(pool, from.data(), to.data(), dims, permutation, bytes);
-        ASSERT_EQ(to, reference(from, dims, permutation, bytes)) << testing::PrintToString(dims) << " "
-                                                                 << testing::PrintToString(permutation) << " " << bytes;
+        ASSERT_EQ(to, reference(from, dims, permutation, bytes))
+            << testing::PrintToString(dims) << " " << testing::PrintToString(permutation) << " " << bytes;
       }
     } while (std::next_permutation(permutation.begin(), permutation.end()));
   }
@@ -59,10 +59,10 @@ TEST(TransposePlan, Simplifies) {
     size_t bytes;
     size_t axes, element_bytes;
   } table[] = {
-      {{2, 3, 4}, {0, 1, 2}, 4, 1, 4},     // a copy
-      {{1, 5, 1}, {2, 1, 0}, 4, 1, 4},     // axes of size 1
+      {{2, 3, 4}, {0, 1, 2}, 4, 1, 4},        // a copy
+      {{1, 5, 1}, {2, 1, 0}, 4, 1, 4},        // axes of size 1
       {{2, 3, 4, 5}, {2, 3, 0, 1}, 4, 2, 4},  // two pairs stay together
-      {{8, 9, 2}, {1, 0, 2}, 4, 2, 8},     // pairs of floats move as one element
+      {{8, 9, 2}, {1, 0, 2}, 4, 2, 8},        // pairs of floats move as one element
       {{8, 9, 3}, {1, 0, 2}, 4, 3, 4},
   };
   for (const auto& row : table) {

@@ -56,8 +56,10 @@ void transpose_tile(const T* from, int64_t from_stride, T* to, int64_t to_stride
       for (; c + 4 <= columns; c += 4) {
         U4 v[4];
         for (int i = 0; i < 4; ++i) std::memcpy(&v[i], from + (r + i) * from_stride + c, sizeof v[i]);
-        const U4 low02 = __builtin_shuffle(v[0], v[2], U4{0, 4, 1, 5}), high02 = __builtin_shuffle(v[0], v[2], U4{2, 6, 3, 7});
-        const U4 low13 = __builtin_shuffle(v[1], v[3], U4{0, 4, 1, 5}), high13 = __builtin_shuffle(v[1], v[3], U4{2, 6, 3, 7});
+        const U4 low02 = __builtin_shuffle(v[0], v[2], U4{0, 4, 1, 5}),
+                 high02 = __builtin_shuffle(v[0], v[2], U4{2, 6, 3, 7});
+        const U4 low13 = __builtin_shuffle(v[1], v[3], U4{0, 4, 1, 5}),
+                 high13 = __builtin_shuffle(v[1], v[3], U4{2, 6, 3, 7});
         v[0] = __builtin_shuffle(low02, low13, U4{0, 4, 1, 5});
         v[1] = __builtin_shuffle(low02, low13, U4{2, 6, 3, 7});
         v[2] = __builtin_shuffle(high02, high13, U4{0, 4, 1, 5});
@@ -119,7 +121,6 @@ void copy_runs(ThreadPool& pool, const char* from, char* to, std::span<const Axi
   });
 }
 
-
 }  // namespace
 
 void transpose(ThreadPool& pool, const void* from, void* to, std::span<const int64_t> dims,
@@ -153,12 +154,18 @@ void transpose(ThreadPool& pool, const void* from, void* to, std::span<const int
     }
   }
   switch (bytes) {
-    case 1: return transpose_planes<uint8_t>(pool, source, target, outer, last, columns);
-    case 2: return transpose_planes<uint16_t>(pool, source, target, outer, last, columns);
-    case 4: return transpose_planes<uint32_t>(pool, source, target, outer, last, columns);
-    case 8: return transpose_planes<uint64_t>(pool, source, target, outer, last, columns);
-    case 16: return transpose_planes<Bytes16>(pool, source, target, outer, last, columns);
-    default: return copy_runs(pool, source, target, axes, 1, bytes);
+    case 1:
+      return transpose_planes<uint8_t>(pool, source, target, outer, last, columns);
+    case 2:
+      return transpose_planes<uint16_t>(pool, source, target, outer, last, columns);
+    case 4:
+      return transpose_planes<uint32_t>(pool, source, target, outer, last, columns);
+    case 8:
+      return transpose_planes<uint64_t>(pool, source, target, outer, last, columns);
+    case 16:
+      return transpose_planes<Bytes16>(pool, source, target, outer, last, columns);
+    default:
+      return copy_runs(pool, source, target, axes, 1, bytes);
   }
 }
 

@@ -1,5 +1,5 @@
-#include "ops/inference.h"
 #include "ops/adapters.h"
+#include "ops/inference.h"
 #include "ops/operator.h"
 
 namespace tenon::ops {

@@ -1,9 +1,9 @@
 #include <algorithm>
 
 #include "ops/cpu_support/axis_view.h"
+#include "ops/cpu_support/extreme.h"
 #include "ops/dispatch.h"
 #include "ops/elementwise.h"
-#include "ops/cpu_support/extreme.h"
 #include "provider/cpu_kernels.h"
 
 namespace tenon::ops {

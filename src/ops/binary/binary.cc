@@ -1,5 +1,5 @@
-#include "ops/elementwise.h"
 #include "ops/adapters.h"
+#include "ops/elementwise.h"
 #include "ops/operator.h"
 
 namespace tenon::ops {

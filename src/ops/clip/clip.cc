@@ -1,7 +1,7 @@
 #include <limits>
 
-#include "ops/inference.h"
 #include "ops/adapters.h"
+#include "ops/inference.h"
 #include "ops/operator.h"
 
 namespace tenon::ops {

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ops/dispatch.h"
 #include "ops/cpu_support/strided_copy.h"
+#include "ops/dispatch.h"
 #include "provider/cpu_kernels.h"
 
 namespace tenon::ops {

@@ -218,16 +218,20 @@ TEST(Scan, Errors) {
 
 TEST(If, ABranchTakesNoInputs) {
   auto branch = [] {
-    return GraphBuilder().input("given_by_nobody", ElementType::float32).node("Relu", {"given_by_nobody"}, "r").outputs({"r"});
+    return GraphBuilder()
+        .input("given_by_nobody", ElementType::float32)
+        .node("Relu", {"given_by_nobody"}, "r")
+        .outputs({"r"});
   };
-  EXPECT_EQ(OpTest("If")
-                .attribute("then_branch", branch())
-                .attribute("else_branch", constant_branch(Tensor(Shape{1}, {1.0f})))
-                .input<bool>({}, {true})
-                .expect<float>({1}, {1})
-                .error(),
-            "invalid-model in If 'tested' (node 0) > Relu (node 0), tensor 'given_by_nobody': it has no value: the graph's "
-            "inputs are not all given by the node that runs it");
+  EXPECT_EQ(
+      OpTest("If")
+          .attribute("then_branch", branch())
+          .attribute("else_branch", constant_branch(Tensor(Shape{1}, {1.0f})))
+          .input<bool>({}, {true})
+          .expect<float>({1}, {1})
+          .error(),
+      "invalid-model in If 'tested' (node 0) > Relu (node 0), tensor 'given_by_nobody': it has no value: the graph's "
+      "inputs are not all given by the node that runs it");
 }
 
 }  // namespace

@@ -11,12 +11,14 @@ namespace {
 using kernels::ConvShape;
 using kernels::PackedConvWeights;
 
-// The kernels pad a copy of the image in memory of their own. Strides and padding can make that far larger than input and
-// output are; the run's limit decides then.
+// The kernels pad a copy of the image in memory of their own. Strides and padding can make that far larger than input
+// and output are; the run's limit decides then.
 void check_padded_image(const KernelRun& run, const ConvShape& s) {
   int64_t floats = s.in_channels / s.groups;
-  for (int d = 0; d < most_spatial; ++d) floats *= (s.output[d] - 1) * s.stride[d] + (s.kernel[d] - 1) * s.dilation[d] + 1;
-  if (floats > 4 << 20 && floats > 4 * run.input(0).elements()) run.scratch(floats * static_cast<int64_t>(sizeof(float)));
+  for (int d = 0; d < most_spatial; ++d)
+    floats *= (s.output[d] - 1) * s.stride[d] + (s.kernel[d] - 1) * s.dilation[d] + 1;
+  if (floats > 4 << 20 && floats > 4 * run.input(0).elements())
+    run.scratch(floats * static_cast<int64_t>(sizeof(float)));
 }
 
 class Conv final : public Kernel {

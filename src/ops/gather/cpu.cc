@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ops/dispatch.h"
 #include "ops/cpu_support/indices.h"
 #include "ops/cpu_support/strided_copy.h"
+#include "ops/dispatch.h"
 #include "provider/cpu_kernels.h"
 #include "provider/output_shape.h"
 

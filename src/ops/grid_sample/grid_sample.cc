@@ -12,7 +12,8 @@ void infer_grid_sample(Inference& i) {
   // A sample is made of 4 neighbours per axis when it is cubic.
   constexpr int most_axes = 6;
   if (i.rank(0) - 2 > most_axes) {
-    i.fail_with(ErrorCode::unsupported, fmt::format("sampling over {} spatial axes is not supported; at most {} are", i.rank(0) - 2, most_axes));
+    i.fail_with(ErrorCode::unsupported, fmt::format("sampling over {} spatial axes is not supported; at most {} are",
+                                                    i.rank(0) - 2, most_axes));
   }
   const SymbolicShape& x = i.shape(0);
   SymbolicShape result{x[0], x[1]};

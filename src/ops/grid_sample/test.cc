@@ -57,7 +57,8 @@ TEST(AffineGrid, Identity) {
 }
 
 TEST(GridSample, TooManyAxes) {
-  Tensor x(ElementType::float32, Shape{1, 1, 1, 1, 1, 1, 1, 1, 1}), grid(ElementType::float32, Shape{1, 1, 1, 1, 1, 1, 1, 1, 7});
+  Tensor x(ElementType::float32, Shape{1, 1, 1, 1, 1, 1, 1, 1, 1}),
+      grid(ElementType::float32, Shape{1, 1, 1, 1, 1, 1, 1, 1, 7});
   std::string error = OpTest("GridSample").input(x).input(grid).expect(x).error();
   EXPECT_TRUE(error.starts_with("unsupported in GridSample 'tested' (node 0): sampling over 7 spatial axes")) << error;
 }

@@ -70,8 +70,7 @@ class Loss final : public Kernel {
 
   // The loss at position i of [N, d1, …] and its weight in the mean.
   template <typename T>
-  std::pair<T, T> at(int64_t i, const T* scores, const Indices& classes, const T* weights,
-                     const AxisView& view) const {
+  std::pair<T, T> at(int64_t i, const T* scores, const Indices& classes, const T* weights, const AxisView& view) const {
     const int64_t chosen = classes[i];
     if (chosen == ignored_) return {T(0), T(0)};
     if (chosen < 0 || chosen >= view.size) {

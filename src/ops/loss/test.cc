@@ -37,7 +37,11 @@ TEST(NegativeLogLikelihoodLoss, IgnoredClass) {
 }
 
 TEST(NegativeLogLikelihoodLoss, TypesAndEmpty) {
-  OpTest("NegativeLogLikelihoodLoss").input<double>({1, 2}, {1, 2}).input<int32_t>({1}, {1}).expect<double>({}, {-2}).run();
+  OpTest("NegativeLogLikelihoodLoss")
+      .input<double>({1, 2}, {1, 2})
+      .input<int32_t>({1}, {1})
+      .expect<double>({}, {-2})
+      .run();
   OpTest("NegativeLogLikelihoodLoss")
       .input<float16>({1, 2}, {float16(1), float16(2)})
       .input<int64_t>({1}, {1})
@@ -105,12 +109,17 @@ TEST(SoftmaxCrossEntropyLoss, NoClasses) {
 }
 
 TEST(Loss, Errors) {
-  EXPECT_EQ(nll("average").error().substr(0, 123),
-            "invalid-attribute in NegativeLogLikelihoodLoss 'tested' (node 0): reduction is 'average'; it may be 'none', "
-            "'sum' or 'mean'");
-  EXPECT_EQ(OpTest("SoftmaxCrossEntropyLoss").input<float>({1, 2}, {1, 2}).input<int64_t>({1}, {2}).error(),
-            "invalid-value in SoftmaxCrossEntropyLoss 'tested' (node 0): class 2 at position 0 is not one of the 2 classes");
-  EXPECT_NE(nll("sum").input<float>({2}, {1, 1}).error().find("axis 1 of the scores and the weights must be equal: 3 against 2"),
+  EXPECT_EQ(
+      nll("average").error().substr(0, 123),
+      "invalid-attribute in NegativeLogLikelihoodLoss 'tested' (node 0): reduction is 'average'; it may be 'none', "
+      "'sum' or 'mean'");
+  EXPECT_EQ(
+      OpTest("SoftmaxCrossEntropyLoss").input<float>({1, 2}, {1, 2}).input<int64_t>({1}, {2}).error(),
+      "invalid-value in SoftmaxCrossEntropyLoss 'tested' (node 0): class 2 at position 0 is not one of the 2 classes");
+  EXPECT_NE(nll("sum")
+                .input<float>({2}, {1, 1})
+                .error()
+                .find("axis 1 of the scores and the weights must be equal: 3 against 2"),
             std::string::npos);
   EXPECT_NE(OpTest("SoftmaxCrossEntropyLoss")
                 .input<float>({1, 2}, {1, 2})

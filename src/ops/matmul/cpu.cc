@@ -36,7 +36,7 @@ bool is_half(ElementType type) { return type == ElementType::float16 || type == 
 // One multiplication per element of the broadcast batch.
 struct BatchShape {
   int64_t m, n, k;
-  Shape batch;                              // broadcast
+  Shape batch;                                // broadcast
   std::vector<int64_t> a_strides, b_strides;  // in matrices; 0 where broadcast
 
   BatchShape(const Shape& a, const Shape& b) {
@@ -95,7 +95,8 @@ template <typename T>
 void multiply(ThreadPool& pool, const BatchShape& s, const T* a, const T* b, T* y) {
   for (int64_t i = 0; i < s.batch.elements(); ++i) {
     auto [ia, ib] = s.at(i);
-    kernels::gemm_any<T>(pool, s.m, s.n, s.k, {a + ia * s.m * s.k, s.k}, {b + ib * s.k * s.n, s.n}, y + i * s.m * s.n, s.n);
+    kernels::gemm_any<T>(pool, s.m, s.n, s.k, {a + ia * s.m * s.k, s.k}, {b + ib * s.k * s.n, s.n}, y + i * s.m * s.n,
+                         s.n);
   }
 }
 
@@ -104,7 +105,8 @@ class MatMul final : public Kernel {
   explicit MatMul(const NodeInfo& info) {
     const Tensor* b = info.constant(1);
     if (b && b->type() == ElementType::float32 && b->rank() == 2 && b->elements() > 0) {
-      packed_.emplace(info.threads(), kernels::GemmSide::right, b->dim(0), b->dim(1), GemmMatrix{b->data<float>().data(), b->dim(1)});
+      packed_.emplace(info.threads(), kernels::GemmSide::right, b->dim(0), b->dim(1),
+                      GemmMatrix{b->data<float>().data(), b->dim(1)});
     }
   }
 
@@ -121,7 +123,8 @@ class MatMul final : public Kernel {
     if (is_half(a.type())) {
       Tensor wide_y(ElementType::float32, y.shape(), run.allocator());
       Tensor wide_a = to_float(a, run.allocator()), wide_b = to_float(b, run.allocator());
-      multiply(run.threads(), shape, wide_a.data<float>().data(), wide_b.data<float>().data(), wide_y.mutable_data<float>().data());
+      multiply(run.threads(), shape, wide_a.data<float>().data(), wide_b.data<float>().data(),
+               wide_y.mutable_data<float>().data());
       return from_float(wide_y, y);
     }
     dispatch<float, double, int32_t, int64_t, uint32_t, uint64_t>(a.type(), [&]<typename T>() {
@@ -162,7 +165,8 @@ class Gemm final : public Kernel {
       run_float(run.threads(), wide_a, wide_b, c ? &wide_c : nullptr, wide_y);
       return from_float(wide_y, y);
     }
-    dispatch<double, int32_t, int64_t, uint32_t, uint64_t>(a.type(), [&]<typename T>() { run_any<T>(run.threads(), a, b, c, y); });
+    dispatch<double, int32_t, int64_t, uint32_t, uint64_t>(
+        a.type(), [&]<typename T>() { run_any<T>(run.threads(), a, b, c, y); });
   }
 
  private:
@@ -191,7 +195,8 @@ class Gemm final : public Kernel {
   void run_any(ThreadPool& pool, const Tensor& a, const Tensor& b, const Tensor* c, Tensor& y) const {
     int64_t m = y.dim(0), n = y.dim(1), k = a.dim(transpose_a_ ? 0 : 1);
     T* out = y.mutable_data<T>().data();
-    kernels::gemm_any<T>(pool, m, n, k, {a.data<T>().data(), a.dim(1), transpose_a_}, {b.data<T>().data(), b.dim(1), transpose_b_}, out, n);
+    kernels::gemm_any<T>(pool, m, n, k, {a.data<T>().data(), a.dim(1), transpose_a_},
+                         {b.data<T>().data(), b.dim(1), transpose_b_}, out, n);
     const T* addend = c ? c->data<T>().data() : nullptr;
     auto [row, column] = c ? strides_of(*c) : std::pair<int64_t, int64_t>{0, 0};
     for (int64_t i = 0; i < m; ++i) {

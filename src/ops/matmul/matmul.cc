@@ -28,7 +28,8 @@ void infer_gemm(Inference& i) {
   bool ta = i.node().int_attribute("transA", 0) != 0, tb = i.node().int_attribute("transB", 0) != 0;
   i.equal(i.shape(0)[ta ? 0 : 1], i.shape(1)[tb ? 1 : 0], "the inner sizes of A and B");
   SymbolicShape result{i.shape(0)[ta ? 1 : 0], i.shape(1)[tb ? 0 : 1]};
-  if (i.has_shape(2) && i.broadcast(result, i.shape(2)).size() > 2) i.fail("C cannot be broadcast to {}", to_string(result));
+  if (i.has_shape(2) && i.broadcast(result, i.shape(2)).size() > 2)
+    i.fail("C cannot be broadcast to {}", to_string(result));
   i.output(0, i.element(0), std::move(result));
 }
 
@@ -38,12 +39,20 @@ void drop_broadcast(ir::Node& node) { node.remove_attribute("broadcast"); }
 }  // namespace
 
 void define_matmul(OperatorList& list) {
-  constexpr TypeSet multipliable = types::floats | TypeSet{ElementType::int32, ElementType::int64, ElementType::uint32, ElementType::uint64};
+  constexpr TypeSet multipliable =
+      types::floats | TypeSet{ElementType::int32, ElementType::int64, ElementType::uint32, ElementType::uint64};
   list.add("MatMul", {1, 9, 13})
-      .input("A", "T").input("B", "T").output("Y", "T").types("T", multipliable)
+      .input("A", "T")
+      .input("B", "T")
+      .output("Y", "T")
+      .types("T", multipliable)
       .infer(infer_matmul);
   list.add("Gemm", {1, 6, 7, 9, 11, 13})
-      .input("A", "T").input("B", "T").optional_input("C", "T").output("Y", "T").types("T", multipliable)
+      .input("A", "T")
+      .input("B", "T")
+      .optional_input("C", "T")
+      .output("Y", "T")
+      .types("T", multipliable)
       .attribute("alpha", AttributeKind::float_)
       .attribute("beta", AttributeKind::float_)
       .attribute("transA", AttributeKind::int_)

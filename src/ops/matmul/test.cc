@@ -4,11 +4,23 @@ namespace tenon {
 namespace {
 
 TEST(MatMul, Shapes) {
-  OpTest("MatMul").input<float>({2, 3}, {1, 2, 3, 4, 5, 6}).input<float>({3, 2}, {1, 0, 0, 1, 1, 1}).expect<float>({2, 2}, {4, 5, 10, 11}).run();
+  OpTest("MatMul")
+      .input<float>({2, 3}, {1, 2, 3, 4, 5, 6})
+      .input<float>({3, 2}, {1, 0, 0, 1, 1, 1})
+      .expect<float>({2, 2}, {4, 5, 10, 11})
+      .run();
   OpTest("MatMul").input<float>({3}, {1, 2, 3}).input<float>({3}, {1, 1, 1}).expect<float>({}, {6}).run();
   OpTest("MatMul").input<float>({3}, {1, 2, 3}).constant<float>({3, 1}, {1, 1, 1}).expect<float>({1}, {6}).run();
-  OpTest("MatMul").input<float>({2, 1, 2}, {1, 2, 3, 4}).input<float>({1, 2, 1}, {1, 1}).expect<float>({2, 1, 1}, {3, 7}).run();
-  OpTest("MatMul").input<float>({2, 1, 1, 2}, {1, 2, 3, 4}).input<float>({2, 2, 1}, {1, 1, 2, 2}).expect<float>({2, 2, 1, 1}, {3, 6, 7, 14}).run();
+  OpTest("MatMul")
+      .input<float>({2, 1, 2}, {1, 2, 3, 4})
+      .input<float>({1, 2, 1}, {1, 1})
+      .expect<float>({2, 1, 1}, {3, 7})
+      .run();
+  OpTest("MatMul")
+      .input<float>({2, 1, 1, 2}, {1, 2, 3, 4})
+      .input<float>({2, 2, 1}, {1, 1, 2, 2})
+      .expect<float>({2, 2, 1, 1}, {3, 6, 7, 14})
+      .run();
   OpTest("MatMul").input<float>({2, 0}, {}).input<float>({0, 2}, {}).expect<float>({2, 2}, {0, 0, 0, 0}).run();
   OpTest("MatMul").input<float>({0, 2}, {}).input<float>({2, 2}, {1, 2, 3, 4}).expect<float>({0, 2}, {}).run();
 }
@@ -16,13 +28,17 @@ TEST(MatMul, Shapes) {
 TEST(MatMul, Types) {
   OpTest("MatMul").input<int64_t>({1, 2}, {2, 3}).input<int64_t>({2, 1}, {4, 5}).expect<int64_t>({1, 1}, {23}).run();
   OpTest("MatMul").input<double>({1, 2}, {2, 3}).input<double>({2, 1}, {4, 5}).expect<double>({1, 1}, {23}).run();
-  OpTest("MatMul").input<float16>({1, 2}, {float16(2), float16(3)}).input<float16>({2, 1}, {float16(4), float16(5)})
-      .expect<float16>({1, 1}, {float16(23)}).run();
+  OpTest("MatMul")
+      .input<float16>({1, 2}, {float16(2), float16(3)})
+      .input<float16>({2, 1}, {float16(4), float16(5)})
+      .expect<float16>({1, 1}, {float16(23)})
+      .run();
 }
 
 TEST(MatMul, Errors) {
   EXPECT_EQ(OpTest("MatMul").input<float>({2, 3}, {1, 2, 3, 4, 5, 6}).input<float>({2, 3}, {1, 2, 3, 4, 5, 6}).error(),
-            "shape-mismatch in MatMul 'tested' (node 0): the last axis of A and the second last of B must be equal: 3 against 2\n"
+            "shape-mismatch in MatMul 'tested' (node 0): the last axis of A and the second last of B must be equal: 3 "
+            "against 2\n"
             "  input 0 'in0' is tensor(float) [2, 3], an input of the graph\n"
             "  input 1 'in1' is tensor(float) [2, 3], an input of the graph");
   EXPECT_EQ(OpTest("MatMul").input<float>({1, 1}, {1}).input<double>({1, 1}, {1}).error(),
@@ -33,11 +49,34 @@ TEST(MatMul, Errors) {
 }
 
 TEST(Gemm, Attributes) {
-  OpTest("Gemm").input<float>({1, 2}, {1, 2}).constant<float>({2, 2}, {1, 2, 3, 4}).input<float>({2}, {10, 20}).expect<float>({1, 2}, {17, 30}).run();
-  OpTest("Gemm").attribute("transB", 1).attribute("alpha", 2.0f).attribute("beta", 0.5f)
-      .input<float>({1, 2}, {1, 2}).constant<float>({2, 2}, {1, 2, 3, 4}).input<float>({1, 1}, {10}).expect<float>({1, 2}, {15, 27}).run();
-  OpTest("Gemm").attribute("transA", 1).input<int32_t>({2, 1}, {1, 2}).input<int32_t>({2, 2}, {1, 2, 3, 4}).expect<int32_t>({1, 2}, {7, 10}).run();
-  OpTest("Gemm", 6).attribute("broadcast", 1).input<float>({1, 1}, {2}).input<float>({1, 1}, {3}).input<float>({1}, {1}).expect<float>({1, 1}, {7}).run();
+  OpTest("Gemm")
+      .input<float>({1, 2}, {1, 2})
+      .constant<float>({2, 2}, {1, 2, 3, 4})
+      .input<float>({2}, {10, 20})
+      .expect<float>({1, 2}, {17, 30})
+      .run();
+  OpTest("Gemm")
+      .attribute("transB", 1)
+      .attribute("alpha", 2.0f)
+      .attribute("beta", 0.5f)
+      .input<float>({1, 2}, {1, 2})
+      .constant<float>({2, 2}, {1, 2, 3, 4})
+      .input<float>({1, 1}, {10})
+      .expect<float>({1, 2}, {15, 27})
+      .run();
+  OpTest("Gemm")
+      .attribute("transA", 1)
+      .input<int32_t>({2, 1}, {1, 2})
+      .input<int32_t>({2, 2}, {1, 2, 3, 4})
+      .expect<int32_t>({1, 2}, {7, 10})
+      .run();
+  OpTest("Gemm", 6)
+      .attribute("broadcast", 1)
+      .input<float>({1, 1}, {2})
+      .input<float>({1, 1}, {3})
+      .input<float>({1}, {1})
+      .expect<float>({1, 1}, {7})
+      .run();
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 #include <cmath>
 #include <limits>
 
-#include "ops/elementwise.h"
 #include "ops/cpu_support/extreme.h"
+#include "ops/elementwise.h"
 #include "ops/reduce/plan.h"
 #include "provider/cpu_kernels.h"
 

@@ -6,9 +6,7 @@ namespace tenon::ops {
 namespace {
 
 // Inference has computed the shape from the values of all inputs.
-void view(KernelRun& run) {
-  run.set_output(0, run.input(0).reshaped(output_shape(run, 0)));
-}
+void view(KernelRun& run) { run.set_output(0, run.input(0).reshaped(output_shape(run, 0))); }
 
 }  // namespace
 

@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "ops/cpu_support/indices.h"
-#include "ops/scatter/cpu_reduction.h"
 #include "ops/cpu_support/strided_copy.h"
+#include "ops/scatter/cpu_reduction.h"
 #include "provider/cpu_kernels.h"
 
 namespace tenon::ops {

@@ -95,7 +95,10 @@ TEST(Sequence, Map) {
 }
 
 TEST(SplitToSequence, ALongEmptyAxisExceedsMemory) {
-  std::string error = OpTest("SplitToSequence").input(Tensor(ElementType::float32, Shape{int64_t{1} << 40, 0})).expect(Sequence{}).error();
+  std::string error = OpTest("SplitToSequence")
+                          .input(Tensor(ElementType::float32, Shape{int64_t{1} << 40, 0}))
+                          .expect(Sequence{})
+                          .error();
   EXPECT_TRUE(error.starts_with("out-of-memory in SplitToSequence 'tested' (node 0)")) << error;
 }
 

@@ -2,8 +2,8 @@
 #include <numeric>
 
 #include "base/checked.h"
-#include "ops/dispatch.h"
 #include "ops/cpu_support/strided_copy.h"
+#include "ops/dispatch.h"
 #include "provider/cpu_kernels.h"
 
 namespace tenon::ops {

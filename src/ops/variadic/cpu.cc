@@ -1,5 +1,5 @@
-#include "ops/elementwise.h"
 #include "ops/cpu_support/unary_kernel.h"
+#include "ops/elementwise.h"
 #include "provider/cpu_kernels.h"
 
 namespace tenon::ops {

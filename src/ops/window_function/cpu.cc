@@ -35,7 +35,8 @@ class Window final : public Kernel {
  private:
   // A symmetric window of one element is its middle.
   double at(int64_t i, int64_t steps) const {
-    double t = steps > 0 ? 2 * std::numbers::pi * static_cast<double>(i) / static_cast<double>(steps) : std::numbers::pi;
+    double t =
+        steps > 0 ? 2 * std::numbers::pi * static_cast<double>(i) / static_cast<double>(steps) : std::numbers::pi;
     return coefficients_.constant - coefficients_.first * std::cos(t) + coefficients_.second * std::cos(2 * t);
   }
 

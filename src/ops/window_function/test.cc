@@ -39,7 +39,8 @@ TEST(WindowFunction, Errors) {
   EXPECT_EQ(OpTest("HannWindow").constant<int64_t>({}, {-3}).error(),
             "invalid-value in HannWindow 'tested' (node 0): a window cannot have size -3\n"
             "  input 0 'in0' is tensor(int64) [], an initializer");
-  EXPECT_NE(OpTest("HannWindow").input<int64_t>({}, {-3}).error().find("a window cannot have size -3"), std::string::npos);
+  EXPECT_NE(OpTest("HannWindow").input<int64_t>({}, {-3}).error().find("a window cannot have size -3"),
+            std::string::npos);
   EXPECT_NE(OpTest("HannWindow").constant<int64_t>({2}, {1, 2}).error().find("size must be one number, it has 2"),
             std::string::npos);
   EXPECT_NE(OpTest("HannWindow")
