@@ -127,6 +127,7 @@ void pad(KernelRun& run, std::span<const int64_t> before, std::span<const int64_
     return run.set_output(0, x);
   }
   Tensor& y = run.output(0);
+  if (y.elements() == 0) return;
   if (bits_of(x.type()) >= 8) return Padder(x, before, after, mode).run(run.threads(), value.raw(), y);
   Tensor codes = unpack_codes(x, run.allocator()), padded(ElementType::uint8, y.shape(), run.allocator());
   uint8_t code = load_packed(value.raw(), bits_of(value.type()), 0);
@@ -146,6 +147,7 @@ class Pad final : public Kernel {
 
   void run(KernelRun& run) const override {
     const Tensor& x = run.input(0);
+    output_shape(run, 0);  // which inference knows only when it has checked pads and axes
     auto rank = static_cast<size_t>(x.rank());
     std::vector<int64_t> pads = run.ints(1), axes, before(rank), after(rank);
     if (run.has_input(3)) {

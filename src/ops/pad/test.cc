@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "op_test.h"
 
 namespace tenon {
@@ -79,6 +81,22 @@ TEST(Pad, ValueWasAnAttribute) {
       .input<double>({1}, {1})
       .expect<double>({2}, {3, 1})
       .run();
+}
+
+TEST(Pad, AnEmptyOutputMayBeLong) {
+  OpTest("Pad")
+      .input<float>({2, 1}, {1, 2})
+      .input<int64_t>({4}, {-2, 0, 0, int64_t{1} << 39})
+      .expect(Tensor(ElementType::float32, Shape{0, (int64_t{1} << 39) + 1}))
+      .run();
+}
+
+TEST(Pad, MorePadsThanAxes) {
+  Tensor pads(ElementType::int64, Shape{100}), axes(ElementType::int64, Shape{50});
+  std::ranges::fill(pads.mutable_data<int64_t>(), 1);
+  std::ranges::fill(axes.mutable_data<int64_t>(), 1000);
+  std::string error = OpTest("Pad").input<float>({1}, {1}).input(pads).no_input().input(axes).expect<float>({1}, {1}).error();
+  EXPECT_TRUE(error.starts_with("shape-mismatch in Pad 'tested' (node 0)")) << error;
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include "ops/dispatch.h"
 #include "provider/cpu_kernels.h"
+#include "provider/output_shape.h"
 
 namespace tenon::ops {
 namespace {
@@ -68,9 +69,8 @@ class TopK final : public Kernel {
   void run(KernelRun& run) const override {
     const Tensor& x = run.input(0);
     int axis = static_cast<int>(axis_ < 0 ? axis_ + x.rank() : axis_);
-    int64_t size = x.dim(axis), k = run.ints(1).at(0);
-    Shape shape = x.shape();
-    shape[axis] = k;
+    const Shape shape = output_shape(run, 0);
+    int64_t size = x.dim(axis), k = shape[axis];
     Tensor values = run.wants_output(0) ? run.output(0, x.type(), shape) : Tensor(x.type(), shape, run.allocator());
     Tensor indices = run.wants_output(1) ? run.output(1, ElementType::int64, shape)
                                          : Tensor(ElementType::int64, shape, run.allocator());

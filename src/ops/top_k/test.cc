@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "op_test.h"
 
 namespace tenon {
@@ -63,6 +65,13 @@ TEST(TopK, Errors) {
                 .error()
                 .find("K is 3, axis 0 has size 2"),
             std::string::npos);
+}
+
+TEST(TopK, TooManyNumbers) {
+  Tensor k(ElementType::int64, Shape{100});
+  std::ranges::fill(k.mutable_data<int64_t>(), 1000);
+  std::string error = OpTest("TopK").input<float>({2}, {1, 2}).input(k).expect<float>({1}, {0}).expect<int64_t>({1}, {0}).error();
+  EXPECT_TRUE(error.starts_with("shape-mismatch in TopK 'tested' (node 0)")) << error;
 }
 
 }  // namespace
