@@ -137,6 +137,9 @@ NamedValues make_inputs(const Session& session, const RunFlags& flags) {
   std::map<std::string, Shape> shapes;
   for (const std::string& text : flags.shapes) {
     auto [name, shape] = split(text, "--shape", "NAME=1x3x224x224");
+    if (std::ranges::find(all, name, &ValueInfo::name) == all.end()) {
+      throw Error(ErrorCode::unknown_name, fmt::format("--shape names '{}', which is no input of the model", name));
+    }
     shapes[name] = parse_shape(shape);
   }
   std::map<std::string, int64_t> dims;

@@ -10,6 +10,20 @@ constexpr int deepest_graph = 64;
 
 }  // namespace
 
+void read_opset(WireReader message, ir::OpsetImports& imports) {
+  std::string domain;
+  int64_t version = 0;
+  while (message.next()) {
+    if (message.field() == 1)
+      domain = message.string();
+    else if (message.field() == 2)
+      version = message.int64();
+    else
+      message.skip();
+  }
+  imports.add(std::move(domain), version);
+}
+
 struct GraphReader::ValueInfo {
   std::string_view name;
   ir::Type type;
@@ -280,21 +294,9 @@ std::unique_ptr<ir::Function> GraphReader::read_function(WireReader message) {
       case 8:
         function->doc_string = message.string();
         break;
-      case 9: {
-        WireReader opset = message.message();
-        std::string domain;
-        int64_t version = 0;
-        while (opset.next()) {
-          if (opset.field() == 1)
-            domain = opset.string();
-          else if (opset.field() == 2)
-            version = opset.int64();
-          else
-            opset.skip();
-        }
-        function->opset_imports.add(std::move(domain), version);
+      case 9:
+        read_opset(message.message(), function->opset_imports);
         break;
-      }
       case 10:
         function->domain = message.string();
         break;

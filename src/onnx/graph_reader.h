@@ -11,6 +11,9 @@ namespace tenon::onnx {
 
 ir::Type read_type(WireReader message, int depth = 0);
 
+// OperatorSetIdProto.
+void read_opset(WireReader message, ir::OpsetImports& imports);
+
 // Names of one graph, and of those around it.
 struct Scope {
   const Scope* outer = nullptr;

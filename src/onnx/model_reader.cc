@@ -7,20 +7,6 @@
 namespace tenon::onnx {
 namespace {
 
-void read_opset(WireReader message, ir::OpsetImports& imports) {
-  std::string domain;
-  int64_t version = 0;
-  while (message.next()) {
-    if (message.field() == 1)
-      domain = message.string();
-    else if (message.field() == 2)
-      version = message.int64();
-    else
-      message.skip();
-  }
-  imports.add(std::move(domain), version);
-}
-
 std::unique_ptr<ir::Model> read_model(std::string_view bytes, TensorReader& tensors) {
   auto model = std::make_unique<ir::Model>();
   GraphReader graphs(tensors);
