@@ -95,7 +95,8 @@ TEST(Pad, MorePadsThanAxes) {
   Tensor pads(ElementType::int64, Shape{100}), axes(ElementType::int64, Shape{50});
   std::ranges::fill(pads.mutable_data<int64_t>(), 1);
   std::ranges::fill(axes.mutable_data<int64_t>(), 1000);
-  std::string error = OpTest("Pad").input<float>({1}, {1}).input(pads).no_input().input(axes).expect<float>({1}, {1}).error();
+  std::string error =
+      OpTest("Pad").input<float>({1}, {1}).input(pads).no_input().input(axes).expect<float>({1}, {1}).error();
   EXPECT_TRUE(error.starts_with("shape-mismatch in Pad 'tested' (node 0)")) << error;
 }
 

@@ -70,7 +70,8 @@ TEST(TopK, Errors) {
 TEST(TopK, TooManyNumbers) {
   Tensor k(ElementType::int64, Shape{100});
   std::ranges::fill(k.mutable_data<int64_t>(), 1000);
-  std::string error = OpTest("TopK").input<float>({2}, {1, 2}).input(k).expect<float>({1}, {0}).expect<int64_t>({1}, {0}).error();
+  std::string error =
+      OpTest("TopK").input<float>({2}, {1, 2}).input(k).expect<float>({1}, {0}).expect<int64_t>({1}, {0}).error();
   EXPECT_TRUE(error.starts_with("shape-mismatch in TopK 'tested' (node 0)")) << error;
 }
 
