@@ -84,8 +84,9 @@ test-thread: | packages  ## thread pool and session tests with the thread saniti
 .PHONY: check-format check-tidy format
 check-format: | packages-all  ## clang-format would change nothing
 	scripts/run_clang_format --check
-check-tidy: build | packages-all  ## clang-tidy has nothing to say
-	scripts/run_clang_tidy
+check-tidy: | packages-all  ## clang-tidy has nothing to say
+	$(CONFIGURE) -B $(BUILD)-tidy -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON
+	scripts/run_clang_tidy --build $(BUILD)-tidy
 format: | packages-all  ## clang-format every source file
 	scripts/run_clang_format
 
@@ -103,4 +104,4 @@ digits: | packages  ## train the model of examples/digits again and draw its pic
 
 .PHONY: clean
 clean:  ## remove everything that was built; keeps .venv
-	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan
+	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan $(BUILD)-tidy

@@ -5,7 +5,15 @@ set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_CXX_VISIBILITY_PRESET hidden)
-set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")  # kernels get -O3, see tenon_sources.cmake
+# What is executed once per node, and what runs once per element. Sanitizers look at every access, so code built with them
+# is slow whatever the level; the lower one halves the build.
+if(TENON_SANITIZE)
+  set(CMAKE_CXX_FLAGS_RELEASE "-O1 -DNDEBUG")
+  set(tenon_kernel_optimization -O1)
+else()
+  set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
+  set(tenon_kernel_optimization -O3)
+endif()
 
 find_package(Threads REQUIRED)
 

@@ -92,6 +92,7 @@ def test_exit_codes(call, model, tmp_path):
     call("fly", code=BAD_USAGE)
     call("run", model, "--shape", "x", code=BAD_USAGE)
     assert "--shape names 'nobody'" in call("run", model, "--shape", "nobody=1", code=BROKEN).stderr
+    assert "--dim names 'nobody'" in call("run", model, "--dim", "nobody=1", code=BROKEN).stderr
     call("--help")
     call("run", "--help")
     assert call("--version").stdout.strip()

@@ -1,6 +1,6 @@
 #include <fmt/core.h>
-#include <algorithm>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <map>
@@ -145,6 +145,10 @@ NamedValues make_inputs(const Session& session, const RunFlags& flags) {
   std::map<std::string, int64_t> dims;
   for (const std::string& text : flags.dims) {
     auto [name, size] = split(text, "--dim", "NAME=SIZE");
+    auto has_dim = [&, &dim = name](const ValueInfo& input) { return std::ranges::count(input.shape, dim) > 0; };
+    if (std::ranges::none_of(session.inputs(), has_dim)) {
+      throw Error(ErrorCode::unknown_name, fmt::format("--dim names '{}', which no input of the model has", name));
+    }
     dims[name] = parse_size(size);
   }
   std::mt19937_64 generator(flags.seed);

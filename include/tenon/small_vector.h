@@ -120,7 +120,7 @@ class SmallVector {
     }
   }
 
-  alignas(T) std::byte inline_[N * sizeof(T)];
+  alignas(T) std::byte inline_[N * sizeof(T)];  // NOLINT(bugprone-sizeof-expression): elements may be pointers
   T* data_ = inline_data();
   size_t size_ = 0;
   size_t capacity_ = N;

@@ -186,6 +186,8 @@ TEST_F(ModelFile, TensorsMustHoldWhatTheyDeclare) {
   EXPECT_EQ(error(std::string("\x08\x02\x10\x07", 4) + field(7, "\x01")),
             "invalid-model, tensor 'w': shape [2] needs 2 stored values, 1 are there");
   EXPECT_EQ(error(std::string("\x08\x02\x10\x63", 4)), "invalid-model, tensor 'w': element type 99 is unknown");
+  EXPECT_EQ(error(std::string("\x08\x02\x10\x09", 4) + field(9, "\x01\x02")),
+            "invalid-model, tensor 'w': element 1 of a bool tensor is stored as 2; it must be 0 or 1");
   std::string huge = std::string("\x08\xff\xff\xff\xff\xff\xff\xff\xff\x7f", 10);
   EXPECT_EQ(
       error(huge + huge + std::string("\x10\x01", 2) + field(9, "1234")),

@@ -88,6 +88,15 @@ void require_count(const ir::Constant& constant, const Shape& shape, int64_t wan
   }
 }
 
+// Any other byte is undefined as a C++ bool.
+void require_booleans(std::span<const std::byte> bytes) {
+  auto wrong = std::ranges::find_if(bytes, [](std::byte byte) { return byte > std::byte{1}; });
+  if (wrong != bytes.end()) {
+    fail(ErrorCode::invalid_model, "element {} of a bool tensor is stored as {}; it must be 0 or 1",
+         wrong - bytes.begin(), static_cast<int>(*wrong));
+  }
+}
+
 // Numbers stored one varint per element (or per packed byte, below 8 bits) put into elements of their size.
 Tensor from_varints(const ir::Constant& constant, ElementType type, const Shape& shape,
                     std::span<const int64_t> numbers) {
@@ -109,6 +118,7 @@ Tensor from_varints(const ir::Constant& constant, ElementType type, const Shape&
     std::memcpy(out, &number, size);  // little-endian: the low bytes come first
     out += size;
   }
+  if (type == ElementType::boolean) require_booleans({out - elements, static_cast<size_t>(elements)});
   return tensor;
 }
 
@@ -133,6 +143,7 @@ TensorReader::TensorReader(std::shared_ptr<const MappedFile> file, std::shared_p
 
 void TensorReader::take_bytes(ir::Constant& constant, ElementType type, Shape shape, std::span<const std::byte> bytes,
                               const std::shared_ptr<const MappedFile>& file) {
+  if (type == ElementType::boolean) require_booleans(bytes);
   std::shared_ptr<const void> owner = file ? std::shared_ptr<const void>(file) : owner_;
   size_t alignment = std::clamp<size_t>(static_cast<size_t>(bits_of(type)) / 8, 1, 8);
   if (owner && reinterpret_cast<uintptr_t>(bytes.data()) % alignment == 0) {

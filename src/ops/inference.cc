@@ -94,6 +94,14 @@ std::vector<int> Inference::axes(std::span<const int64_t> list, int rank) const 
   return result;
 }
 
+ElementType Inference::element_attribute(std::string_view name, ElementType otherwise) const {
+  if (!node_.attribute(name)) return otherwise;
+  int64_t number = node_.int_attribute(name, 0);
+  if (number < 1 || number >= element_type_count)
+    fail_with(ErrorCode::invalid_attribute, fmt::format("{} is {}, which is no element type", name, number));
+  return static_cast<ElementType>(number);
+}
+
 Dim Inference::equal(const Dim& a, const Dim& b, std::string_view what) const {
   if (a == b) return a;
   if (a.is_known() && b.is_known()) fail("{} must be equal: {} against {}", what, a.value(), b.value());

@@ -84,6 +84,9 @@ class Inference {
 
   std::optional<std::vector<Fact>> infer_subgraph(std::string_view attribute, std::span<const Fact> inputs) const;
 
+  // The element type that an integer attribute names, or `otherwise` when it is absent.
+  ElementType element_attribute(std::string_view name, ElementType otherwise = ElementType::undefined) const;
+
   // Throws a shape_mismatch that lists the inputs, what they are and who made them.
   template <typename... Args>
   [[noreturn]] void fail(fmt::format_string<Args...> text, Args&&... args) const {

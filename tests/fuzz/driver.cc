@@ -4,12 +4,12 @@
 //
 // Each input has ten seconds; a crash, a hang or an uncaught exception ends the program, after writing the input to
 // fuzz_NAME.crash. With clang, a target also links with -fsanitize=fuzzer instead of this file.
-#include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -118,29 +118,9 @@ std::string replace_content(const std::string& bytes, const std::vector<Field>& 
 }
 
 std::string mutate(std::string bytes, const std::vector<std::string>& seeds, Generator& g) {
-  static const uint64_t special[] = {0,
-                                     1,
-                                     2,
-                                     3,
-                                     4,
-                                     5,
-                                     7,
-                                     8,
-                                     10,
-                                     16,
-                                     64,
-                                     ~uint64_t{1},
-                                     ~uint64_t{2},
-                                     uint64_t{1} << 40,
-                                     127,
-                                     128,
-                                     255,
-                                     65535,
-                                     0x7fffffff,
-                                     0x80000000,
-                                     0xffffffff,
-                                     0x7fffffffffffffff,
-                                     ~uint64_t{0}};
+  static const int64_t special[] = {0,  1,  2,  3,  4,   5,   7,   8,     10,         16,         64,
+                                    -1, -2, -3, 127, 128, 255, 65535, 0x7fffffff, 0x80000000, 0xffffffff,
+                                    int64_t{1} << 40, INT64_MAX};
   size_t rounds = 1 + below(g, 4);
   for (size_t round = 0; round < rounds && !bytes.empty(); ++round) {
     switch (below(g, 16)) {
@@ -160,7 +140,7 @@ std::string mutate(std::string bytes, const std::vector<std::string>& seeds, Gen
         bytes.resize(below(g, bytes.size()));
         break;
       case 5: {  // a number somewhere becomes a special one
-        std::string number = encode_varint(special[below(g, std::size(special))]);
+        std::string number = encode_varint(static_cast<uint64_t>(special[below(g, std::size(special))]));
         size_t at = below(g, bytes.size());
         bytes.replace(at, std::min(number.size(), bytes.size() - at), number);
         break;
@@ -180,7 +160,7 @@ std::string mutate(std::string bytes, const std::vector<std::string>& seeds, Gen
             content += content;
             break;
           case 2:
-            content = encode_varint(special[below(g, std::size(special))]);
+            content = encode_varint(static_cast<uint64_t>(special[below(g, std::size(special))]));
             break;
           case 3:
             if (!content.empty()) content[below(g, content.size())] = static_cast<char>(g());
@@ -214,14 +194,18 @@ int main(int argc, char** argv) {
   crash_file = std::filesystem::path(argv[0]).filename().string() + ".crash";
   for (int i = 1; i < argc; ++i) {
     std::string argument = argv[i];
-    if (argument == "--seconds" && i + 1 < argc)
+    if (argument == "--seconds" && i + 1 < argc) {
       seconds = std::atof(argv[++i]);
-    else if (argument == "--seed" && i + 1 < argc)
+    } else if (argument == "--seed" && i + 1 < argc) {
       seed = std::strtoull(argv[++i], nullptr, 10);
-    else if (std::filesystem::is_directory(argument)) {
+    } else if (std::filesystem::is_directory(argument)) {
+      // In order of name, so that a seed means the same on every machine.
+      std::vector<std::filesystem::path> models;
       for (const auto& entry : std::filesystem::recursive_directory_iterator(argument)) {
-        if (entry.path().extension() == ".onnx" && !entry.is_directory()) add_file(entry.path(), seeds);
+        if (entry.path().extension() == ".onnx" && !entry.is_directory()) models.push_back(entry.path());
       }
+      std::ranges::sort(models);
+      for (const auto& model : models) add_file(model, seeds);
     } else if (std::filesystem::exists(argument)) {
       add_file(argument, seeds);
     } else {

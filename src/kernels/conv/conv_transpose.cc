@@ -51,7 +51,7 @@ void conv_transpose(ThreadPool& pool, const ConvShape& shape, const float* x, co
   const int64_t taps = shape.kernel_size(), inputs = shape.input_size(), outputs = shape.output_size();
   if (out_channels <= 0 || outputs <= 0) return;
   const int64_t fits = most_column_floats / std::max<int64_t>(1, taps * inputs);
-  const int64_t step = std::clamp<int64_t>(std::max(fits, least_rows / taps), 1, out_channels);
+  const int64_t step = std::clamp<int64_t>(std::max(fits, least_rows / std::max<int64_t>(1, taps)), 1, out_channels);
   const Scratch columns(static_cast<size_t>(step * taps * inputs) * sizeof(float));
   for (int64_t item = 0; item < shape.batch * shape.groups; ++item) {
     const int64_t g = item % shape.groups;

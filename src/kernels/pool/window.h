@@ -32,7 +32,8 @@ inline IndexRange outputs_inside(int64_t outputs, int64_t stride, int64_t shift,
 template <class Visit>
 void each_output_row(ThreadPool& pool, const PoolShape& s, Visit visit) {
   constexpr int64_t reads_per_task = 16 << 10;
-  const int64_t reads = std::max<int64_t>(1, s.output[2] * s.kernel[0] * s.kernel[1] * s.kernel[2]);
+  int64_t reads = s.output[2];
+  for (int d = 0; d < 3; ++d) reads *= std::clamp<int64_t>(s.kernel[d], 1, std::max<int64_t>(1, s.input[d]));
   const int64_t rows = s.output[0] * s.output[1];
   if (s.output[2] <= 0) return;
   pool.parallel_for(s.planes * rows, 1 + reads_per_task / reads, [&](int64_t begin, int64_t end) {
@@ -57,7 +58,10 @@ void each_covered_row(const PoolShape& s, const T* plane, int64_t depth, int64_t
 // Folds the values of an input row into the output row `y`, tap by tap: y[o] = fold(y[o], row[o * stride + shift]).
 template <class T, class Fold>
 void fold_row(const PoolShape& s, const T* row, T* y, Fold fold) {
-  for (int64_t tap = 0; tap < s.kernel[2]; ++tap) {
+  // Taps that no window has inside the row are left out: a kernel may be far larger than its image.
+  const int64_t low = -(s.output[2] - 1) * s.stride[2];
+  const IndexRange taps = taps_inside(-s.pad_begin[2], s.kernel[2], s.dilation[2], low, s.input[2]);
+  for (int64_t tap = taps.begin; tap < taps.end; ++tap) {
     const int64_t shift = tap * s.dilation[2] - s.pad_begin[2];
     const auto [begin, end] = outputs_inside(s.output[2], s.stride[2], shift, s.input[2]);
     if (s.stride[2] == 1) {

@@ -157,6 +157,10 @@ class Attention final : public Kernel {
     Mask<T> mask;
     if (run.has_input(3)) mask = Mask<T>(run.input(3), Shape{n.batch, n.q_heads, n.queries, n.keys});
     const int64_t* lengths = run.has_input(6) ? run.data<int64_t>(6).data() : nullptr;
+    for (int64_t b = 0; lengths && b < n.batch; ++b) {
+      if (lengths[b] < 0 || lengths[b] > n.keys)
+        fail(ErrorCode::invalid_value, "nonpad_kv_seqlen[{}] is {}; there are {} keys", b, lengths[b], n.keys);
+    }
     const T scale = static_cast<T>(scale_ ? *scale_ : 1 / std::sqrt(static_cast<double>(n.k_size)));
     if (n.queries > 0) {
       run.threads().parallel_for(n.batch * n.q_heads, 1, [&](int64_t begin, int64_t end) {

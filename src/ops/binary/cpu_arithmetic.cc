@@ -117,19 +117,10 @@ struct SquareRoot {
   }
 };
 
-// Loops that do not look at signs are shared between signed and unsigned integers.
 template <typename F>
 constexpr BinaryTable sign_free_loops() {
-  BinaryTable table = binary_loops<F, float, double, float16, bfloat16, uint8_t, uint16_t, uint32_t, uint64_t>();
-  using enum ElementType;
-  auto share = [&](ElementType to, ElementType from) {
-    table[static_cast<size_t>(to)] = table[static_cast<size_t>(from)];
-  };
-  share(int8, uint8);
-  share(int16, uint16);
-  share(int32, uint32);
-  share(int64, uint64);
-  return table;
+  return shared_between_signs(
+      binary_loops<F, float, double, float16, bfloat16, uint8_t, uint16_t, uint32_t, uint64_t>());
 }
 
 template <typename F>

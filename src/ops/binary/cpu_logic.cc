@@ -60,19 +60,6 @@ struct ShiftRight {
   }
 };
 
-// Loops that do not look at signs are shared between signed and unsigned integers.
-constexpr BinaryTable shared_between_signs(BinaryTable table) {
-  using enum ElementType;
-  auto share = [&](ElementType to, ElementType from) {
-    table[static_cast<size_t>(to)] = table[static_cast<size_t>(from)];
-  };
-  share(int8, uint8);
-  share(int16, uint16);
-  share(int32, uint32);
-  share(int64, uint64);
-  return table;
-}
-
 template <typename F>
 constexpr BinaryTable ordering_loops() {
   return binary_loops<F, float, double, float16, bfloat16, uint8_t, uint16_t, uint32_t, uint64_t, int8_t, int16_t,

@@ -6,14 +6,6 @@ namespace {
 
 using ir::AttributeKind;
 
-ElementType target_of(const Inference& i) {
-  int64_t to = i.node().int_attribute("to", 0);
-  if (to < 1 || to >= element_type_count) {
-    i.fail_with(ErrorCode::invalid_attribute, fmt::format("to is {}, which is no element type", to));
-  }
-  return static_cast<ElementType>(to);
-}
-
 bool holds_sizes(ElementType type) { return types::index.contains(type) || type == ElementType::uint64; }
 
 Dim same(std::span<const Dim> v) { return v[0]; }
@@ -47,7 +39,7 @@ void define_cast(OperatorList& list) {
       .required_attribute("to", AttributeKind::int_)
       .attribute("saturate", AttributeKind::int_)
       .attribute("round_mode", AttributeKind::string)
-      .infer([](Inference& i) { infer_cast(i, target_of(i)); })
+      .infer([](Inference& i) { infer_cast(i, i.element_attribute("to")); })
       .lift(1, 6, name_to_number);
   list.add("CastLike", {15, 19, 21, 23, 24, 25})
       .input("input", castable)

@@ -38,10 +38,7 @@ void infer_constant_of_shape(Inference& i) {
 // The element type is dtype, or that of the input.
 void infer_eye_like(Inference& i) {
   i.require_rank(0, 2);
-  int64_t dtype = i.node().int_attribute("dtype", static_cast<int64_t>(i.element(0)));
-  if (dtype < 0 || dtype >= element_type_count)
-    i.fail_with(ErrorCode::invalid_attribute, fmt::format("dtype {} is no element type", dtype));
-  i.output(0, static_cast<ElementType>(dtype), i.type(0).shape);
+  i.output(0, i.element_attribute("dtype", i.element(0)), i.type(0).shape);
 }
 
 }  // namespace

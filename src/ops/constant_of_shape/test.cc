@@ -34,6 +34,8 @@ TEST(EyeLike, Diagonals) {
       .expect<bool>({2, 2}, {false, false, true, false})
       .run();
   OpTest("EyeLike").attribute("k", 5).input<float>({1, 1}, {5}).expect<float>({1, 1}, {0}).run();
+  EXPECT_NE(OpTest("EyeLike").attribute("dtype", 0).input<float>({1, 1}, {5}).error().find("dtype is 0"),
+            std::string::npos);
 }
 
 }  // namespace

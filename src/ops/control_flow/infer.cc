@@ -141,6 +141,7 @@ void infer_if(Inference& i) {
   for (size_t k = 0; k < i.output_count(); ++k) {
     if (known) {
       const auto& taken = *known ? *then_facts : *else_facts;
+      if (taken.empty()) i.fail_with(ErrorCode::invalid_model, "the branch that runs has no outputs");
       i.output(k, taken[k]);
       continue;
     }

@@ -216,6 +216,17 @@ TEST(Scan, Errors) {
             std::string::npos);
 }
 
+TEST(If, TheBranchThatRunsHasOutputs) {
+  EXPECT_NE(OpTest("If")
+                .attribute("then_branch", GraphBuilder().outputs({}))
+                .attribute("else_branch", constant_branch(Tensor(Shape{1}, {1.0f})))
+                .constant<bool>({}, {true})
+                .expect<float>({1}, {1})
+                .error()
+                .find("the branch that runs has no outputs"),
+            std::string::npos);
+}
+
 TEST(If, ABranchTakesNoInputs) {
   auto branch = [] {
     return GraphBuilder()

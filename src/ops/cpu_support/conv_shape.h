@@ -61,8 +61,7 @@ void conv_any(ThreadPool& pool, const kernels::ConvShape& s, const T* x, const T
               const int64_t last = s.input[2] <= shift ? 0 : std::min(width, (s.input[2] - 1 - shift) / stride + 1);
               const T factor = taps[kw];
               if (stride == 1) {
-                const T* from = row + shift;
-                for (int64_t o = first; o < last; ++o) out[o] += factor * from[o];
+                for (int64_t o = first; o < last; ++o) out[o] += factor * row[o + shift];
               } else {
                 for (int64_t o = first; o < last; ++o) out[o] += factor * row[o * stride + shift];
               }

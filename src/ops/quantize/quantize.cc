@@ -37,12 +37,11 @@ void check_granularity(const Inference& i) {
 }
 
 ElementType type_attribute(const Inference& i, const char* name, ElementType otherwise, TypeSet allowed) {
-  int64_t number = i.node().int_attribute(name, 0);
-  if (number == 0) return otherwise;
-  auto type = is_known(static_cast<int>(number)) && number < element_type_count ? static_cast<ElementType>(number)
-                                                                                : ElementType::undefined;
+  if (i.node().int_attribute(name, 0) == 0) return otherwise;
+  ElementType type = i.element_attribute(name);
   if (!allowed.contains(type)) {
-    i.fail_with(ErrorCode::invalid_attribute, fmt::format("{} is {}; it may be {}", name, number, allowed.to_string()));
+    i.fail_with(ErrorCode::invalid_attribute,
+                fmt::format("{} is {}; it may be {}", name, name_of(type), allowed.to_string()));
   }
   return type;
 }

@@ -6,13 +6,13 @@
 namespace tenon::ops {
 namespace {
 
-// Half precision is computed in float, so that long ranges do not stand still.
+// Half precision is computed in float, so that long ranges do not stand still; integers where products may wrap around.
 void range(KernelRun& run) {
   const Tensor &start = run.input(0), &delta = run.input(2);
   Tensor& y = run.output(0, start.type(), Shape{range_length(start, run.input(1), delta)});
   dispatch<float, double, float16, bfloat16, int16_t, int32_t, int64_t>(start.type(), [&]<typename T>() {
     using Wide = std::conditional_t<std::is_same_v<T, float16> || std::is_same_v<T, bfloat16>, float,
-                                    std::conditional_t<std::is_integral_v<T>, int64_t, T>>;
+                                    std::conditional_t<std::is_integral_v<T>, uint64_t, T>>;
     auto first = static_cast<Wide>(start.data<T>()[0]), step = static_cast<Wide>(delta.data<T>()[0]);
     T* out = y.mutable_data<T>().data();
     run.threads().parallel_for(y.elements(), 8192, [&](int64_t begin, int64_t end) {

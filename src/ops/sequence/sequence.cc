@@ -28,10 +28,7 @@ void infer_construct(Inference& i) {
 }
 
 void infer_empty(Inference& i) {
-  int64_t dtype = i.node().int_attribute("dtype", static_cast<int64_t>(ElementType::float32));
-  if (dtype < 1 || dtype >= element_type_count)
-    i.fail_with(ErrorCode::invalid_attribute, fmt::format("dtype {} is no element type", dtype));
-  i.output(0, Type::sequence(Type::tensor(static_cast<ElementType>(dtype))));
+  i.output(0, Type::sequence(Type::tensor(i.element_attribute("dtype", ElementType::float32))));
 }
 
 void infer_insert(Inference& i) {

@@ -47,7 +47,7 @@ TEST(WindowFunction, Errors) {
                 .attribute("output_datatype", 8)
                 .input<int64_t>({}, {3})
                 .error()
-                .find("output_datatype 8 is no type of numbers"),
+                .find("output_datatype string is no type of numbers"),
             std::string::npos);
 }
 

@@ -7,9 +7,9 @@ namespace {
 using ir::AttributeKind;
 
 void infer_window(Inference& i) {
-  int64_t type = i.node().int_attribute("output_datatype", static_cast<int64_t>(ElementType::float32));
-  if (type < 0 || type >= element_type_count || !types::numbers.contains(static_cast<ElementType>(type))) {
-    i.fail_with(ErrorCode::invalid_attribute, fmt::format("output_datatype {} is no type of numbers", type));
+  ElementType type = i.element_attribute("output_datatype", ElementType::float32);
+  if (!types::numbers.contains(type)) {
+    i.fail_with(ErrorCode::invalid_attribute, fmt::format("output_datatype {} is no type of numbers", name_of(type)));
   }
   Dim size = Dim::unknown();
   if (auto values = i.values(0)) {
@@ -19,7 +19,7 @@ void infer_window(Inference& i) {
       i.fail_with(ErrorCode::invalid_value, fmt::format("a window cannot have size {}", size.value()));
     }
   }
-  i.output(0, static_cast<ElementType>(type), SymbolicShape{std::move(size)});
+  i.output(0, type, SymbolicShape{std::move(size)});
 }
 
 }  // namespace
