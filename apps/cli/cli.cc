@@ -30,12 +30,18 @@ void SessionFlags::add_to(CLI::App& command) {
   command.add_option("--provider", providers, "Providers in order of preference (default: cpu)")
       ->delimiter(',')
       ->type_name("NAME,…");
+  command
+      .add_option("--decompose", decompose,
+                  "Operators to run as smaller ones even where there is a kernel ('all': every one that can)")
+      ->delimiter(',')
+      ->type_name("OP,…");
 }
 
 SessionOptions SessionFlags::options() const {
   SessionOptions result;
   result.threads = threads;
   if (!providers.empty()) result.providers = providers;
+  result.decompose = decompose;
   return result;
 }
 

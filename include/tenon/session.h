@@ -22,6 +22,9 @@ struct SessionOptions {
   std::vector<std::string> providers = {"cpu"};
   // Most bytes that the session's runs may hold at once. 0: the smaller of the container's limit and what is available.
   int64_t memory_limit = 0;
+  // Operators to run as their decomposition into smaller ones even where a provider has a kernel; "all" for every one
+  // that has a decomposition.
+  std::vector<std::string> decompose;
   // Hears what a user should know but need not act on, such as a declared shape that the model contradicts.
   std::function<void(const std::string&)> log;
 };

@@ -85,6 +85,11 @@ Operator& Operator::lift(int from, int to, std::function<void(ir::Node&)> adapte
   return *this;
 }
 
+Operator& Operator::decompose(std::function<void(Decomposition&)> writer) {
+  decomposition = std::move(writer);
+  return *this;
+}
+
 int Operator::version_at(int64_t opset) const {
   int version = versions.front();
   for (int candidate : versions) {

@@ -10,6 +10,7 @@
 
 namespace tenon::ops {
 
+class Decomposition;
 class Inference;
 
 // A set of element types.
@@ -94,6 +95,7 @@ class Operator {
   std::vector<AttributeRule> attributes;
   std::function<void(Inference&)> infer_types;
   std::vector<Adapter> adapters;
+  std::function<void(Decomposition&)> decomposition;  // see decomposition.h
 
   Operator& input(std::string parameter, std::string variable) {
     return add(inputs, std::move(parameter), std::move(variable), Parameter::Count::one);
@@ -128,6 +130,8 @@ class Operator {
   Operator& required_attribute(std::string attribute_name, ir::AttributeKind kind);
   Operator& infer(std::function<void(Inference&)> rule);
   Operator& lift(int from, int to, std::function<void(ir::Node&)> adapter);
+  // How to say the same in smaller operators, for providers that have no kernel.
+  Operator& decompose(std::function<void(Decomposition&)> writer);
 
   int newest_version() const { return versions.back(); }
   // The version a node has in a model that imports `opset`; the oldest for one from before the operator existed.
@@ -140,10 +144,16 @@ class Operator {
 
 inline constexpr std::string_view ai_onnx = "";
 inline constexpr std::string_view ai_onnx_ml = "ai.onnx.ml";
+inline constexpr std::string_view ai_onnx_preview = "ai.onnx.preview";
+inline constexpr std::string_view ai_onnx_training = "ai.onnx.preview.training";
 
-// The newest operator set versions Tenon knows.
+// The newest operator set version that Tenon knows of ai.onnx, and of any domain (0: it does not know the domain).
 inline constexpr int64_t newest_opset = 28;
-inline constexpr int64_t newest_ml_opset = 5;
+constexpr int64_t newest_opset_of(std::string_view domain) {
+  if (domain == ai_onnx) return newest_opset;
+  if (domain == ai_onnx_ml) return 5;
+  return domain == ai_onnx_preview || domain == ai_onnx_training ? 1 : 0;
+}
 
 class OperatorList {
  public:

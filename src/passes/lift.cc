@@ -35,11 +35,8 @@ class Lifter {
  private:
   void note_new_opsets(const ir::OpsetImports& imports) {
     for (const auto& [domain, version] : imports.entries()) {
-      std::string_view name = ir::canonical_domain(domain);
-      int64_t newest = name == ops::ai_onnx      ? ops::newest_opset
-                       : name == ops::ai_onnx_ml ? ops::newest_ml_opset
-                                                 : version;
-      if (version > newest) {
+      int64_t newest = ops::newest_opset_of(ir::canonical_domain(domain));
+      if (newest > 0 && version > newest) {
         notes_.push_back(fmt::format(
             "the model imports opset {} of '{}', newer than {}; its operators are taken to mean what they mean there",
             version, domain.empty() ? "ai.onnx" : domain, newest));

@@ -9,6 +9,7 @@
 #include "ir/verify.h"
 #include "onnx/model_file.h"
 #include "passes/constants.h"
+#include "passes/decompose.h"
 #include "passes/infer.h"
 #include "passes/lift.h"
 #include "providers/cpu/cpu_provider.h"
@@ -35,6 +36,7 @@ class Session::Implementation {
     describe_interface();
     std::vector<const Provider*> order;
     for (const auto& provider : providers_) order.push_back(provider.get());
+    passes::decompose(*model_->graph, [&](const ir::Node& node) { return is_asked_to_decompose(node) || !runs(node); });
     program_ = Program::compile(*model_->graph, order, *threads_, placement);
   }
 
@@ -65,6 +67,15 @@ class Session::Implementation {
       }
       providers_.push_back(std::make_unique<CpuProvider>());
     }
+  }
+
+  bool runs(const ir::Node& node) const {
+    return std::ranges::any_of(providers_, [&](const auto& provider) { return provider->claim(node).accepted; });
+  }
+
+  bool is_asked_to_decompose(const ir::Node& node) const {
+    return std::ranges::any_of(options_.decompose,
+                               [&](const std::string& name) { return name == "all" || name == node.op_type; });
   }
 
   void note(const std::vector<std::string>& lines) {

@@ -118,9 +118,10 @@ std::string replace_content(const std::string& bytes, const std::vector<Field>& 
 }
 
 std::string mutate(std::string bytes, const std::vector<std::string>& seeds, Generator& g) {
-  static const int64_t special[] = {0,  1,  2,  3,  4,   5,   7,   8,     10,         16,         64,
-                                    -1, -2, -3, 127, 128, 255, 65535, 0x7fffffff, 0x80000000, 0xffffffff,
-                                    int64_t{1} << 40, INT64_MAX};
+  static const int64_t special[] = {
+      0,        1,  2,  3,   4,   5,   7,     8,          10,         16,         64,
+      -1,       -2, -3, 127, 128, 255, 65535, 0x7fffffff, 0x80000000, 0xffffffff, int64_t{1} << 40,
+      INT64_MAX};
   size_t rounds = 1 + below(g, 4);
   for (size_t round = 0; round < rounds && !bytes.empty(); ++round) {
     switch (below(g, 16)) {

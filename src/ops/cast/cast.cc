@@ -54,7 +54,7 @@ void define_cast(OperatorList& list) {
       .required_attribute("to", AttributeKind::int_)
       .infer([](Inference& i) {
         ir::Type type = i.type(0);
-        ElementType to = target_of(i);
+        ElementType to = i.element_attribute("to");
         if (to == ElementType::string || bits_of(to) != bits_of(type.element)) {
           i.fail_with(ErrorCode::invalid_attribute,
                       fmt::format("{} has {} bits, {} has {}: a BitCast keeps them", name_of(type.element),

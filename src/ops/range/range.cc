@@ -49,7 +49,8 @@ void infer_range(Inference& i) {
     if (!first || !step || length > static_cast<int64_t>(most_values)) return;
     SymbolicValues values;
     auto from = static_cast<uint64_t>((*first)[0]), by = static_cast<uint64_t>((*step)[0]);  // products may wrap around
-    for (int64_t n = 0; n < length; ++n) values.push_back(Dim(static_cast<int64_t>(from + static_cast<uint64_t>(n) * by)));
+    for (int64_t n = 0; n < length; ++n)
+      values.push_back(Dim(static_cast<int64_t>(from + static_cast<uint64_t>(n) * by)));
     return i.output_values(0, std::move(values));
   }
   auto start = i.values(0), limit = i.values(1), delta = i.values(2);
