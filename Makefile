@@ -53,6 +53,7 @@ test-all: packages-all  ## test, and everything that takes long: sanitizers, thr
 	$(MAKE) check-format
 	$(MAKE) test-threads
 	$(MAKE) test-models
+	$(MAKE) test-differential
 	$(MAKE) test-address
 	$(MAKE) test-thread
 	$(MAKE) check-tidy
@@ -67,6 +68,10 @@ test-threads: build venv  ## unit tests and conformance with one thread and with
 .PHONY: test-models
 test-models: build venv  ## every model of tests/models against onnxruntime, with one thread and with four
 	TENON_ALL=1 $(PYTHON) -m pytest tests/test_models.py
+
+.PHONY: test-differential
+test-differential: build venv  ## thousands of random nodes against onnxruntime
+	TENON_ALL=1 $(PYTHON) -m pytest tests/test_differential.py
 
 .PHONY: test-address
 test-address: venv | packages  ## unit tests and conformance with the address and undefined-behaviour sanitizers

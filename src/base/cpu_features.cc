@@ -60,7 +60,7 @@ std::string read_model() {
   for (std::string line; std::getline(file, line) && !line.empty();) {
     const size_t colon = line.find(':');
     if (colon == std::string::npos || colon + 2 > line.size()) continue;
-    const std::string value = line.substr(colon + 2);
+    std::string value = line.substr(colon + 2);
     if (line.starts_with("model name")) return value;
     if (line.starts_with("CPU implementer")) implementer = value;
     if (line.starts_with("CPU part")) part = value;

@@ -116,12 +116,14 @@ std::string Node::string_attribute(std::string_view n, std::string_view otherwis
 
 std::vector<int64_t> Node::ints_attribute(std::string_view n, std::vector<int64_t> otherwise) const {
   const auto* value = typed<std::vector<int64_t>>(*this, n, AttributeKind::ints);
-  return value ? *value : std::move(otherwise);
+  if (value) return *value;
+  return otherwise;
 }
 
 std::vector<float> Node::floats_attribute(std::string_view n, std::vector<float> otherwise) const {
   const auto* value = typed<std::vector<float>>(*this, n, AttributeKind::floats);
-  return value ? *value : std::move(otherwise);
+  if (value) return *value;
+  return otherwise;
 }
 
 std::vector<std::string> Node::strings_attribute(std::string_view n) const {

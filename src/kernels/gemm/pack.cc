@@ -6,8 +6,7 @@
 namespace tenon::kernels {
 namespace {
 
-typedef float F4 __attribute__((vector_size(16)));
-typedef int I4 __attribute__((vector_size(16)));
+using F4 [[gnu::vector_size(16)]] = float;
 
 F4 load4(const float* p) {
   F4 v;
@@ -21,12 +20,12 @@ void transpose_4_lanes(const float* src, int64_t ld, int64_t k, int width, float
   int64_t p = 0;
   for (; p + 4 <= k; p += 4) {
     const F4 a = load4(src + p), b = load4(src + ld + p), c = load4(src + 2 * ld + p), d = load4(src + 3 * ld + p);
-    const F4 ac_low = __builtin_shuffle(a, c, I4{0, 4, 1, 5}), ac_high = __builtin_shuffle(a, c, I4{2, 6, 3, 7});
-    const F4 bd_low = __builtin_shuffle(b, d, I4{0, 4, 1, 5}), bd_high = __builtin_shuffle(b, d, I4{2, 6, 3, 7});
-    store4(out + p * width, __builtin_shuffle(ac_low, bd_low, I4{0, 4, 1, 5}));
-    store4(out + (p + 1) * width, __builtin_shuffle(ac_low, bd_low, I4{2, 6, 3, 7}));
-    store4(out + (p + 2) * width, __builtin_shuffle(ac_high, bd_high, I4{0, 4, 1, 5}));
-    store4(out + (p + 3) * width, __builtin_shuffle(ac_high, bd_high, I4{2, 6, 3, 7}));
+    const F4 ac_low = __builtin_shufflevector(a, c, 0, 4, 1, 5), ac_high = __builtin_shufflevector(a, c, 2, 6, 3, 7);
+    const F4 bd_low = __builtin_shufflevector(b, d, 0, 4, 1, 5), bd_high = __builtin_shufflevector(b, d, 2, 6, 3, 7);
+    store4(out + p * width, __builtin_shufflevector(ac_low, bd_low, 0, 4, 1, 5));
+    store4(out + (p + 1) * width, __builtin_shufflevector(ac_low, bd_low, 2, 6, 3, 7));
+    store4(out + (p + 2) * width, __builtin_shufflevector(ac_high, bd_high, 0, 4, 1, 5));
+    store4(out + (p + 3) * width, __builtin_shufflevector(ac_high, bd_high, 2, 6, 3, 7));
   }
   for (; p < k; ++p) {
     for (int i = 0; i < 4; ++i) out[p * width + i] = src[i * ld + p];

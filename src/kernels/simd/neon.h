@@ -11,8 +11,8 @@ namespace {
 struct Neon {
   static constexpr Isa isa = Isa::neon;
   static constexpr int width = 4;
-  typedef float F __attribute__((vector_size(16)));
-  typedef int32_t I __attribute__((vector_size(16)));
+  using F [[gnu::vector_size(16)]] = float;
+  using I [[gnu::vector_size(16)]] = int32_t;
   static F fma(F a, F b, F c) { return (F)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b); }
 };
 

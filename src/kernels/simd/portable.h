@@ -10,8 +10,8 @@ namespace {
 struct Portable {
   static constexpr Isa isa = Isa::portable;
   static constexpr int width = 4;
-  typedef float F __attribute__((vector_size(16)));
-  typedef int32_t I __attribute__((vector_size(16)));
+  using F [[gnu::vector_size(16)]] = float;
+  using I [[gnu::vector_size(16)]] = int32_t;
   static F fma(F a, F b, F c) { return a * b + c; }
 };
 

@@ -16,7 +16,7 @@ constexpr int64_t tile = 32;
 struct Bytes16 {
   uint64_t low, high;
 };
-typedef uint32_t U4 __attribute__((vector_size(16)));
+using U4 [[gnu::vector_size(16)]] = uint32_t;
 
 // Where a loop over the outer axes is, in bytes of input and output.
 struct Position {
@@ -56,14 +56,14 @@ void transpose_tile(const T* from, int64_t from_stride, T* to, int64_t to_stride
       for (; c + 4 <= columns; c += 4) {
         U4 v[4];
         for (int i = 0; i < 4; ++i) std::memcpy(&v[i], from + (r + i) * from_stride + c, sizeof v[i]);
-        const U4 low02 = __builtin_shuffle(v[0], v[2], U4{0, 4, 1, 5}),
-                 high02 = __builtin_shuffle(v[0], v[2], U4{2, 6, 3, 7});
-        const U4 low13 = __builtin_shuffle(v[1], v[3], U4{0, 4, 1, 5}),
-                 high13 = __builtin_shuffle(v[1], v[3], U4{2, 6, 3, 7});
-        v[0] = __builtin_shuffle(low02, low13, U4{0, 4, 1, 5});
-        v[1] = __builtin_shuffle(low02, low13, U4{2, 6, 3, 7});
-        v[2] = __builtin_shuffle(high02, high13, U4{0, 4, 1, 5});
-        v[3] = __builtin_shuffle(high02, high13, U4{2, 6, 3, 7});
+        const U4 low02 = __builtin_shufflevector(v[0], v[2], 0, 4, 1, 5),
+                 high02 = __builtin_shufflevector(v[0], v[2], 2, 6, 3, 7);
+        const U4 low13 = __builtin_shufflevector(v[1], v[3], 0, 4, 1, 5),
+                 high13 = __builtin_shufflevector(v[1], v[3], 2, 6, 3, 7);
+        v[0] = __builtin_shufflevector(low02, low13, 0, 4, 1, 5);
+        v[1] = __builtin_shufflevector(low02, low13, 2, 6, 3, 7);
+        v[2] = __builtin_shufflevector(high02, high13, 0, 4, 1, 5);
+        v[3] = __builtin_shufflevector(high02, high13, 2, 6, 3, 7);
         for (int i = 0; i < 4; ++i) std::memcpy(to + (c + i) * to_stride + r, &v[i], sizeof v[i]);
       }
       for (; c < columns; ++c) {

@@ -30,7 +30,7 @@ void drop_consumed_inputs(ir::Node& node) { node.remove_attribute("consumed_inpu
 // is_test told training apart until version 6; since 7 the outputs that are used do.
 void drop_is_test(ir::Node& node) { node.remove_attribute("is_test"); }
 
-ir::Value& added(ir::Node& before, const char* op, std::vector<ir::Value*> inputs,
+ir::Value& added(ir::Node& before, const char* op, const std::vector<ir::Value*>& inputs,
                  std::vector<ir::Attribute> attributes = {}) {
   ir::Graph& graph = before.graph();
   ir::Node& node = graph.add_node(op, "", &before);

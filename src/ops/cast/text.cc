@@ -32,7 +32,7 @@ void write(const Tensor& from, Tensor& to) {
     if constexpr (std::is_floating_point_v<T>)
       out[i] = text_of(in[i]);
     else if constexpr (std::is_same_v<T, bool>)
-      out[i] = in[i] ? "True" : "False";
+      out[i] = in[i] ? "1" : "0";
     else
       out[i] = fmt::format("{}", in[i]);
   }

@@ -17,7 +17,7 @@ Compute<T> extreme(const T* x, int64_t n) {
   int64_t i = 0;
   if constexpr (std::is_same_v<T, C>) {
     // Conditional loops over lanes do not vectorise by themselves, so the lanes are written out.
-    typedef T Vector __attribute__((vector_size(16)));
+    using Vector [[gnu::vector_size(16)]] = T;
     constexpr int64_t width = 16 / sizeof(T), vectors = 4;
     if (n >= width * vectors) {
       Vector bests[vectors], value;

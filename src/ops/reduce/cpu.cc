@@ -9,10 +9,28 @@
 namespace tenon::ops {
 namespace {
 
-// The type that elements of type T are collected in.
-template <typename T>
-using Accumulator =
-    std::conditional_t<std::is_integral_v<T>, std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>, Compute<T>>;
+// The type that F collects elements of type T in: integers as such, unless F has logarithms.
+template <typename F, typename T>
+using Accumulator = std::conditional_t < !std::is_integral_v<T>,
+      Compute<T>, std::conditional_t < requires {
+  F::has_logarithms;
+}
+, double, std::conditional_t < std::is_signed_v<T>, int64_t, uint64_t >>> ;
+
+// A result as an element: of an integer, what truncation leaves, and 0 of what is no number.
+template <typename T, typename A>
+T element_of(A value) {
+  if constexpr (std::is_integral_v<T> && std::is_floating_point_v<A>) {
+    constexpr A low = static_cast<A>(std::numeric_limits<T>::min()),
+                high = static_cast<A>(std::numeric_limits<T>::max());
+    if (value != value) return T(0);
+    return value >= high  ? std::numeric_limits<T>::max()
+           : value <= low ? std::numeric_limits<T>::min()
+                          : static_cast<T>(value);
+  } else {
+    return static_cast<T>(value);
+  }
+}
 
 template <typename A>
 A plus(A a, A b) {
@@ -61,6 +79,9 @@ struct SumOfSquares : Sum {
   static A map(A x) {
     return times(x, x);
   }
+};
+struct LogarithmOfSum : Sum {
+  static constexpr bool has_logarithms = true;
 };
 struct Product {
   template <typename T, typename A>
@@ -119,6 +140,7 @@ struct ExponentialSum {
   A largest = -std::numeric_limits<A>::infinity(), sum = 0;
 };
 struct SumOfExponentials {
+  static constexpr bool has_logarithms = true;
   template <typename T, typename A>
   static ExponentialSum<A> start() {
     return {};
@@ -188,7 +210,7 @@ constexpr int64_t run_block = 4096;
 
 template <typename F, typename T>
 void reduce_rows(const ReducePlan& plan, const T* x, T* y, int64_t begin, int64_t end, Finish finish) {
-  using A = Accumulator<T>;
+  using A = Accumulator<F, T>;
   for (int64_t i = begin; i < end; ++i) {
     const T* from = x + plan.first(i);
     auto total = F::template start<T, A>();
@@ -197,7 +219,7 @@ void reduce_rows(const ReducePlan& plan, const T* x, T* y, int64_t begin, int64_
         total = F::merge(total, reduce_run<F, T, A>(from + offset + at, std::min(run_block, plan.run - at)));
       }
     });
-    y[i] = static_cast<T>(finished(total, finish, plan.count));
+    y[i] = element_of<T>(finished(total, finish, plan.count));
   }
 }
 
@@ -206,7 +228,7 @@ constexpr int64_t column_block = 2048;
 // Rows of adjacent elements that are kept, one row added to the other.
 template <typename F, typename T>
 void reduce_columns(const ReducePlan& plan, const T* x, T* y, int64_t row, int64_t first, int64_t n, Finish finish) {
-  using A = Accumulator<T>;
+  using A = Accumulator<F, T>;
   decltype(F::template start<T, A>()) totals[column_block];
   std::fill_n(totals, n, F::template start<T, A>());
   const T* from = x + plan.first(row) + first;
@@ -215,7 +237,7 @@ void reduce_columns(const ReducePlan& plan, const T* x, T* y, int64_t row, int64
     for (int64_t i = 0; i < n; ++i) totals[i] = F::merge(totals[i], F::map(static_cast<A>(values[i])));
   });
   T* to = y + row * plan.inner + first;
-  for (int64_t i = 0; i < n; ++i) to[i] = static_cast<T>(finished(totals[i], finish, plan.count));
+  for (int64_t i = 0; i < n; ++i) to[i] = element_of<T>(finished(totals[i], finish, plan.count));
 }
 
 using ReduceLoop = void (*)(ThreadPool& threads, const ReducePlan& plan, const void* x, void* y, Finish finish);
@@ -291,8 +313,8 @@ void cpu_reduce(CpuKernels& list) {
   add_numbers<SumOfSquares>(list, "ReduceSumSquare", Finish::none);
   add_numbers<Largest, int8_t, uint8_t, bool>(list, "ReduceMax", Finish::none);
   add_numbers<Smallest, int8_t, uint8_t, bool>(list, "ReduceMin", Finish::none);
-  add<Sum>(list, "ReduceLogSum", Finish::logarithm);
-  add<SumOfExponentials>(list, "ReduceLogSumExp", Finish::none);
+  add_numbers<LogarithmOfSum>(list, "ReduceLogSum", Finish::logarithm);
+  add_numbers<SumOfExponentials>(list, "ReduceLogSumExp", Finish::none);
 }
 
 }  // namespace tenon::ops

@@ -81,8 +81,9 @@ void define_reduce(OperatorList& list) {
   add("ReduceL1", {1, 11, 13, 18}, summable);
   add("ReduceL2", {1, 11, 13, 18}, summable);
   add("ReduceSumSquare", {1, 11, 13, 18}, summable);
-  add("ReduceLogSum", {1, 11, 13, 18, 28}, types::floats);
-  add("ReduceLogSumExp", {1, 11, 13, 18, 28}, types::floats);
+  // Integers are allowed up to version 18.
+  add("ReduceLogSum", {1, 11, 13, 18, 28}, summable);
+  add("ReduceLogSumExp", {1, 11, 13, 18, 28}, summable);
 }
 
 }  // namespace tenon::ops

@@ -116,6 +116,11 @@ TEST(Reduce, EmptySets) {
   OpTest("ReduceSum").input<float>({2, 0}, {}).input<int64_t>({1}, {0}).expect<float>({1, 0}, {}).run();
 }
 
+TEST(Reduce, LogarithmsOfIntegersAreTruncated) {
+  OpTest("ReduceLogSum", 13).input<int64_t>({3}, {2, 3, 20}).expect<int64_t>({1}, {3}).run();
+  OpTest("ReduceLogSumExp", 13).input<int32_t>({2}, {5, 5}).expect<int32_t>({1}, {5}).run();
+}
+
 TEST(Reduce, LogSumExpDoesNotOverflow) {
   OpTest("ReduceLogSumExp")
       .attribute("keepdims", 0)

@@ -176,7 +176,7 @@ void resize_image(ThreadPool& pool, const T* x, T* y, int64_t planes, const Resi
   });
 }
 
-// Elements that are no floats become some for the computation and are rounded after it.
+// Elements that are no floats become some for the computation; afterwards their fraction is cut off.
 template <typename T>
 Tensor to_compute(const Tensor& x, ThreadPool& pool, Allocator& allocator) {
   Tensor result(element_type_of<T>, x.shape(), allocator);
@@ -193,7 +193,7 @@ void from_compute(const T* from, Tensor& y) {
     constexpr double low = static_cast<double>(std::numeric_limits<To>::min()),
                      high = static_cast<double>(std::numeric_limits<To>::max());
     for (size_t i = 0; i < to.size(); ++i) {
-      double value = std::nearbyint(static_cast<double>(from[i]));
+      auto value = static_cast<double>(from[i]);
       to[i] = value >= high ? std::numeric_limits<To>::max()
               : value > low ? static_cast<To>(value)
                             : std::numeric_limits<To>::min();

@@ -16,7 +16,7 @@ int64_t SliceRange::count_for(int64_t size) {
     end = clamp(end, 0, size);
     return end <= start ? 0 : (end - start - 1) / step + 1;
   }
-  start = clamp(start, -1, size - 1);
+  start = size > 0 ? clamp(start, 0, size - 1) : -1;
   end = clamp(end, -1, size - 1);
   // -(step + 1) + 1 without overflow for the smallest step.
   return start <= end

@@ -1,0 +1,257 @@
+#!/usr/bin/env python3
+"""Compares Tenon with onnxruntime on random nodes of every operator version that has a recipe and that onnxruntime runs.
+
+usage: compare.py [--cases N] [--seed N] [--binary build/tenon] [--operator NAME …] [--all]
+
+A recipe (elementwise.py, shapes.py, networks.py, …) draws inputs and attributes that suit the operator's schema; the version decides which of
+them are inputs and which are attributes. onnxruntime runs the node without optimisation, in a process of its own since some
+nodes crash it, and its outputs become a test case for `tenon test`. A case that fails is drawn again with smaller sizes until it is as
+small as it gets, and stays in build/differential/failed. disagreements.py lists where onnxruntime does not do what ONNX says; such
+cases are counted apart; --all says how often each entry was needed.
+"""
+import argparse
+import collections
+import json
+import multiprocessing
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnx
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import disagreements  # noqa: E402
+import elementwise  # noqa: E402
+import networks  # noqa: E402
+import shapes  # noqa: E402
+from case import Case, NoCase  # noqa: E402
+from draw import Draw  # noqa: E402
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+WORK = ROOT / "build" / "differential"
+RECIPES = {**elementwise.RECIPES, **shapes.RECIPES, **networks.RECIPES}
+NEWEST = {"": 26, "ai.onnx.ml": 5}  # of what onnxruntime takes
+PER_CALL = 100
+
+
+def versions(names):
+    """[(schema, last opset in which it holds)] of the operators that have recipes."""
+    history = collections.defaultdict(list)
+    for schema in onnx.defs.get_all_schemas_with_history():
+        if schema.name in RECIPES and (not names or schema.name in names) and schema.domain in NEWEST:
+            history[schema.domain, schema.name].append(schema)
+    result = []
+    for (domain, _), list_ in sorted(history.items()):
+        list_.sort(key=lambda s: s.since_version)
+        ends = [s.since_version - 1 for s in list_[1:]] + [NEWEST[domain]]
+        result += [(s, end) for s, end in zip(list_, ends) if not s.deprecated and s.since_version <= min(end, NEWEST[domain])]
+    return result
+
+
+def make(schema, last, seed, size=5):
+    """A case with its model and inputs, or None."""
+    draw = Draw(seed, size)
+    case = Case(schema, draw.integer(schema.since_version, last), draw)
+    try:
+        RECIPES[schema.name](case)
+        return case, *case.model()
+    except NoCase:
+        return None
+
+
+def serve_onnxruntime(pipe):
+    """Runs models that come through the pipe: sends back outputs, or a text that says why there are none."""
+    import onnxruntime
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 4
+    onnxruntime.set_default_logger_severity(4)
+    while True:
+        try:
+            model, values = pipe.recv()
+        except EOFError:  # all is done
+            return
+        try:
+            session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+            feeds = {i.name: v for i, v in zip(session.get_inputs(), values)}
+            kinds = {i.name: i.type for i in session.get_inputs()}
+            for name, value in feeds.items():  # types that numpy does not have go in through OrtValue
+                if isinstance(value, np.ndarray) and value.dtype.kind == "V" or "float8" in kinds[name]:
+                    number = onnx.helper.np_dtype_to_tensor_dtype(value.dtype)
+                    feeds[name] = onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type(value, number)
+            if any(isinstance(v, onnxruntime.OrtValue) for v in feeds.values()) or \
+                    any("bfloat16" in o.type or "float8" in o.type for o in session.get_outputs()):
+                pipe.send("types that onnxruntime's Python cannot give back")
+                continue
+            pipe.send(session.run(None, feeds))
+        except Exception as error:  # noqa: BLE001: every reason not to run it is one
+            pipe.send(str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__)
+
+
+class Oracle:
+    """onnxruntime in a process of its own, started again when a model crashes it."""
+
+    def __init__(self):
+        self.process = None
+
+    def run(self, model, values):
+        if self.process is None or not self.process.is_alive():
+            context = multiprocessing.get_context("spawn")
+            self.pipe, theirs = context.Pipe()
+            self.process = context.Process(target=serve_onnxruntime, args=(theirs,), daemon=True)
+            self.process.start()
+            theirs.close()
+        try:
+            self.pipe.send((model.SerializeToString(), values))
+            if not self.pipe.poll(60):
+                self.process.kill()
+                return "onnxruntime hangs"
+            return self.pipe.recv()
+        except (EOFError, BrokenPipeError, ConnectionResetError):
+            self.process.join()
+            self.process = None
+            return "onnxruntime crashes"
+
+
+def tolerance(case, outputs):
+    """For tolerance.json: by the least exact type in the case."""
+    kinds = set(case.types.values()) | {str(o.dtype) for o in outputs if isinstance(o, np.ndarray)}
+    bound = 2e-2 if "bfloat16" in kinds else 4e-3 if "float16" in kinds else 1e-4
+    bound *= 10 if case.wide else 1
+    return {"rtol": bound, "atol": max(case.absolute, bound if bound > 2e-3 else bound / 10)}
+
+
+def proto(value):
+    if isinstance(value, list):
+        return onnx.numpy_helper.from_list(value)
+    return onnx.numpy_helper.from_array(np.asarray(value))
+
+
+def write(folder, case, model, values, outputs):
+    data = folder / "test_data_set_0"
+    data.mkdir(parents=True, exist_ok=True)
+    (folder / "model.onnx").write_bytes(model.SerializeToString())
+    (folder / "tolerance.json").write_text(json.dumps(tolerance(case, outputs)))
+    for kind, list_ in (("input", values), ("output", outputs)):
+        for i, value in enumerate(list_):
+            if value is None:  # an optional output that onnxruntime leaves out
+                continue
+            (data / f"{kind}_{i}.pb").write_bytes(proto(value).SerializeToString())
+
+
+def run_tenon(binary, folders):
+    """{folder: what is wrong, "" for nothing}."""
+    result = {}
+    for at in range(0, len(folders), PER_CALL):
+        part = folders[at:at + PER_CALL]
+        run = subprocess.run([binary, "test", "--json", *part], capture_output=True, text=True, timeout=600)
+        try:
+            for entry in json.loads(run.stdout)["cases"]:
+                result[entry["name"]] = "" if entry["result"] == "passed" else entry.get("reason", entry["result"])
+        except (json.JSONDecodeError, KeyError):
+            if len(part) == 1:
+                result[str(part[0])] = f"tenon ended with {run.returncode}: {run.stderr[-300:]}"
+            else:
+                for folder in part:
+                    result.update(run_tenon(binary, [folder]))
+    return result
+
+
+def explained(case):
+    """The entry of disagreements.py that this case is one of, or None."""
+    return next((e for e in disagreements.LIST if e.operator == case.schema.name and e.applies(case)), None)
+
+
+def shrink(oracle, binary, schema, last, seed, problem):
+    """The smallest failing case of many drawn with ever smaller sizes, in its folder."""
+    best, target = None, WORK / "failed" / f"{schema.name}-{schema.since_version}-{seed}"
+    for attempt in range(80):
+        made = make(schema, last, seed if attempt == 0 else seed * 1000 + attempt, size=5 if attempt == 0 else 1 + attempt % 4)
+        if made is None:
+            continue
+        case, model, values = made
+        size = sum(v.size for v in case.inputs.values() if isinstance(v, np.ndarray)) + 3 * len(case.attributes)
+        if (best is not None and size >= best) or explained(case):
+            continue
+        outputs = oracle.run(model, values)
+        if isinstance(outputs, str):
+            continue
+        folder = WORK / "shrink"
+        shutil.rmtree(folder, ignore_errors=True)
+        write(folder, case, model, values, outputs)
+        now = run_tenon(binary, [str(folder)])[str(folder)]
+        if now and (now.split(":")[0] == problem.split(":")[0]):
+            best = size
+            shutil.rmtree(target, ignore_errors=True)
+            shutil.copytree(folder, target)
+            found = now
+    return (target, found) if best is not None else (None, problem)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cases", type=int, default=400)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--binary", default=str(ROOT / "build" / "tenon"))
+    parser.add_argument("--operator", action="append", help="only this one; may be given again")
+    parser.add_argument("--all", action="store_true", help="also report what was not compared, and how often each entry of disagreements.py was needed")
+    parser.add_argument("--no-shrink", action="store_true")
+    options = parser.parse_args()
+
+    shutil.rmtree(WORK, ignore_errors=True)
+    schemas = versions(options.operator)
+    order = np.random.default_rng(options.seed)
+    oracle = Oracle()
+    cases, refused, compared = {}, collections.Counter(), collections.Counter()
+    pending, attempts = [], collections.Counter()
+    for seed in range(options.seed * 1_000_000, options.seed * 1_000_000 + 20 * options.cases):
+        if len(cases) == options.cases:
+            break
+        if not pending:
+            pending = [schemas[k] for k in order.permutation(len(schemas))]
+        schema, last = pending.pop()
+        key = schema.domain, schema.name, schema.since_version
+        if attempts[key] >= 12 and not compared[key]:
+            continue  # a version that onnxruntime does not have
+        attempts[key] += 1
+        made = make(schema, last, seed)
+        outputs = "nothing was drawn" if made is None else oracle.run(*made[1:])
+        if isinstance(outputs, str):
+            refused[schema.name, outputs[:90]] += 1
+            continue
+        folder = WORK / "cases" / f"{schema.name}-{schema.since_version}-{seed}"
+        write(folder, *made, outputs)
+        cases[str(folder)] = (schema, last, seed)
+        compared[key] += 1
+
+    needed, failures = collections.Counter(), collections.defaultdict(list)
+    for folder, problem in run_tenon(options.binary, list(cases)).items():
+        if not problem:
+            continue
+        schema, last, seed = cases[folder]
+        if entry := explained(make(schema, last, seed)[0]):
+            needed[entry] += 1
+        else:
+            failures[schema.name, schema.since_version].append((cases[folder], problem))
+    for (name, version), list_ in sorted(failures.items()):
+        (schema, last, seed), problem = list_[0]
+        target, text = (None, problem) if options.no_shrink else shrink(oracle, options.binary, schema, last, seed, problem)
+        print(f"{name} (version {version}), {len(list_)} cases: {text}\n    {target or f'seed {seed}'}")
+    if options.all:
+        for entry in disagreements.LIST:
+            print(f"disagreements.py: {needed[entry]} cases: {entry.operator}: {entry.reason}")
+    never = sorted({f"{s.name}-{s.since_version}" for s, _ in schemas} - {f"{n}-{v}" for _, n, v in compared})
+    print(f"{len(cases)} cases of {len(compared)} operator versions compared; {sum(map(len, failures.values()))} differ, "
+          f"{sum(needed.values())} in ways that disagreements.py explains; onnxruntime did not run {sum(refused.values())}")
+    if options.all:
+        print(f"never compared: {' '.join(never)}")
+        for (name, why), count in refused.most_common(60):
+            print(f"  {name} {count}: {why}")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
