@@ -4,6 +4,7 @@
 #include <array>
 #include <type_traits>
 
+#include "base/independent_loop.h"
 #include "ops/broadcast.h"
 #include "ops/inference.h"
 #include "tenon/scalar.h"
@@ -69,7 +70,7 @@ void unary_loop(const void* from, void* to, int64_t n, const Parameters& paramet
     }
   } else {
     const Parameters copy = parameters;  // which y cannot be part of
-#pragma GCC ivdep
+    TENON_INDEPENDENT_LOOP
     for (int64_t i = 0; i < n; ++i) y[i] = static_cast<Out>(F::call(static_cast<C>(x[i]), copy));
   }
 }
@@ -93,15 +94,15 @@ void binary_loop(const void* from_a, const void* from_b, void* to, const Broadca
   int64_t n = tile.columns;
   for (int64_t row = 0; row < tile.rows; ++row, a += tile.row_stride[0], b += tile.row_stride[1], y += n) {
     if (tile.column_stride[0] && tile.column_stride[1]) {
-#pragma GCC ivdep
+      TENON_INDEPENDENT_LOOP
       for (int64_t i = 0; i < n; ++i) y[i] = call(a[i], b[i]);
     } else if (tile.column_stride[0]) {
       const T other = *b;
-#pragma GCC ivdep
+      TENON_INDEPENDENT_LOOP
       for (int64_t i = 0; i < n; ++i) y[i] = call(a[i], other);
     } else if (tile.column_stride[1]) {
       const T other = *a;
-#pragma GCC ivdep
+      TENON_INDEPENDENT_LOOP
       for (int64_t i = 0; i < n; ++i) y[i] = call(other, b[i]);
     } else {
       std::fill_n(y, n, call(*a, *b));

@@ -51,7 +51,7 @@ class Session::Implementation {
     for (size_t i = 0; i < results.size(); ++i) {
       if (!wanted[i]) continue;
       Value value = std::move(results[i]);
-      deliver(value, destinations.empty() ? Tensor() : destinations[i], graph.outputs()[i]->name);
+      deliver(value, destinations.empty() ? Tensor() : destinations[i], graph.outputs()[i]->name, memory_);
       named.insert_or_assign(graph.outputs()[i]->name, std::move(value));
     }
     return named;
@@ -117,7 +117,7 @@ class Session::Implementation {
   }
 
   // Outputs never share memory with weights, inputs or each other; and they lie where the caller wants them.
-  static void deliver(Value& value, Tensor destination, const std::string& name) {
+  static void deliver(Value& value, Tensor destination, const std::string& name, MemoryPool& memory) {
     if (!value.is_tensor()) return;
     Tensor& tensor = value.tensor();
     if (destination.defined()) {
@@ -136,7 +136,7 @@ class Session::Implementation {
         std::memcpy(destination.mutable_raw(), tensor.raw(), static_cast<size_t>(tensor.bytes()));
       value = std::move(destination);
     } else if (!tensor.sole_owner()) {
-      value = tensor.clone();
+      value = tensor.clone(memory);
     }
   }
 

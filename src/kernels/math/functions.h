@@ -70,7 +70,7 @@ struct MathFunctions {
     const F e = S::to_float(exponent);
     const F result = S::fma(e, S::set(ln2_high), log1p_reduced(mantissa - 1.0f, e * ln2_low));
     const F special = x == 0.0f ? S::set(-infinity) : x < 0.0f ? S::set(NAN) : x;
-    return (x > 0.0f) & (x < infinity) ? result : special;
+    return ((x > 0.0f) & (x < infinity)) ? result : special;
   }
 
   // log(1 + e) for e in [0, 1].

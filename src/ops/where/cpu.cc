@@ -1,3 +1,4 @@
+#include "base/independent_loop.h"
 #include "ops/broadcast.h"
 #include "ops/dispatch.h"
 #include "ops/elementwise.h"
@@ -30,19 +31,19 @@ void choose(const bool* condition, const T* x, const T* y, T* out, const Broadca
     } else if constexpr (std::is_integral_v<T>) {
       // Both sides are read always, so that the loops need no branches.
       if (dx && dy) {
-#pragma GCC ivdep
+        TENON_INDEPENDENT_LOOP
         for (int64_t i = 0; i < n; ++i) out[i] = select(condition[i], x[i], y[i]);
       } else if (dx) {
         const T other = *y;
-#pragma GCC ivdep
+        TENON_INDEPENDENT_LOOP
         for (int64_t i = 0; i < n; ++i) out[i] = select(condition[i], x[i], other);
       } else if (dy) {
         const T other = *x;
-#pragma GCC ivdep
+        TENON_INDEPENDENT_LOOP
         for (int64_t i = 0; i < n; ++i) out[i] = select(condition[i], other, y[i]);
       } else {
         const T first = *x, second = *y;
-#pragma GCC ivdep
+        TENON_INDEPENDENT_LOOP
         for (int64_t i = 0; i < n; ++i) out[i] = select(condition[i], first, second);
       }
     } else {
