@@ -27,8 +27,8 @@ int Decomposition::rank(size_t i) const {
   return static_cast<int>(value->type.shape->size());
 }
 
-std::vector<ir::Value*> Decomposition::add_with_outputs(std::string op, std::vector<ir::Value*> inputs, size_t outputs,
-                                                        std::initializer_list<Setting> attributes) {
+std::vector<ir::Value*> Decomposition::add_with_outputs(std::string op, const std::vector<ir::Value*>& inputs,
+                                                        size_t outputs, std::initializer_list<Setting> attributes) {
   ir::Graph& graph = node_.graph();
   ir::Node& added = graph.add_node(std::move(op), "", &node_);
   added_.push_back(&added);
@@ -46,9 +46,9 @@ std::vector<ir::Value*> Decomposition::add_with_outputs(std::string op, std::vec
   return values;
 }
 
-ir::Value* Decomposition::add(std::string op, std::vector<ir::Value*> inputs,
+ir::Value* Decomposition::add(std::string op, const std::vector<ir::Value*>& inputs,
                               std::initializer_list<Setting> attributes) {
-  return add_with_outputs(std::move(op), std::move(inputs), 1, attributes)[0];
+  return add_with_outputs(std::move(op), inputs, 1, attributes)[0];
 }
 
 ir::Value* Decomposition::ints(const std::vector<int64_t>& numbers) {

@@ -47,8 +47,8 @@ class Decomposition {
   int rank(size_t i) const;
 
   // A node of ai.onnx with one output, which is returned.
-  ir::Value* add(std::string op, std::vector<ir::Value*> inputs, std::initializer_list<Setting> attributes = {});
-  std::vector<ir::Value*> add_with_outputs(std::string op, std::vector<ir::Value*> inputs, size_t outputs,
+  ir::Value* add(std::string op, const std::vector<ir::Value*>& inputs, std::initializer_list<Setting> attributes = {});
+  std::vector<ir::Value*> add_with_outputs(std::string op, const std::vector<ir::Value*>& inputs, size_t outputs,
                                            std::initializer_list<Setting> attributes = {});
   // Constants: a list of int64, a scalar of any numeric type.
   ir::Value* ints(const std::vector<int64_t>& numbers);

@@ -106,7 +106,7 @@ std::string key(std::string_view domain, std::string_view name) {
 
 }  // namespace
 
-Operator& OperatorList::add(std::string name, std::vector<int> versions, std::string_view domain) {
+Operator& OperatorList::add(const std::string& name, std::vector<int> versions, std::string_view domain) {
   auto op = std::make_unique<Operator>();
   op->name = name;
   op->domain = domain;

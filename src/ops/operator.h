@@ -157,7 +157,7 @@ constexpr int64_t newest_opset_of(std::string_view domain) {
 
 class OperatorList {
  public:
-  Operator& add(std::string name, std::vector<int> versions, std::string_view domain = ai_onnx);
+  Operator& add(const std::string& name, std::vector<int> versions, std::string_view domain = ai_onnx);
   const Operator* find(std::string_view domain, std::string_view name) const;
   std::vector<const Operator*> all() const;
   bool knows_domain(std::string_view domain) const;

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "ops/adapters.h"
 #include "ops/inference.h"
 #include "ops/operator.h"
 
@@ -24,8 +25,6 @@ void infer_batch_norm(Inference& i) {
   i.output(1, i.element(3), SymbolicShape{channels});
   i.output(2, i.element(3), SymbolicShape{channels});
 }
-
-void drop_consumed_inputs(ir::Node& node) { node.remove_attribute("consumed_inputs"); }
 
 // is_test told training apart until version 6; since 7 the outputs that are used do.
 void drop_is_test(ir::Node& node) { node.remove_attribute("is_test"); }

@@ -112,7 +112,8 @@ class Scan final : public Kernel {
     for (int64_t t = 0; t < length; ++t) {
       std::vector<Value> inputs = std::move(carried);
       for (size_t i = 0; i < scans_; ++i) {
-        inputs.push_back(slice_at(run, run.input(states + i), axes[i], at(input_directions_, i) ? length - 1 - t : t));
+        inputs.emplace_back(
+            slice_at(run, run.input(states + i), axes[i], at(input_directions_, i) ? length - 1 - t : t));
       }
       std::vector<Value> results = body.run(std::move(inputs));
       for (size_t i = 0; i < collected.size(); ++i) {

@@ -52,7 +52,7 @@ class BatchBody {
     node.add_output(&output);
     return output;
   }
-  ir::Value& constant(std::vector<int64_t> numbers) {
+  ir::Value& constant(const std::vector<int64_t>& numbers) {
     ir::Value& value = graph_->add_value(name("constant"));
     auto content = std::make_shared<ir::Constant>();
     content->tensor = int64_vector(numbers);

@@ -116,7 +116,8 @@ class GatherND final : public Kernel {
     copy_blocks(run.threads(), x, y, count, inner, [&](int64_t i) {
       int64_t at = i / per_batch_count * per_batch;
       for (int k = 0; k < depth; ++k)
-        at += indices.at(i * depth + k, x.dim(first + k), first + k) * strides[static_cast<size_t>(first + k)];
+        at += indices.at(i * depth + k, x.dim(first + k), first + k) *
+              strides[static_cast<size_t>(first) + static_cast<size_t>(k)];
       return at;
     });
   }

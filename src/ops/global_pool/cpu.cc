@@ -42,7 +42,7 @@ struct Maximum {
     constexpr int64_t lanes = 16;
     T best[lanes];
     std::fill(best, best + lanes, -std::numeric_limits<T>::infinity());
-    auto take = [](T& old, T value) { old = (value > old) | (value != value) ? value : old; };
+    auto take = [](T& old, T value) { old = ((value > old) | (value != value)) ? value : old; };
     int64_t i = 0;
     for (; i + lanes <= n; i += lanes) {
       for (int64_t lane = 0; lane < lanes; ++lane) take(best[lane], x[i + lane]);

@@ -1,3 +1,4 @@
+#include "ops/adapters.h"
 #include "ops/inference.h"
 #include "ops/operator.h"
 
@@ -27,9 +28,7 @@ void infer_group_norm(Inference& i) {
   }
 }
 
-void drop_consumed_inputs(ir::Node& node) { node.remove_attribute("consumed_inputs"); }
-
-ir::Value* added(ir::Node& before, const char* op, std::vector<ir::Value*> inputs) {
+ir::Value* added(ir::Node& before, const char* op, const std::vector<ir::Value*>& inputs) {
   ir::Graph& graph = before.graph();
   ir::Node& node = graph.add_node(op, "", &before);
   node.origin = before.origin;

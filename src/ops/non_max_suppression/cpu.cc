@@ -51,7 +51,8 @@ class Chosen {
         const float width = std::min(b.x2, x2_[i]) - std::max(b.x1, x1_[i]);
         const float common = std::max(height, 0.0f) * std::max(width, 0.0f);
         // Boxes without an area suppress nothing.
-        hits += (common > threshold * (b.area + area_[i] - common)) & (b.area > 0) & (area_[i] > 0);
+        const float least = b.area > 0 && area_[i] > 0 ? threshold * (b.area + area_[i] - common) : INFINITY;
+        hits += common > least;
       }
       if (hits) return true;
     }

@@ -120,7 +120,8 @@ Tensor zero_of(ElementType type) {
   return zero;
 }
 
-void pad(KernelRun& run, std::span<const int64_t> before, std::span<const int64_t> after, Mode mode, Tensor value) {
+void pad(KernelRun& run, std::span<const int64_t> before, std::span<const int64_t> after, Mode mode,
+         const Tensor& value) {
   const Tensor& x = run.input(0);
   if (std::ranges::all_of(before, [](int64_t n) { return n == 0; }) &&
       std::ranges::all_of(after, [](int64_t n) { return n == 0; })) {

@@ -112,7 +112,7 @@ struct Largest {
   }
   template <typename A>
   static A merge(A a, A b) {
-    return (a > b) | (a != a) ? a : b;
+    return ((a > b) | (a != a)) ? a : b;
   }
 };
 struct Smallest {
@@ -130,7 +130,7 @@ struct Smallest {
   }
   template <typename A>
   static A merge(A a, A b) {
-    return (a < b) | (a != a) ? a : b;
+    return ((a < b) | (a != a)) ? a : b;
   }
 };
 

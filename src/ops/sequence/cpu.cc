@@ -74,7 +74,7 @@ class SplitToSequence final : public Kernel {
         strided_copy(run.threads(), x.type(), element_at(x, at), from_strides, item.mutable_raw(), to_strides, sizes);
       }
       at += part * inner;
-      sequence.items.push_back(keeps_axis_ || run.has_input(1) ? item : item.reshaped(without(shape, axis)));
+      sequence.items.emplace_back(keeps_axis_ || run.has_input(1) ? item : item.reshaped(without(shape, axis)));
     }
     run.set_output(0, std::move(sequence));
   }

@@ -9,13 +9,13 @@ namespace {
 struct Max {
   template <typename T>
   static T call(T a, T b) {
-    return (a > b) | (a != a) ? a : b;
+    return ((a > b) | (a != a)) ? a : b;
   }
 };
 struct Min {
   template <typename T>
   static T call(T a, T b) {
-    return (a < b) | (a != a) ? a : b;
+    return ((a < b) | (a != a)) ? a : b;
   }
 };
 struct Add {
