@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/decomposition.h"
 #include "ops/dispatch.h"
 #include "ops/inference.h"
 #include "ops/operator.h"
@@ -63,6 +64,24 @@ void infer_range(Inference& i) {
   i.output(0, i.element(0), SymbolicShape{std::move(length)});
 }
 
+// (limit - start) / delta, rounded up.
+Term length(Decomposition& d, Term start, Term limit, Term delta) {
+  if (delta.type != ElementType::int64) {
+    auto exact = [](Term x) { return cast(x, ElementType::float64); };
+    return cast(d.add("Ceil", {(exact(limit) - exact(start)) / exact(delta)}), ElementType::int64);
+  }
+  Term distance = limit - start, quotient = distance / delta, rest = distance - quotient * delta;
+  return quotient + max(d.add("Sign", {rest}) * d.add("Sign", {delta}), 0);
+}
+
+void decompose_range(Decomposition& d) {
+  bool floats = types::floats.contains(d.element(0));
+  auto operand = [&](size_t i) { return floats ? d.wide_input(i) : cast(d.input(i), ElementType::int64); };
+  Term start = operand(0), delta = operand(2);
+  Term count = max(length(d, start, operand(1), delta), 0);
+  d.output(0, start + cast(d.indices(count), start.type) * delta);
+}
+
 }  // namespace
 
 void define_range(OperatorList& list) {
@@ -74,7 +93,8 @@ void define_range(OperatorList& list) {
       .output("output", "T")
       .types("T", countable)
       .attribute("stash_type", ir::AttributeKind::int_)
-      .infer(infer_range);
+      .infer(infer_range)
+      .decompose(decompose_range);
 }
 
 }  // namespace tenon::ops
