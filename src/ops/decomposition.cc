@@ -26,6 +26,14 @@ T nearest(double value) {
   }
 }
 
+// Takes the nodes of a graph, and of graphs within it, off the lists of users that outer values have.
+void detach(ir::Graph& graph) {
+  for (ir::Node& node : graph.nodes()) {
+    for (const ir::Attribute& attribute : node.attributes) attribute.for_each_graph(detach);
+    node.remove_trailing_inputs(0);
+  }
+}
+
 }  // namespace
 
 ElementType Decomposition::element(size_t i) const {
@@ -130,6 +138,7 @@ void Decomposition::finish() {
     TENON_CHECK(results_[i]);
     outputs.emplace_back(&add_node("Identity", {results_[i]}), node_.output(i));
   }
+  for (const ir::Attribute& attribute : node_.attributes) attribute.for_each_graph(detach);
   node_.remove_trailing_outputs(0);
   graph.remove_node(node_);
   for (auto& [alias, old] : outputs) alias->add_output(old);
@@ -169,7 +178,7 @@ Term sigmoid(Term x) { return call("Sigmoid", {x}); }
 Term equal(Term a, Term b) { return test("Equal", {a, b}); }
 Term less(Term a, Term b) { return test("Less", {a, b}); }
 Term greater(Term a, Term b) { return test("Greater", {a, b}); }
-Term operator!(Term a) { return test("Not", {a}); }
+Term negation(Term a) { return test("Not", {a}); }
 Term both(Term a, Term b) { return test("And", {a, b}); }
 Term either(Term a, Term b) { return test("Or", {a, b}); }
 
@@ -187,20 +196,18 @@ Term reduce(std::string op, Term x, Term axes, bool keep) {
 
 Term shape_of(Term x) { return x.decomposition->add("Shape", {x}, {}, ElementType::int64); }
 
-Term shape_of(Term x, int64_t start, int64_t end) {
-  return x.decomposition->add("Shape", {x}, {{"start", start}, {"end", end}}, ElementType::int64);
+Term shape_of(Term x, int64_t start) {
+  return x.decomposition->add("Shape", {x}, {{"start", start}}, ElementType::int64);
 }
 
 Term size_of(Term x, int64_t axis) {
-  if (axis == -1) return x.decomposition->add("Shape", {x}, {{"start", axis}}, ElementType::int64);
-  return shape_of(x, axis, axis + 1);
+  if (axis == -1) return shape_of(x, axis);
+  return x.decomposition->add("Shape", {x}, {{"start", axis}, {"end", axis + 1}}, ElementType::int64);
 }
 
 Term reshape(Term x, Term shape) { return x.decomposition->add("Reshape", {x, shape}, {{"allowzero", 1}}); }
 
-Term unsqueeze(Term x, const std::vector<int64_t>& axes) {
-  return call("Unsqueeze", {x, x.decomposition->ints(axes)});
-}
+Term unsqueeze(Term x, const std::vector<int64_t>& axes) { return call("Unsqueeze", {x, x.decomposition->ints(axes)}); }
 
 Term transpose(Term x, const std::vector<int64_t>& order) {
   return x.decomposition->add("Transpose", {x}, {{"perm", order}});
@@ -210,6 +217,10 @@ Term expand(Term x, Term shape) { return call("Expand", {x, shape}); }
 
 Term concat(const std::vector<Term>& parts, int64_t axis) {
   return parts[0].decomposition->add("Concat", parts, {{"axis", axis}});
+}
+
+Term gather(Term x, Term indices, int64_t axis) {
+  return x.decomposition->add("Gather", {x, indices}, {{"axis", axis}});
 }
 
 Term slice(Term x, Term begin, Term end, int64_t axis, int64_t step) {

@@ -64,7 +64,8 @@ class Decomposition {
   // The size of an axis; -1 when only a run can tell.
   int64_t known_size(size_t i, int axis) const;
 
-  // A node of ai.onnx with one output, which is returned. Its element type is the first input's unless another is given.
+  // A node of ai.onnx with one output, which is returned. Its element type is the first input's unless another is
+  // given.
   Term add(std::string op, const std::vector<Term>& inputs, std::initializer_list<Setting> attributes = {},
            ElementType type = ElementType::undefined);
   // A node with neither outputs nor attributes yet.
@@ -130,7 +131,7 @@ Term greater(Term a, Term b);
 inline Term equal(Term a, double b) { return equal(a, a.number(b)); }
 inline Term less(Term a, double b) { return less(a, a.number(b)); }
 inline Term greater(Term a, double b) { return greater(a, a.number(b)); }
-Term operator!(Term a);
+Term negation(Term a);
 Term both(Term a, Term b);
 Term either(Term a, Term b);
 Term where(Term condition, Term yes, Term no);
@@ -145,7 +146,8 @@ Term reduce(std::string op, Term x, Term axes = {}, bool keep = true);
 
 // Shapes are lists of int64.
 Term shape_of(Term x);
-Term shape_of(Term x, int64_t start, int64_t end);
+// From axis `start` on.
+Term shape_of(Term x, int64_t start);
 // The size of one axis, which may be negative, as a list of one.
 Term size_of(Term x, int64_t axis);
 // The sizes as they are: 0 is an empty axis.
@@ -154,6 +156,7 @@ Term unsqueeze(Term x, const std::vector<int64_t>& axes);
 Term transpose(Term x, const std::vector<int64_t>& order);
 Term expand(Term x, Term shape);
 Term concat(const std::vector<Term>& parts, int64_t axis = 0);
+Term gather(Term x, Term indices, int64_t axis);
 // Every step-th element of an axis from begin to end, which are lists of one.
 Term slice(Term x, Term begin, Term end, int64_t axis, int64_t step = 1);
 

@@ -36,7 +36,8 @@ class Session::Implementation {
     describe_interface();
     std::vector<const Provider*> order;
     for (const auto& provider : providers_) order.push_back(provider.get());
-    passes::decompose(*model_->graph, [&](const ir::Node& node) { return is_asked_to_decompose(node) || !runs(node); });
+    note(passes::decompose(*model_->graph,
+                           [&](const ir::Node& node) { return is_asked_to_decompose(node) || !runs(node); }));
     program_ = Program::compile(*model_->graph, order, *threads_, placement);
   }
 
