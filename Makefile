@@ -53,6 +53,7 @@ test-all: packages-all  ## test, and everything that takes long: sanitizers, thr
 	$(MAKE) check-format
 	$(MAKE) test-threads
 	$(MAKE) test-decompositions
+	$(MAKE) test-lifting
 	$(MAKE) test-models
 	$(MAKE) test-address
 	$(MAKE) test-thread
@@ -68,6 +69,10 @@ test-threads: build venv  ## unit tests and conformance with one thread and with
 .PHONY: test-decompositions
 test-decompositions: build venv  ## conformance with every operator as smaller ones, where it has a decomposition
 	$(PYTHON) tests/conformance.py --decompose all
+
+.PHONY: test-lifting
+test-lifting: build venv  ## conformance with every model brought up one opset at a time, through saving and loading
+	$(PYTHON) tests/conformance.py --lift-steps
 
 .PHONY: test-models
 test-models: build venv  ## every model of tests/models against onnxruntime, with one thread and with four
