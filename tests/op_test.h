@@ -81,7 +81,8 @@ class OpTest {
     return *this;
   }
 
-  // Runs the operator, and once more as its decomposition into smaller operators if it has one.
+  // Runs the operator; once more brought up one opset at a time if it is of an older one; and once more as its
+  // decomposition into smaller operators if it has one.
   void run();
   // The text of the error that loading or running must throw.
   std::string error();
@@ -95,8 +96,8 @@ class OpTest {
     attributes_.push_back(std::move(attribute));
     return *this;
   }
-  NamedValues outputs(const SessionOptions& options = {});
-  void compare(const SessionOptions& options);
+  NamedValues outputs(const SessionOptions& options = {}, bool lift_steps = false);
+  void compare(const SessionOptions& options, bool lift_steps = false);
 
   std::string op_, domain_;
   int64_t opset_;

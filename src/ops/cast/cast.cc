@@ -30,8 +30,10 @@ void decompose_cast_like(Decomposition& d) {
                     d.element(1)));
 }
 
-// The first version names the type.
+// The first version names the type. Nodes that adapters add number it whatever the version.
 void name_to_number(ir::Node& node) {
+  const ir::Attribute* to = node.attribute("to");
+  if (to && to->kind == AttributeKind::int_) return;
   std::string name = node.string_attribute("to", "");
   std::ranges::transform(name, name.begin(),
                          [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
