@@ -3,6 +3,7 @@
 #include "ops/decomposition.h"
 #include "ops/inference.h"
 #include "ops/operator.h"
+#include "ops/window_function/coefficients.h"
 
 namespace tenon::ops {
 namespace {
@@ -25,12 +26,7 @@ void infer_window(Inference& i) {
   i.output(0, type, SymbolicShape{std::move(size)});
 }
 
-// constant - first * cos(t) + second * cos(2t), where t goes once around the circle over the window.
-struct Coefficients {
-  double constant, first, second;
-};
-
-void decompose_window(Decomposition& d, const Coefficients& c) {
+void decompose_window(Decomposition& d, const WindowCoefficients& c) {
   constexpr double pi = std::numbers::pi;
   Term size = cast(d.input(0), ElementType::int64);
   Term steps = cast(d.node().int_attribute("periodic", 1) != 0 ? size : size - 1, ElementType::float64);
@@ -46,18 +42,15 @@ void decompose_window(Decomposition& d, const Coefficients& c) {
 }  // namespace
 
 void define_window_function(OperatorList& list) {
-  auto add = [&](const char* name, Coefficients coefficients) {
-    list.add(name, {17})
+  for (const WindowCoefficients& window : windows) {
+    list.add(window.op, {17})
         .input("size", types::index)
         .output("output", types::numbers)
         .attribute("output_datatype", AttributeKind::int_)
         .attribute("periodic", AttributeKind::int_)
         .infer(infer_window)
-        .decompose([coefficients](Decomposition& d) { decompose_window(d, coefficients); });
-  };
-  add("HannWindow", {0.5, 0.5, 0});
-  add("HammingWindow", {25.0 / 46, 21.0 / 46, 0});
-  add("BlackmanWindow", {0.42, 0.5, 0.08});
+        .decompose([&window](Decomposition& d) { decompose_window(d, window); });
+  }
 }
 
 }  // namespace tenon::ops
