@@ -23,9 +23,7 @@ void decompose_exponential_unit(Decomposition& d, float scale, float alpha, floa
   d.output(0, where(greater(x, 0), x * scale, (exp(x * inside) - 1) * (scale * alpha)));
 }
 
-void decompose_elu(Decomposition& d) {
-  decompose_exponential_unit(d, 1, d.node().float_attribute("alpha", 1), 1);
-}
+void decompose_elu(Decomposition& d) { decompose_exponential_unit(d, 1, d.node().float_attribute("alpha", 1), 1); }
 
 void decompose_selu(Decomposition& d) {
   decompose_exponential_unit(d, d.node().float_attribute("gamma", 1.05070102214813232421875f),
@@ -84,9 +82,7 @@ void define_activation(OperatorList& list) {
     for (const char* number : numbers) op.attribute(number, AttributeKind::float_);
     return op.infer([](Inference& i) { i.same_as_input(0); });
   };
-  add("HardSigmoid", {1, 6, 22}, {"alpha", "beta"})
-      .decompose(decompose_hard_sigmoid)
-      .lift(1, 6, drop_consumed_inputs);
+  add("HardSigmoid", {1, 6, 22}, {"alpha", "beta"}).decompose(decompose_hard_sigmoid).lift(1, 6, drop_consumed_inputs);
   add("LeakyRelu", {1, 6, 16}, {"alpha"}).decompose(decompose_leaky_relu).lift(1, 6, drop_consumed_inputs);
   add("Elu", {1, 6, 22}, {"alpha"}).decompose(decompose_elu).lift(1, 6, drop_consumed_inputs);
   add("Selu", {1, 6, 22}, {"alpha", "gamma"}).decompose(decompose_selu).lift(1, 6, keep_old_selu_constants);

@@ -102,14 +102,15 @@ void define_binary(OperatorList& list) {
     op.infer([values = row.values](Inference& i) { infer_arithmetic(i, values); });
     lift_broadcast_to_7(op);
   }
-  for (const Row& row : {Row{"Equal", {1, 7, 11, 13, 19}, types::numbers | types::bools | types::strings, equal},
-                         Row{"Less", comparing, types::numbers, compare<std::less<>>},
-                         Row{"LessOrEqual", {12, 16}, types::numbers, compare<std::less_equal<>>, decompose_less_or_equal},
-                         Row{"Greater", comparing, types::numbers, compare<std::greater<>>},
-                         Row{"GreaterOrEqual", {12, 16}, types::numbers, compare<std::greater_equal<>>, decompose_greater_or_equal},
-                         Row{"And", {1, 7}, types::bools, compare<std::logical_and<>>},
-                         Row{"Or", {1, 7}, types::bools, compare<std::logical_or<>>},
-                         Row{"Xor", {1, 7}, types::bools, compare<std::not_equal_to<>>}}) {
+  for (const Row& row :
+       {Row{"Equal", {1, 7, 11, 13, 19}, types::numbers | types::bools | types::strings, equal},
+        Row{"Less", comparing, types::numbers, compare<std::less<>>},
+        Row{"LessOrEqual", {12, 16}, types::numbers, compare<std::less_equal<>>, decompose_less_or_equal},
+        Row{"Greater", comparing, types::numbers, compare<std::greater<>>},
+        Row{"GreaterOrEqual", {12, 16}, types::numbers, compare<std::greater_equal<>>, decompose_greater_or_equal},
+        Row{"And", {1, 7}, types::bools, compare<std::logical_and<>>},
+        Row{"Or", {1, 7}, types::bools, compare<std::logical_or<>>},
+        Row{"Xor", {1, 7}, types::bools, compare<std::not_equal_to<>>}}) {
     Operator& op = list.add(row.name, row.versions)
                        .input("A", "T")
                        .input("B", "T")

@@ -58,8 +58,9 @@ void axes_to_input(ir::Node& node) { ints_attribute_to_input(node, "axes", 1); }
 
 // The reduction `op` of x over the node's axes.
 Term reduce_like(Decomposition& d, const char* op, Term x, bool keep) {
-  return d.add(op, {x, d.input(1)},
-               {{"keepdims", keep ? 1 : 0}, {"noop_with_empty_axes", d.node().int_attribute("noop_with_empty_axes", 0)}});
+  return d.add(
+      op, {x, d.input(1)},
+      {{"keepdims", keep ? 1 : 0}, {"noop_with_empty_axes", d.node().int_attribute("noop_with_empty_axes", 0)}});
 }
 
 Term sum(Decomposition& d, Term x) {
