@@ -52,6 +52,8 @@ test-all: packages-all  ## test, and everything that takes long: sanitizers, thr
 	$(MAKE) test
 	$(MAKE) check-format
 	$(MAKE) test-threads
+	$(MAKE) test-decompositions
+	$(MAKE) test-lifting
 	$(MAKE) test-models
 	$(MAKE) test-differential
 	$(MAKE) test-address
@@ -64,6 +66,14 @@ test-threads: build venv  ## unit tests and conformance with one thread and with
 	TENON_THREADS=4 $(CTEST) --test-dir $(BUILD) --exclude-regex '^fuzz_'
 	$(PYTHON) tests/conformance.py --threads 1
 	$(PYTHON) tests/conformance.py --threads 4
+
+.PHONY: test-decompositions
+test-decompositions: build venv  ## conformance with every operator as smaller ones, where it has a decomposition
+	$(PYTHON) tests/conformance.py --decompose all
+
+.PHONY: test-lifting
+test-lifting: build venv  ## conformance with every model brought up one opset at a time, through saving and loading
+	$(PYTHON) tests/conformance.py --lift-steps
 
 .PHONY: test-models
 test-models: build venv  ## every model of tests/models against onnxruntime, with one thread and with four

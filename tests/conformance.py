@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the ONNX backend suite with `tenon test` and compares with the lists in tests/conformance/.
 
-usage: conformance.py [--binary build/tenon] [--threads N] [--provider NAMES] [--update] [CASE…]
+usage: conformance.py [--binary build/tenon] [--threads N] [--provider NAMES] [--decompose NAMES] [--lift-steps] [--update] [CASE…]
 
     expected.txt   the cases that pass today, one a line. One of them not passing is a failure; a case that passes and
                    is not listed is reported, and --update writes it in.
@@ -129,14 +129,18 @@ def main():
     parser.add_argument("--binary", default=os.environ.get("TENON_BINARY", str(ROOT / "build" / "tenon")))
     parser.add_argument("--threads", help="passed on to tenon")
     parser.add_argument("--provider", help="passed on to tenon")
+    parser.add_argument("--decompose", help="passed on to tenon")
+    parser.add_argument("--lift-steps", action="store_true", help="passed on to tenon")
     parser.add_argument("--update", action="store_true", help="write the cases that pass into expected.txt")
     parser.add_argument("--failures", action="store_true", help="print every case that does not pass, with its reason")
     parser.add_argument("cases", nargs="*")
     arguments = parser.parse_args()
     options = []
-    for name in ("threads", "provider"):
+    for name in ("threads", "provider", "decompose"):
         if value := getattr(arguments, name):
             options += [f"--{name}", value]
+    if arguments.lift_steps:
+        options.append("--lift-steps")
     binary = Path(arguments.binary).resolve()
     if not binary.exists():
         sys.exit(f"{binary} does not exist: run `make build` first")

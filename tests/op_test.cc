@@ -1,5 +1,7 @@
 #include "op_test.h"
 
+#include "passes/lift.h"
+
 namespace tenon {
 namespace {
 
@@ -91,7 +93,7 @@ OpTest& OpTest::no_output() {
   return *this;
 }
 
-NamedValues OpTest::outputs() {
+NamedValues OpTest::outputs(const SessionOptions& options, bool lift_steps) {
   ir::Model model;
   model.ir_version = 10;
   model.opset_imports.add(domain_, opset_);
@@ -128,16 +130,43 @@ NamedValues OpTest::outputs() {
     node.add_output(&value);
     graph.add_output(value);
   }
-  for (ir::Attribute& attribute : attributes_) node.set_attribute(std::move(attribute));
+  std::map<const ir::Value*, ir::Value*> none;
+  for (const ir::Attribute& attribute : attributes_) node.set_attribute(ir::clone(attribute, none));
   std::string bytes = onnx::serialize_model(model);
-  Session session = Session::from_bytes(std::as_bytes(std::span(bytes)));
+  for (int64_t version = opset_ + 1; lift_steps && version <= ops::newest_opset; ++version) {
+    auto read = onnx::parse_model(std::as_bytes(std::span(bytes)), nullptr);
+    passes::lift_to_opset(*read, version);
+    bytes = onnx::serialize_model(*read);
+  }
+  Session session = Session::from_bytes(std::as_bytes(std::span(bytes)), options);
   return session.run(feeds);
 }
 
 void OpTest::run() {
-  SCOPED_TRACE(op_);
+  {
+    SCOPED_TRACE(op_);
+    compare({});
+  }
+  if (domain_.empty() && opset_ < ops::newest_opset) {
+    SCOPED_TRACE(op_ + " lifted in steps");
+    compare({}, /*lift_steps=*/true);
+  }
+  const ops::Operator* op = ops::operators().find(domain_, op_);
+  if (!op || !op->decomposition) return;
+  SCOPED_TRACE(op_ + " as smaller operators");
+  SessionOptions options;
+  options.decompose = {op_};
+  std::string gave_up;
+  options.log = [&](const std::string& line) {
+    if (line.find("is not decomposed") != std::string::npos) gave_up = line;
+  };
+  compare(options);
+  EXPECT_EQ(!gave_up.empty(), stays_whole_) << gave_up;
+}
+
+void OpTest::compare(const SessionOptions& options, bool lift_steps) {
   try {
-    NamedValues actual = outputs();
+    NamedValues actual = outputs(options, lift_steps);
     for (size_t i = 0; i < expected_.size(); ++i) {
       std::string name = "out" + std::to_string(i);
       if (expected_[i].defined()) expect_near(actual[name], expected_[i], relative_, absolute_, name);

@@ -75,6 +75,14 @@ class OpTest {
     return *this;
   }
 
+  // The operator's decomposition gives up on this node.
+  OpTest& stays_whole() {
+    stays_whole_ = true;
+    return *this;
+  }
+
+  // Runs the operator; once more brought up one opset at a time if it is of an older one; and once more as its
+  // decomposition into smaller operators if it has one.
   void run();
   // The text of the error that loading or running must throw.
   std::string error();
@@ -88,13 +96,15 @@ class OpTest {
     attributes_.push_back(std::move(attribute));
     return *this;
   }
-  NamedValues outputs();
+  NamedValues outputs(const SessionOptions& options = {}, bool lift_steps = false);
+  void compare(const SessionOptions& options, bool lift_steps = false);
 
   std::string op_, domain_;
   int64_t opset_;
   std::vector<ir::Attribute> attributes_;
   std::vector<Input> inputs_;
   std::vector<Value> expected_;
+  bool stays_whole_ = false;
   double relative_ = 1e-5, absolute_ = 1e-6;
 };
 

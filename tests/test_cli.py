@@ -83,6 +83,9 @@ def test_json_is_one_document(call, model):
     assert seen["inputs"] == [{"name": "x", "type": "tensor(float)", "shape": ["rows", 2]}]
     assert seen["operators"] == [{"name": "Add", "count": 1, "known": True}] and seen["problem"] == ""
     assert json.loads(call("doctor", "--json").stdout)["Providers"]["cpu"] == "ready"
+    operators = {op["operator"]: op for op in json.loads(call("doctor", "--operators", "--json").stdout)["operators"]}
+    assert operators["Gelu"]["folder"] == "activation" and operators["Gelu"]["decomposes"]
+    assert operators["Upsample"]["retired"] and not operators["Upsample"]["providers"]
     error = json.loads(call("run", "none.onnx", "--json", code=MISSING).stdout)
     assert error["error"]["code"] == "missing-file"
 

@@ -1,5 +1,7 @@
 """Pages that list what the code has list all of it."""
 import re
+import subprocess
+import sys
 
 from conftest import ROOT
 
@@ -18,3 +20,9 @@ def test_every_error_has_an_example():
         name = section.split("`")[1]
         examples = re.findall(r"^```\n(.*?)^```", section, re.MULTILINE | re.DOTALL)
         assert examples and all(example.startswith(name) for example in examples), name
+
+
+def test_the_table_of_operators_is_what_its_script_makes(tenon):
+    run = subprocess.run([sys.executable, ROOT / "scripts/make_operator_table", "--print", "--binary", tenon],
+                         check=True, capture_output=True, text=True)
+    assert run.stdout == (ROOT / "docs/operators.md").read_text(), "run .venv/bin/python scripts/make_operator_table"

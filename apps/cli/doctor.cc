@@ -1,36 +1,73 @@
 #include "tenon/tools/doctor.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <nlohmann/json.hpp>
 
 #include "cli.h"
+#include "tenon/tools/operators.h"
 
 namespace tenon::cli {
+namespace {
+
+struct DoctorFlags {
+  bool operators = false, json = false;
+};
+
+int print_machine(bool as_json) {
+  tools::DoctorReport report = tools::examine_machine();
+  if (as_json) {
+    nlohmann::json document = nlohmann::json::object();
+    for (const auto& section : report.sections) {
+      for (const auto& [name, value] : section.lines) document[section.title][name] = value;
+    }
+    document["warnings"] = report.warnings;
+    fmt::print("{}\n", document.dump(2));
+    return fine;
+  }
+  for (const auto& section : report.sections) {
+    fmt::print("{}\n", section.title);
+    for (const auto& [name, value] : section.lines) fmt::print("  {:<26}{}\n", name, value);
+  }
+  for (const std::string& warning : report.warnings) fmt::print("warning: {}\n", warning);
+  return fine;
+}
+
+nlohmann::json to_json(const tools::OperatorInfo& op) {
+  nlohmann::ordered_json types = nlohmann::ordered_json::object();
+  for (const auto& [variable, names] : op.types) types[variable] = names;
+  return {{"operator", op.name},   {"domain", op.domain.empty() ? "ai.onnx" : op.domain},
+          {"folder", op.folder},   {"versions", op.versions},
+          {"types", types},        {"providers", op.providers},
+          {"retired", op.retired}, {"decomposes", op.decomposes}};
+}
+
+int print_operators(bool as_json) {
+  std::vector<tools::OperatorInfo> operators = tools::list_operators();
+  if (as_json) {
+    nlohmann::json document = {{"operators", nlohmann::json::array()}};
+    for (const auto& op : operators) document["operators"].push_back(to_json(op));
+    fmt::print("{}\n", document.dump(2));
+    return fine;
+  }
+  for (const auto& op : operators) {
+    std::string name = op.domain.empty() ? op.name : op.domain + "." + op.name;
+    fmt::print("{:<40} {:<8} {:<12} since {}\n", name, fmt::join(op.providers, ","), op.decomposes ? "decomposes" : "",
+               fmt::join(op.versions, ", "));
+  }
+  return fine;
+}
+
+}  // namespace
 
 void add_doctor(CLI::App& program, Action& action) {
-  auto json = std::make_shared<bool>(false);
+  auto flags = std::make_shared<DoctorFlags>();
   CLI::App* command = program.add_subcommand("doctor", "Describe the machine as Tenon sees it, for bug reports");
-  command->add_flag("--json", *json, "Print one JSON document");
-  command->callback([json, &action] {
-    action = [json] {
-      tools::DoctorReport report = tools::examine_machine();
-      if (*json) {
-        nlohmann::json document = nlohmann::json::object();
-        for (const auto& section : report.sections) {
-          for (const auto& [name, value] : section.lines) document[section.title][name] = value;
-        }
-        document["warnings"] = report.warnings;
-        fmt::print("{}\n", document.dump(2));
-        return fine;
-      }
-      for (const auto& section : report.sections) {
-        fmt::print("{}\n", section.title);
-        for (const auto& [name, value] : section.lines) fmt::print("  {:<26}{}\n", name, value);
-      }
-      for (const std::string& warning : report.warnings) fmt::print("warning: {}\n", warning);
-      return fine;
-    };
+  command->add_flag("--operators", flags->operators, "List the operators instead: versions, types, providers");
+  command->add_flag("--json", flags->json, "Print one JSON document");
+  command->callback([flags, &action] {
+    action = [flags] { return flags->operators ? print_operators(flags->json) : print_machine(flags->json); };
   });
 }
 

@@ -13,7 +13,7 @@ using Outcome = tools::CaseResult::Outcome;
 struct TestFlags {
   std::vector<std::string> folders;
   SessionFlags session;
-  tools::Tolerance tolerance;
+  tools::TestOptions test;
   bool json = false;
 };
 
@@ -26,13 +26,15 @@ int test(const TestFlags& flags) {
   for (const std::string& folder : flags.folders) {
     for (auto& found : tools::find_test_cases(folder)) cases.push_back(std::move(found));
   }
+  tools::TestOptions options = flags.test;
+  options.session = flags.session.options();
   std::vector<tools::CaseResult> results;
   int passed = 0, failed = 0, skipped = 0;
   {
     Progress progress(cases.size());
     for (const auto& folder : cases) {
       progress.at(results.size(), folder.filename().string());
-      results.push_back(tools::run_test_case(folder, flags.session.options(), flags.tolerance));
+      results.push_back(tools::run_test_case(folder, options));
       const tools::CaseResult& result = results.back();
       ++(result.outcome == Outcome::passed ? passed : result.outcome == Outcome::failed ? failed : skipped);
     }
@@ -66,8 +68,10 @@ void add_test(CLI::App& program, Action& action) {
   command->add_option("folders", flags->folders, "Folders with model.onnx and test_data_set_*, or folders of such")
       ->required()
       ->type_name("DIR");
-  command->add_option("--rtol", flags->tolerance.relative, "Relative tolerance (default: 1e-3)");
-  command->add_option("--atol", flags->tolerance.absolute, "Absolute tolerance (default: 1e-7)");
+  command->add_option("--rtol", flags->test.tolerance.relative, "Relative tolerance (default: 1e-3)");
+  command->add_option("--atol", flags->test.tolerance.absolute, "Absolute tolerance (default: 1e-7)");
+  command->add_flag("--lift-steps", flags->test.lift_steps,
+                    "Bring each model up one opset at a time, writing and reading it in between");
   command->add_flag("--json", flags->json, "Print one JSON document");
   flags->session.add_to(*command);
   command->callback([flags, &action] { action = [flags] { return test(*flags); }; });

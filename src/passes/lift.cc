@@ -6,6 +6,7 @@
 
 #include "base/fail.h"
 #include "base/names.h"
+#include "ir/unique_names.h"
 #include "ops/operator.h"
 
 namespace tenon::passes {
@@ -15,7 +16,8 @@ constexpr int64_t newest_ir_version = 14;
 
 class Lifter {
  public:
-  explicit Lifter(ir::Model& model) : model_(model) {
+  // Adapters to versions of ai.onnx after `target` are left for later.
+  explicit Lifter(ir::Model& model, int64_t target = ops::newest_opset) : model_(model), target_(target) {
     for (const auto& function : model.functions) functions_.insert({function->domain, function->name});
   }
 
@@ -71,8 +73,9 @@ class Lifter {
     try {
       while (true) {
         int version = op->version_at(opset);
-        auto adapter = std::ranges::find_if(op->adapters,
-                                            [&](const ops::Adapter& a) { return a.from <= version && version < a.to; });
+        auto adapter = std::ranges::find_if(op->adapters, [&](const ops::Adapter& a) {
+          return a.from <= version && version < a.to && (!op->domain.empty() || a.to <= target_);
+        });
         if (adapter == op->adapters.end()) break;
         adapter->lift(node);
         opset = adapter->to;
@@ -109,6 +112,7 @@ class Lifter {
   }
 
   ir::Model& model_;
+  int64_t target_;
   std::set<std::pair<std::string, std::string>> functions_;
   std::map<std::pair<std::string, std::string>, std::vector<std::string>> unknown_;
   std::vector<std::string> notes_;
@@ -117,5 +121,16 @@ class Lifter {
 }  // namespace
 
 std::vector<std::string> lift_to_newest_opset(ir::Model& model) { return Lifter(model).run(); }
+
+void lift_to_opset(ir::Model& model, int64_t version) {
+  Lifter(model, version).run();
+  auto import_at_least = [&](ir::OpsetImports& imports) {
+    int64_t imported = imports.version("");
+    if (imported > 0 && imported < version) imports.set("", version);
+  };
+  import_at_least(model.opset_imports);
+  for (const auto& function : model.functions) import_at_least(function->opset_imports);
+  ir::make_names_unique(model);
+}
 
 }  // namespace tenon::passes

@@ -8,6 +8,7 @@
 #include "base/names.h"
 #include "ir/verify.h"
 #include "onnx/model_file.h"
+#include "ops/operator.h"
 #include "passes/constants.h"
 #include "passes/decompose.h"
 #include "passes/infer.h"
@@ -28,6 +29,7 @@ class Session::Implementation {
         model_info(describe(*loaded)),
         model_(std::move(loaded)) {
     start_providers();
+    check_decompose();
     note(passes::lift_to_newest_opset(*model_));
     passes::inline_functions(*model_);
     passes::constants_to_initializers(*model_->graph, memory_);
@@ -36,7 +38,8 @@ class Session::Implementation {
     describe_interface();
     std::vector<const Provider*> order;
     for (const auto& provider : providers_) order.push_back(provider.get());
-    passes::decompose(*model_->graph, [&](const ir::Node& node) { return is_asked_to_decompose(node) || !runs(node); });
+    note(passes::decompose(*model_->graph,
+                           [&](const ir::Node& node) { return is_asked_to_decompose(node) || !runs(node); }));
     program_ = Program::compile(*model_->graph, order, *threads_, placement);
   }
 
@@ -66,6 +69,23 @@ class Session::Implementation {
                     "the providers of this build are: cpu");
       }
       providers_.push_back(std::make_unique<CpuProvider>());
+    }
+  }
+
+  void check_decompose() const {
+    for (const std::string& name : options_.decompose) {
+      if (name == "all") continue;
+      std::vector<std::string_view> names;
+      bool can = false;
+      for (const ops::Operator* op : ops::operators().all()) {
+        if (op->decomposition) names.push_back(op->name);
+        can |= op->decomposition && op->name == name;
+      }
+      if (can) continue;
+      std::string_view nearest = nearest_name(name, names);
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("decompose names '{}', which is no operator with a decomposition", name),
+                  nearest.empty() ? "" : fmt::format("did you mean '{}'?", nearest));
     }
   }
 

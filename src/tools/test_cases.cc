@@ -6,6 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/fail.h"
+#include "onnx/model_file.h"
+#include "ops/operator.h"
+#include "passes/lift.h"
 #include "tenon/tools/value_files.h"
 
 namespace tenon::tools {
@@ -34,6 +37,18 @@ Tolerance read_tolerance(const fs::path& folder, Tolerance tolerance) {
   tolerance.relative = json.value("rtol", tolerance.relative);
   tolerance.absolute = json.value("atol", tolerance.absolute);
   return tolerance;
+}
+
+Session load_in_steps(const fs::path& folder, const SessionOptions& options) {
+  std::unique_ptr<ir::Model> model = onnx::load_model(folder / "model.onnx");
+  std::string bytes = onnx::serialize_model(*model);
+  int64_t declared = model->opset_imports.version("");
+  for (int64_t version = declared + 1; declared > 0 && version <= ops::newest_opset; ++version) {
+    passes::lift_to_opset(*model, version);
+    bytes = onnx::serialize_model(*model);
+    model = onnx::parse_model(std::as_bytes(std::span(bytes)), nullptr, folder);
+  }
+  return Session::from_bytes(std::as_bytes(std::span(bytes)), options, folder);
 }
 
 std::string run_data_set(const Session& session, const fs::path& set, const Tolerance& tolerance) {
@@ -69,7 +84,7 @@ std::vector<fs::path> find_test_cases(const fs::path& folder) {
   return cases;
 }
 
-CaseResult run_test_case(const fs::path& folder, const SessionOptions& options, const Tolerance& tolerance) {
+CaseResult run_test_case(const fs::path& folder, const TestOptions& options) {
   using Outcome = CaseResult::Outcome;
   CaseResult result;
   result.name = folder.string();
@@ -81,8 +96,9 @@ CaseResult run_test_case(const fs::path& folder, const SessionOptions& options, 
       result.reason = "the folder has no test_data_set_*";
       return result;
     }
-    Tolerance allowed = read_tolerance(folder, tolerance);
-    Session session = Session::load(folder / "model.onnx", options);
+    Tolerance allowed = read_tolerance(folder, options.tolerance);
+    Session session = options.lift_steps ? load_in_steps(folder, options.session)
+                                         : Session::load(folder / "model.onnx", options.session);
     for (const fs::path& set : sets) {
       std::string problem = run_data_set(session, set, allowed);
       if (problem.empty()) continue;

@@ -102,9 +102,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   try {
     tenon::SessionOptions options;
     options.memory_limit = 64 << 20;
+    Generator generator(std::hash<std::string_view>()({reinterpret_cast<const char*>(data), size}));
+    if (generator() % 2 != 0) options.decompose = {"all"};
     tenon::Session session = tenon::Session::from_bytes(std::as_bytes(std::span(data, size)), options);
     tenon::NamedValues inputs;
-    Generator generator(std::hash<std::string_view>()({reinterpret_cast<const char*>(data), size}));
     for (const tenon::ValueInfo& info : session.inputs()) {
       if (!make_input(info, inputs, generator)) return 0;
     }

@@ -21,9 +21,15 @@ struct CaseResult {
 // The ONNX test-case folders at or below `folder`: those with a model.onnx and test_data_set_* folders, sorted.
 std::vector<std::filesystem::path> find_test_cases(const std::filesystem::path& folder);
 
-// Loads the folder's model, runs each data set and compares. Tolerances: the folder's tolerance.json, else `tolerance`.
-// A case without data sets is skipped.
-CaseResult run_test_case(const std::filesystem::path& folder, const SessionOptions& options = {},
-                         const Tolerance& tolerance = {});
+struct TestOptions {
+  SessionOptions session;
+  Tolerance tolerance;  // where the folder has no tolerance.json
+  // Brings the model up one opset at a time, writing and reading it in between, before it runs: every version adapter
+  // then meets every version that it has to bring up.
+  bool lift_steps = false;
+};
+
+// Loads the folder's model, runs each data set and compares. A case without data sets is skipped.
+CaseResult run_test_case(const std::filesystem::path& folder, const TestOptions& options = {});
 
 }  // namespace tenon::tools

@@ -73,6 +73,8 @@ void infer_attention(Inference& i) {
 
 }  // namespace
 
+void decompose_attention(Decomposition& d);
+
 void define_attention(OperatorList& list) {
   list.add("Attention", {23, 24, 25})
       .input("Q", "T1")
@@ -98,7 +100,8 @@ void define_attention(OperatorList& list) {
       .attribute("scale", AttributeKind::float_)
       .attribute("softcap", AttributeKind::float_)
       .attribute("softmax_precision", AttributeKind::int_)
-      .infer(infer_attention);
+      .infer(infer_attention)
+      .decompose(decompose_attention);
 }
 
 }  // namespace tenon::ops

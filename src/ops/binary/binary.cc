@@ -1,4 +1,5 @@
 #include "ops/adapters.h"
+#include "ops/decomposition.h"
 #include "ops/elementwise.h"
 #include "ops/operator.h"
 
@@ -50,7 +51,23 @@ struct Row {
   std::vector<int> versions;
   TypeSet types;
   ValueFunction values = nullptr;
+  void (*decompose)(Decomposition&) = nullptr;
 };
+
+void decompose_less_or_equal(Decomposition& d) {
+  Term a = d.input(0), b = d.input(1);
+  d.output(0, either(less(a, b), equal(a, b)));
+}
+
+void decompose_greater_or_equal(Decomposition& d) {
+  Term a = d.input(0), b = d.input(1);
+  d.output(0, either(greater(a, b), equal(a, b)));
+}
+
+void decompose_prelu(Decomposition& d) {
+  Term x = d.input(0);
+  d.output(0, where(less(x, 0), x * d.input(1), x));
+}
 
 void infer_arithmetic(Inference& i, ValueFunction values) {
   infer_broadcast(i, i.element(0));
@@ -85,20 +102,22 @@ void define_binary(OperatorList& list) {
     op.infer([values = row.values](Inference& i) { infer_arithmetic(i, values); });
     lift_broadcast_to_7(op);
   }
-  for (const Row& row : {Row{"Equal", {1, 7, 11, 13, 19}, types::numbers | types::bools | types::strings, equal},
-                         Row{"Less", comparing, types::numbers, compare<std::less<>>},
-                         Row{"LessOrEqual", {12, 16}, types::numbers, compare<std::less_equal<>>},
-                         Row{"Greater", comparing, types::numbers, compare<std::greater<>>},
-                         Row{"GreaterOrEqual", {12, 16}, types::numbers, compare<std::greater_equal<>>},
-                         Row{"And", {1, 7}, types::bools, compare<std::logical_and<>>},
-                         Row{"Or", {1, 7}, types::bools, compare<std::logical_or<>>},
-                         Row{"Xor", {1, 7}, types::bools, compare<std::not_equal_to<>>}}) {
+  for (const Row& row :
+       {Row{"Equal", {1, 7, 11, 13, 19}, types::numbers | types::bools | types::strings, equal},
+        Row{"Less", comparing, types::numbers, compare<std::less<>>},
+        Row{"LessOrEqual", {12, 16}, types::numbers, compare<std::less_equal<>>, decompose_less_or_equal},
+        Row{"Greater", comparing, types::numbers, compare<std::greater<>>},
+        Row{"GreaterOrEqual", {12, 16}, types::numbers, compare<std::greater_equal<>>, decompose_greater_or_equal},
+        Row{"And", {1, 7}, types::bools, compare<std::logical_and<>>},
+        Row{"Or", {1, 7}, types::bools, compare<std::logical_or<>>},
+        Row{"Xor", {1, 7}, types::bools, compare<std::not_equal_to<>>}}) {
     Operator& op = list.add(row.name, row.versions)
                        .input("A", "T")
                        .input("B", "T")
                        .output("C", types::bools)
                        .types("T", row.types);
     op.infer([values = row.values](Inference& i) { infer_predicate(i, values); });
+    if (row.decompose) op.decompose(row.decompose);
     lift_broadcast_to_7(op);
   }
   Operator& pow = list.add("Pow", {1, 7, 12, 13, 15})
@@ -135,6 +154,7 @@ void define_binary(OperatorList& list) {
         }
         i.same_as_input(0);
       })
+      .decompose(decompose_prelu)
       .lift(1, 7, lift_prelu);
 }
 

@@ -1,3 +1,4 @@
+#include "ops/decomposition.h"
 #include "ops/elementwise.h"
 #include "ops/operator.h"
 
@@ -20,8 +21,19 @@ void infer_cast(Inference& i, ElementType to) {
   if (to == ElementType::boolean) infer_values(i, truth);
 }
 
-// The first version names the type.
+void decompose_cast_like(Decomposition& d) {
+  const ir::Node& node = d.node();
+  d.output(0, d.add("Cast", {d.input(0)},
+                    {{"to", d.element(1)},
+                     {"saturate", node.int_attribute("saturate", 1)},
+                     {"round_mode", node.string_attribute("round_mode", "up")}},
+                    d.element(1)));
+}
+
+// The first version names the type. Nodes that adapters add number it whatever the version.
 void name_to_number(ir::Node& node) {
+  const ir::Attribute* to = node.attribute("to");
+  if (to && to->kind == AttributeKind::int_) return;
   std::string name = node.string_attribute("to", "");
   std::ranges::transform(name, name.begin(),
                          [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
@@ -47,7 +59,8 @@ void define_cast(OperatorList& list) {
       .output("output", castable)
       .attribute("saturate", AttributeKind::int_)
       .attribute("round_mode", AttributeKind::string)
-      .infer([](Inference& i) { infer_cast(i, i.element(1)); });
+      .infer([](Inference& i) { infer_cast(i, i.element(1)); })
+      .decompose(decompose_cast_like);
   list.add("BitCast", {26})
       .input("input", types::all - types::strings)
       .output("output", types::all - types::strings)

@@ -1,6 +1,7 @@
 #include <limits>
 
 #include "ops/adapters.h"
+#include "ops/decomposition.h"
 #include "ops/inference.h"
 #include "ops/operator.h"
 
@@ -39,6 +40,16 @@ void bounds_to_inputs(ir::Node& node) {
   }
 }
 
+// A bound may be a list of one number, which must not give a scalar an axis.
+Term bound(Decomposition& d, size_t i) { return reshape(d.input(i), d.ints({})); }
+
+void decompose_clip(Decomposition& d) {
+  Term y = d.input(0);
+  if (d.has_input(1)) y = max(y, bound(d, 1));
+  if (d.has_input(2)) y = min(y, bound(d, 2));
+  d.output(0, y);
+}
+
 }  // namespace
 
 void define_clip(OperatorList& list) {
@@ -49,6 +60,7 @@ void define_clip(OperatorList& list) {
       .output("output", "T")
       .types("T", types::numbers)
       .infer(infer_clip)
+      .decompose(decompose_clip)
       .lift(1, 11, bounds_to_inputs);
 }
 

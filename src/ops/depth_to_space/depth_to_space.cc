@@ -1,3 +1,4 @@
+#include "ops/decomposition.h"
 #include "ops/inference.h"
 #include "ops/operator.h"
 
@@ -39,6 +40,29 @@ void infer_space_to_depth(Inference& i) {
                          divide(i, s[3], block, "width")});
 }
 
+// The block is two axes of its own while axes change places. DCR has it before the depth, CRD after it.
+void decompose_depth_to_space(Decomposition& d) {
+  Term x = d.input(0);
+  Term n = size_of(x, 0), c = size_of(x, 1), h = size_of(x, 2), w = size_of(x, 3);
+  Term block = d.ints({d.node().int_attribute("blocksize", 1)}), depth = c / (block * block);
+  bool block_first = d.node().string_attribute("mode", "DCR") == "DCR";
+  Term split = block_first ? reshape(x, concat({n, block, block, depth, h, w}))
+                           : reshape(x, concat({n, depth, block, block, h, w}));
+  std::vector<int64_t> order{0, 1, 4, 2, 5, 3};
+  if (block_first) order = {0, 3, 4, 1, 5, 2};
+  d.output(0, reshape(transpose(split, order), concat({n, depth, h * block, w * block})));
+}
+
+void decompose_space_to_depth(Decomposition& d) {
+  Term x = d.input(0);
+  Term block = d.ints({d.node().int_attribute("blocksize", 1)});
+  Term n = size_of(x, 0), c = size_of(x, 1), h = size_of(x, 2) / block, w = size_of(x, 3) / block;
+  std::vector<int64_t> order{0, 1, 3, 5, 2, 4};
+  if (d.node().string_attribute("mode", "DCR") == "DCR") order = {0, 3, 5, 1, 2, 4};
+  Term split = reshape(x, concat({n, c, h, block, w, block}));
+  d.output(0, reshape(transpose(split, order), concat({n, c * block * block, h, w})));
+}
+
 }  // namespace
 
 void define_depth_to_space(OperatorList& list) {
@@ -48,14 +72,16 @@ void define_depth_to_space(OperatorList& list) {
       .types("T", types::movable)
       .required_attribute("blocksize", AttributeKind::int_)
       .attribute("mode", AttributeKind::string)
-      .infer(infer_depth_to_space);
+      .infer(infer_depth_to_space)
+      .decompose(decompose_depth_to_space);
   list.add("SpaceToDepth", {1, 13, 28})
       .input("input", "T")
       .output("output", "T")
       .types("T", types::movable)
       .required_attribute("blocksize", AttributeKind::int_)
       .attribute("mode", AttributeKind::string)
-      .infer(infer_space_to_depth);
+      .infer(infer_space_to_depth)
+      .decompose(decompose_space_to_depth);
 }
 
 }  // namespace tenon::ops

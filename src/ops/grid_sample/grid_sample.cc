@@ -1,3 +1,4 @@
+#include "ops/decomposition.h"
 #include "ops/inference.h"
 #include "ops/operator.h"
 
@@ -56,6 +57,34 @@ void rename_modes(ir::Node& node) {
   if (mode == "bicubic") node.set_attribute({"mode", std::string("cubic")});
 }
 
+// Where the n elements of an axis lie between -1 and 1: their middles, or from end to end.
+Term coordinates(Decomposition& d, Term n, ElementType type, bool from_end_to_end) {
+  Term i = cast(d.indices(n), type), size = cast(n, type);
+  return from_end_to_end ? 2 * i / max(size - 1, 1) - 1 : (2 * i + 1) / size - 1;
+}
+
+// Every point of the grid as (x, y, …, 1), times the matrix.
+void decompose_affine_grid(Decomposition& d) {
+  int64_t axes = d.known_size(1, 0) - 2;
+  if (axes < 0) axes = d.known_size(0, 1);
+  if (axes != 2 && axes != 3) d.give_up("the number of spatial axes is not known");
+  bool from_end_to_end = d.node().int_attribute("align_corners", 0) != 0;
+  Term theta = d.wide_input(0), one = d.ints({1});
+  Term plane = slice(d.input(1), d.ints({2}), d.ints({axes + 2}), 0), points = concat({plane, one});
+  std::vector<Term> parts;
+  for (int64_t axis = axes; axis-- > 0;) {
+    Term n = slice(plane, d.ints({axis}), d.ints({axis + 1}), 0);
+    std::vector<Term> shape(static_cast<size_t>(axes + 1), one);
+    shape[static_cast<size_t>(axis)] = n;
+    parts.push_back(expand(reshape(coordinates(d, n, theta.type, from_end_to_end), concat(shape)), points));
+  }
+  parts.push_back(expand(theta.number(1), points));
+  std::vector<int64_t> new_axes{1};
+  if (axes == 3) new_axes.push_back(2);
+  Term matrix = unsqueeze(transpose(theta, {0, 2, 1}), new_axes);
+  d.output(0, d.add("MatMul", {concat(parts, -1), matrix}));
+}
+
 }  // namespace
 
 void define_grid_sample(OperatorList& list) {
@@ -76,7 +105,8 @@ void define_grid_sample(OperatorList& list) {
       .output("grid", "T1")
       .types("T1", types::floats)
       .attribute("align_corners", AttributeKind::int_)
-      .infer(infer_affine_grid);
+      .infer(infer_affine_grid)
+      .decompose(decompose_affine_grid);
 }
 
 }  // namespace tenon::ops

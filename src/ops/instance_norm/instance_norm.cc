@@ -1,4 +1,5 @@
 #include "ops/adapters.h"
+#include "ops/decomposition.h"
 #include "ops/inference.h"
 #include "ops/operator.h"
 
@@ -59,6 +60,18 @@ void repeat_scale_per_channel(ir::Node& node) {
   }
 }
 
+// As [batch, group, channel of the group, position].
+void decompose_group_norm(Decomposition& d) {
+  Term x = d.wide_input(0), groups = d.ints({d.node().int_attribute("num_groups", 1)});
+  Term per_group = size_of(x, 1) / groups, positions = reduce("ReduceProd", shape_of(x, 2));
+  Term grouped = reshape(x, concat({size_of(x, 0), groups, per_group, positions})), axes = d.ints({2, 3});
+  Term centered = grouped - reduce("ReduceMean", grouped, axes);
+  Term variance = reduce("ReduceMean", centered * centered, axes);
+  Term normalized = centered / sqrt(variance + d.node().float_attribute("epsilon", 1e-5f));
+  auto per_channel = [&](size_t i) { return reshape(d.wide_input(i), concat({groups, per_group, d.ints({1})})); };
+  d.output(0, reshape(normalized * per_channel(1) + per_channel(2), shape_of(x)));
+}
+
 }  // namespace
 
 void define_instance_norm(OperatorList& list) {
@@ -81,6 +94,7 @@ void define_instance_norm(OperatorList& list) {
       .required_attribute("num_groups", AttributeKind::int_)
       .attribute("stash_type", AttributeKind::int_)
       .infer(infer_group_norm)
+      .decompose(decompose_group_norm)
       .lift(18, 21, repeat_scale_per_channel);
 }
 

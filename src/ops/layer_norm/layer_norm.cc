@@ -1,3 +1,4 @@
+#include "ops/decomposition.h"
 #include "ops/inference.h"
 #include "ops/operator.h"
 
@@ -49,6 +50,25 @@ void infer_rms_norm(Inference& i) {
   if (i.has_shape(0)) i.axis(i.node().int_attribute("axis", -1), i.rank(0));
 }
 
+Term inverse_root(Decomposition& d, Term mean_of_squares) {
+  return 1 / sqrt(mean_of_squares + d.node().float_attribute("epsilon", 1e-5f));
+}
+
+void decompose_layer_norm(Decomposition& d) {
+  Term x = d.wide_input(0), axes = d.axes_from(0, d.node().int_attribute("axis", -1));
+  Term mean = reduce("ReduceMean", x, axes), centered = x - mean;
+  Term factor = inverse_root(d, reduce("ReduceMean", centered * centered, axes));
+  Term y = centered * factor * d.wide_input(1);
+  d.output(0, d.has_input(2) ? y + d.wide_input(2) : y);
+  d.output(1, mean);
+  d.output(2, factor);
+}
+
+void decompose_rms_norm(Decomposition& d) {
+  Term x = d.wide_input(0), axes = d.axes_from(0, d.node().int_attribute("axis", -1));
+  d.output(0, x * inverse_root(d, reduce("ReduceMean", x * x, axes)) * cast(d.input(1), x.type));
+}
+
 }  // namespace
 
 void define_layer_norm(OperatorList& list) {
@@ -65,7 +85,8 @@ void define_layer_norm(OperatorList& list) {
       .attribute("axis", AttributeKind::int_)
       .attribute("epsilon", AttributeKind::float_)
       .attribute("stash_type", AttributeKind::int_)
-      .infer(infer_layer_norm);
+      .infer(infer_layer_norm)
+      .decompose(decompose_layer_norm);
   list.add("RMSNormalization", {23})
       .input("X", "T")
       .input("scale", "V")
@@ -75,7 +96,8 @@ void define_layer_norm(OperatorList& list) {
       .attribute("axis", AttributeKind::int_)
       .attribute("epsilon", AttributeKind::float_)
       .attribute("stash_type", AttributeKind::int_)
-      .infer(infer_rms_norm);
+      .infer(infer_rms_norm)
+      .decompose(decompose_rms_norm);
 }
 
 }  // namespace tenon::ops

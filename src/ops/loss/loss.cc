@@ -1,3 +1,4 @@
+#include "ops/decomposition.h"
 #include "ops/inference.h"
 #include "ops/operator.h"
 
@@ -27,6 +28,37 @@ void infer_loss(Inference& i) {
   i.output(1, i.type(0));
 }
 
+// The loss of each position, from the logarithms of the classes' probabilities.
+void decompose_losses(Decomposition& d, Term scores) {
+  if (d.known_size(0, 1) == 0) d.give_up("there are no classes to choose from");
+  Term classes = cast(d.input(1), ElementType::int64), counted;
+  if (d.node().attribute("ignore_index")) {
+    counted = negation(equal(classes, d.ints({d.node().int_attribute("ignore_index", 0)})));
+    classes = where(counted, classes, 0);
+  }
+  auto only_counted = [&](Term x) { return counted ? where(counted, x, 0) : x; };
+  Term chosen = d.add("GatherElements", {scores, unsqueeze(classes, {1})}, {{"axis", 1}});
+  Term losses = -d.add("Squeeze", {chosen, d.ints({1})}), weights;
+  if (d.has_input(2)) weights = gather(cast(d.input(2), scores.type), classes, 0);
+  losses = only_counted(weights ? losses * weights : losses);
+  std::string reduction = d.node().string_attribute("reduction", "mean");
+  if (reduction == "none") return d.output(0, losses);
+  Term sum = reduce("ReduceSum", losses, {}, /*keep=*/false);
+  if (reduction == "sum") return d.output(0, sum);
+  // The mean leaves out what is ignored and counts a class as often as it weighs.
+  if (!weights && !counted) return d.output(0, reduce("ReduceMean", losses, {}, /*keep=*/false));
+  Term counts = weights ? only_counted(weights) : cast(counted, losses.type);
+  d.output(0, sum / reduce("ReduceSum", counts, {}, /*keep=*/false));
+}
+
+void decompose_negative_log_likelihood(Decomposition& d) { decompose_losses(d, d.wide_input(0)); }
+
+void decompose_softmax_cross_entropy(Decomposition& d) {
+  Term scores = d.add("LogSoftmax", {d.wide_input(0)}, {{"axis", 1}});
+  decompose_losses(d, scores);
+  d.output(1, scores);
+}
+
 }  // namespace
 
 void define_loss(OperatorList& list) {
@@ -38,7 +70,8 @@ void define_loss(OperatorList& list) {
       .types("T", types::floats)
       .attribute("ignore_index", AttributeKind::int_)
       .attribute("reduction", AttributeKind::string)
-      .infer(infer_loss);
+      .infer(infer_loss)
+      .decompose(decompose_negative_log_likelihood);
   list.add("SoftmaxCrossEntropyLoss", {12, 13})
       .input("scores", "T")
       .input("labels", types::index)
@@ -48,7 +81,8 @@ void define_loss(OperatorList& list) {
       .types("T", types::floats)
       .attribute("ignore_index", AttributeKind::int_)
       .attribute("reduction", AttributeKind::string)
-      .infer(infer_loss);
+      .infer(infer_loss)
+      .decompose(decompose_softmax_cross_entropy);
 }
 
 }  // namespace tenon::ops

@@ -1,3 +1,4 @@
+#include "ops/decomposition.h"
 #include "ops/inference.h"
 #include "ops/operator.h"
 
@@ -9,6 +10,15 @@ void infer_mean_variance_norm(Inference& i) {
   i.same_as_input(0);
 }
 
+void decompose_mean_variance_norm(Decomposition& d) {
+  Term x = d.wide_input(0), axes = d.ints(d.node().ints_attribute("axes", {0, 2, 3}));
+  auto mean = [&](Term values) { return d.add("ReduceMean", {values, axes}, {{"noop_with_empty_axes", 1}}); };
+  Term centered = x - mean(x);
+  // Keeps the deviation of constant data from being zero.
+  constexpr double least_deviation = 1e-9;
+  d.output(0, centered / (sqrt(mean(centered * centered)) + least_deviation));
+}
+
 }  // namespace
 
 void define_mean_variance_norm(OperatorList& list) {
@@ -17,7 +27,8 @@ void define_mean_variance_norm(OperatorList& list) {
       .output("Y", "T")
       .types("T", types::floats)
       .attribute("axes", ir::AttributeKind::ints)
-      .infer(infer_mean_variance_norm);
+      .infer(infer_mean_variance_norm)
+      .decompose(decompose_mean_variance_norm);
 }
 
 }  // namespace tenon::ops

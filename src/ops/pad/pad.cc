@@ -1,4 +1,5 @@
 #include "ops/adapters.h"
+#include "ops/decomposition.h"
 #include "ops/inference.h"
 #include "ops/operator.h"
 
@@ -71,6 +72,17 @@ void pads_to_inputs(ir::Node& node) {
   node.set_input(2, &add_node_before(node, "CastLike", {&number, node.input(0)}, "constant_value"));
 }
 
+// Negative pads crop.
+void decompose_center_crop_pad(Decomposition& d) {
+  Term x = d.input(0), sizes = shape_of(x), axes;
+  if (d.node().attribute("axes")) {
+    axes = d.ints(d.node().ints_attribute("axes"));
+    sizes = gather(sizes, axes, 0);
+  }
+  Term difference = cast(d.input(1), ElementType::int64) - sizes, before = difference / 2;
+  d.output(0, d.add("Pad", {x, concat({before, difference - before}), {}, axes}));
+}
+
 }  // namespace
 
 void define_pad(OperatorList& list) {
@@ -93,7 +105,8 @@ void define_pad(OperatorList& list) {
       .types("T", types::movable)
       .types("Tind", types::index)
       .attribute("axes", AttributeKind::ints)
-      .infer(infer_center_crop_pad);
+      .infer(infer_center_crop_pad)
+      .decompose(decompose_center_crop_pad);
 }
 
 }  // namespace tenon::ops

@@ -1,3 +1,4 @@
+#include "ops/decomposition.h"
 #include "ops/inference.h"
 #include "ops/operator.h"
 
@@ -75,6 +76,18 @@ void infer_dynamic_quantize(Inference& i) {
   i.output(2, uint8, SymbolicShape{});
 }
 
+// The range of the data, zero included, in 256 steps.
+void decompose_dynamic_quantize(Decomposition& d) {
+  Term x = d.input(0);
+  Term low = min(reduce("ReduceMin", x, {}, /*keep=*/false), 0),
+       high = max(reduce("ReduceMax", x, {}, /*keep=*/false), 0);
+  Term scale = where(equal(low, high), 1.0 / 255, (high - low) / 255);
+  Term zero = cast(d.add("Round", {max(min(-low / scale, 255), 0)}), uint8);
+  d.output(0, d.add("QuantizeLinear", {x, scale, zero}, {}, uint8));
+  d.output(1, scale);
+  d.output(2, zero);
+}
+
 }  // namespace
 
 void define_quantize(OperatorList& list) {
@@ -110,7 +123,8 @@ void define_quantize(OperatorList& list) {
       .output("y_scale", TypeSet{float32})
       .output("y_zero_point", "T2")
       .types("T2", {uint8})
-      .infer(infer_dynamic_quantize);
+      .infer(infer_dynamic_quantize)
+      .decompose(decompose_dynamic_quantize);
 }
 
 }  // namespace tenon::ops

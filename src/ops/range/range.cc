@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/decomposition.h"
 #include "ops/dispatch.h"
 #include "ops/inference.h"
 #include "ops/operator.h"
@@ -63,6 +64,29 @@ void infer_range(Inference& i) {
   i.output(0, i.element(0), SymbolicShape{std::move(length)});
 }
 
+// (limit - start) / delta, rounded up. Integers are without sign on the way, as the distance may not fit with one.
+Term length(Decomposition& d, Term start, Term limit, Term delta) {
+  if (delta.type != ElementType::int64) {
+    auto exact = [](Term x) { return cast(x, ElementType::float64); };
+    Term count = d.add("Ceil", {(exact(limit) - exact(start)) / exact(delta)});
+    return max(cast(count, ElementType::int64), 0);
+  }
+  auto as = [&](Term x, ElementType type) { return d.add("BitCast", {x}, {{"to", type}}, type); };
+  Term forward = greater(delta, 0), lower = where(forward, start, limit), upper = where(forward, limit, start);
+  Term distance = as(upper - lower, ElementType::uint64), step = as(abs(delta), ElementType::uint64);
+  Term whole = distance / step, rest = distance - whole * step;
+  Term count = as(whole + min(rest, 1), ElementType::int64);
+  return where(less(lower, upper), count, 0);
+}
+
+void decompose_range(Decomposition& d) {
+  bool floats = types::floats.contains(d.element(0));
+  auto operand = [&](size_t i) { return floats ? d.wide_input(i) : cast(d.input(i), ElementType::int64); };
+  Term start = operand(0), delta = operand(2);
+  Term index = d.indices(length(d, start, operand(1), delta));
+  d.output(0, start + cast(index, start.type) * delta);
+}
+
 }  // namespace
 
 void define_range(OperatorList& list) {
@@ -74,7 +98,8 @@ void define_range(OperatorList& list) {
       .output("output", "T")
       .types("T", countable)
       .attribute("stash_type", ir::AttributeKind::int_)
-      .infer(infer_range);
+      .infer(infer_range)
+      .decompose(decompose_range);
 }
 
 }  // namespace tenon::ops

@@ -1,4 +1,5 @@
 #include "ops/adapters.h"
+#include "ops/decomposition.h"
 #include "ops/inference.h"
 #include "ops/operator.h"
 
@@ -55,15 +56,55 @@ void infer_reduce(Inference& i, Combine values) {
 
 void axes_to_input(ir::Node& node) { ints_attribute_to_input(node, "axes", 1); }
 
+// The reduction `op` of x over the node's axes.
+Term reduce_like(Decomposition& d, const char* op, Term x, bool keep) {
+  return d.add(
+      op, {x, d.input(1)},
+      {{"keepdims", keep ? 1 : 0}, {"noop_with_empty_axes", d.node().int_attribute("noop_with_empty_axes", 0)}});
+}
+
+Term sum(Decomposition& d, Term x) {
+  return reduce_like(d, "ReduceSum", x, d.node().int_attribute("keepdims", 1) != 0);
+}
+
+void decompose_l1(Decomposition& d) { d.output(0, sum(d, abs(d.wide_input(0)))); }
+
+void decompose_sum_square(Decomposition& d) {
+  Term x = d.wide_input(0);
+  d.output(0, sum(d, x * x));
+}
+
+// The input for roots and logarithms, which integers have none of.
+Term real_input(Decomposition& d) {
+  Term x = d.wide_input(0);
+  return types::floats.contains(x.type) ? x : cast(x, ElementType::float64);
+}
+
+void decompose_l2(Decomposition& d) {
+  Term x = real_input(d);
+  d.output(0, sqrt(sum(d, x * x)));
+}
+
+void decompose_log_sum(Decomposition& d) { d.output(0, log(sum(d, real_input(d)))); }
+
+// The largest element is taken out of the sum, so that it does not overflow; one that is infinite stays.
+void decompose_log_sum_exp(Decomposition& d) {
+  Term x = real_input(d);
+  Term largest = reduce_like(d, "ReduceMax", x, true);
+  Term finite = where(d.add("IsInf", {largest}, {}, ElementType::boolean), 0, largest);
+  // A sum over axes of size 1 is there to drop them.
+  d.output(0, log(sum(d, exp(x - finite))) + sum(d, finite));
+}
+
 }  // namespace
 
 void define_reduce(OperatorList& list) {
   constexpr TypeSet summable =
       types::floats | TypeSet{ElementType::int32, ElementType::int64, ElementType::uint32, ElementType::uint64};
   constexpr TypeSet comparable = summable | TypeSet{ElementType::int8, ElementType::uint8, ElementType::boolean};
-  auto add = [&](const char* name, std::vector<int> versions, TypeSet types, Combine values = nullptr) {
+  auto add = [&](const char* name, std::vector<int> versions, TypeSet types, Combine values = nullptr) -> Operator& {
     int axes_became_input = versions.size() == 3 ? 13 : 18;
-    list.add(name, std::move(versions))
+    return list.add(name, std::move(versions))
         .input("data", "T")
         .optional_input("axes", TypeSet{ElementType::int64})
         .output("reduced", "T")
@@ -78,12 +119,12 @@ void define_reduce(OperatorList& list) {
   add("ReduceMax", {1, 11, 12, 13, 18, 20}, comparable, [](const Dim& a, const Dim& b) { return max(a, b); });
   add("ReduceMin", {1, 11, 12, 13, 18, 20}, comparable, [](const Dim& a, const Dim& b) { return min(a, b); });
   add("ReduceMean", {1, 11, 13, 18}, summable);
-  add("ReduceL1", {1, 11, 13, 18}, summable);
-  add("ReduceL2", {1, 11, 13, 18}, summable);
-  add("ReduceSumSquare", {1, 11, 13, 18}, summable);
+  add("ReduceL1", {1, 11, 13, 18}, summable).decompose(decompose_l1);
+  add("ReduceL2", {1, 11, 13, 18}, summable).decompose(decompose_l2);
+  add("ReduceSumSquare", {1, 11, 13, 18}, summable).decompose(decompose_sum_square);
   // Integers are allowed up to version 18.
-  add("ReduceLogSum", {1, 11, 13, 18, 28}, summable);
-  add("ReduceLogSumExp", {1, 11, 13, 18, 28}, summable);
+  add("ReduceLogSum", {1, 11, 13, 18, 28}, summable).decompose(decompose_log_sum);
+  add("ReduceLogSumExp", {1, 11, 13, 18, 28}, summable).decompose(decompose_log_sum_exp);
 }
 
 }  // namespace tenon::ops

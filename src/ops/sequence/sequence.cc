@@ -91,6 +91,8 @@ void infer_map(Inference& i) {
 
 }  // namespace
 
+void decompose_sequence_map(Decomposition& d);
+
 void define_sequence(OperatorList& list) {
   constexpr TypeSet held = types::all;
   list.add("SequenceConstruct", {11})
@@ -155,7 +157,8 @@ void define_sequence(OperatorList& list) {
       .types("V", held, Kinds::any)
       .types("R", held, Kinds::sequence)
       .required_attribute("body", AttributeKind::graph)
-      .infer(infer_map);
+      .infer(infer_map)
+      .decompose(decompose_sequence_map);
 }
 
 }  // namespace tenon::ops

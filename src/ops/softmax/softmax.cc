@@ -1,3 +1,4 @@
+#include "ops/decomposition.h"
 #include "ops/inference.h"
 #include "ops/operator.h"
 
@@ -49,18 +50,44 @@ void flatten_first(ir::Node& node) {
   node.set_input(1, shape);
 }
 
+// The input as float32 or float64, less its largest element along the axis, and the sum of exponentials of that.
+struct Shifted {
+  Term x, sum;
+};
+
+Shifted shifted(Decomposition& d) {
+  Term x = d.wide_input(0), axes = d.ints({d.node().int_attribute("axis", -1)});
+  // A scalar has no axis.
+  if (d.node().input(0)->type.shape && d.rank(0) == 0) axes = {};
+  x = x - reduce("ReduceMax", x, axes);
+  return {x, reduce("ReduceSum", exp(x), axes)};
+}
+
+void decompose_softmax(Decomposition& d) {
+  auto [x, sum] = shifted(d);
+  d.output(0, exp(x) / sum);
+}
+
+void decompose_log_softmax(Decomposition& d) {
+  auto [x, sum] = shifted(d);
+  d.output(0, x - log(sum));
+}
+
 }  // namespace
 
 void define_softmax(OperatorList& list) {
-  for (const char* name : {"Softmax", "LogSoftmax", "Hardmax"}) {
-    list.add(name, {1, 11, 13})
+  auto add = [&](const char* name) -> Operator& {
+    return list.add(name, {1, 11, 13})
         .input("input", "T")
         .output("output", "T")
         .types("T", types::floats)
         .attribute("axis", ir::AttributeKind::int_)
         .infer(infer_softmax)
         .lift(1, 13, flatten_first);
-  }
+  };
+  add("Softmax").decompose(decompose_softmax);
+  add("LogSoftmax").decompose(decompose_log_softmax);
+  add("Hardmax");
 }
 
 }  // namespace tenon::ops

@@ -1,4 +1,5 @@
 #include "ops/adapters.h"
+#include "ops/decomposition.h"
 #include "ops/elementwise.h"
 #include "ops/operator.h"
 
@@ -14,12 +15,34 @@ struct Row {
   std::vector<int> versions;
   TypeSet types;
   ValueFunction values = nullptr;
+  void (*decompose)(Decomposition&) = nullptr;
 };
 
 void infer_predicate(Inference& i) {
   ir::Type type = i.type(0);
   type.element = ElementType::boolean;
   i.output(0, std::move(type));
+}
+
+Term softplus(Term x) { return max(x, 0) + log(1 + exp(-abs(x))); }
+
+void decompose_relu(Decomposition& d) { d.output(0, max(d.input(0), 0)); }
+
+void decompose_softplus(Decomposition& d) { d.output(0, softplus(d.wide_input(0))); }
+
+void decompose_softsign(Decomposition& d) {
+  Term x = d.wide_input(0);
+  d.output(0, x / (1 + abs(x)));
+}
+
+void decompose_hard_swish(Decomposition& d) {
+  Term x = d.wide_input(0);
+  d.output(0, x * max(min(x / 6 + 0.5, 1), 0));
+}
+
+void decompose_mish(Decomposition& d) {
+  Term x = d.wide_input(0);
+  d.output(0, x * tanh(softplus(x)));
 }
 
 }  // namespace
@@ -35,7 +58,7 @@ void define_unary(OperatorList& list) {
                          Row{"Erf", {9, 13}, floats},
                          Row{"Tanh", from_1, floats},
                          Row{"Sigmoid", from_1, floats},
-                         Row{"Relu", {1, 6, 13, 14}, floats | types::signed_ints},
+                         Row{"Relu", {1, 6, 13, 14}, floats | types::signed_ints, nullptr, decompose_relu},
                          Row{"Floor", from_1, floats},
                          Row{"Ceil", from_1, floats},
                          Row{"Round", {11, 22}, floats},
@@ -54,16 +77,17 @@ void define_unary(OperatorList& list) {
                          Row{"Asinh", from_9, floats},
                          Row{"Acosh", from_9, floats},
                          Row{"Atanh", from_9, floats},
-                         Row{"Softplus", {1, 22}, floats},
-                         Row{"Softsign", {1, 22}, floats},
-                         Row{"HardSwish", {14, 22}, floats},
-                         Row{"Mish", {18, 22}, floats}}) {
+                         Row{"Softplus", {1, 22}, floats, nullptr, decompose_softplus},
+                         Row{"Softsign", {1, 22}, floats, nullptr, decompose_softsign},
+                         Row{"HardSwish", {14, 22}, floats, nullptr, decompose_hard_swish},
+                         Row{"Mish", {18, 22}, floats, nullptr, decompose_mish}}) {
     Operator& op = list.add(row.name, row.versions).input("X", "T").output("Y", "T").types("T", row.types);
     op.infer([values = row.values](Inference& i) {
       i.same_as_input(0);
       if (values) infer_values(i, values);
     });
     if (row.versions.front() == 1 && row.versions.size() > 2) op.lift(1, 6, drop_consumed_inputs);
+    if (row.decompose) op.decompose(row.decompose);
   }
   constexpr TypeSet testable = floats | (types::float8s - TypeSet{ElementType::float8e8m0});
   list.add("IsNaN", {9, 13, 20}).input("X", testable).output("Y", types::bools).infer(infer_predicate);

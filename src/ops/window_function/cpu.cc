@@ -3,19 +3,15 @@
 
 #include "ops/dispatch.h"
 #include "ops/elementwise.h"
+#include "ops/window_function/coefficients.h"
 #include "provider/cpu_kernels.h"
 
 namespace tenon::ops {
 namespace {
 
-// constant - first * cos(t) + second * cos(2t), where t goes once around the circle over the window.
-struct Coefficients {
-  double constant, first, second;
-};
-
 class Window final : public Kernel {
  public:
-  Window(const NodeInfo& info, Coefficients coefficients)
+  Window(const NodeInfo& info, const WindowCoefficients& coefficients)
       : periodic_(info.node().int_attribute("periodic", 1) != 0), coefficients_(coefficients) {}
 
   void run(KernelRun& run) const override {
@@ -41,18 +37,15 @@ class Window final : public Kernel {
   }
 
   bool periodic_;
-  Coefficients coefficients_;
+  WindowCoefficients coefficients_;
 };
 
 }  // namespace
 
 void cpu_window_function(CpuKernels& list) {
-  auto add = [&](const char* name, Coefficients coefficients) {
-    list.add(name, [=](const NodeInfo& info) { return std::make_unique<Window>(info, coefficients); });
-  };
-  add("HannWindow", {0.5, 0.5, 0});
-  add("HammingWindow", {25.0 / 46, 21.0 / 46, 0});
-  add("BlackmanWindow", {0.42, 0.5, 0.08});
+  for (const WindowCoefficients& window : windows) {
+    list.add(window.op, [&window](const NodeInfo& info) { return std::make_unique<Window>(info, window); });
+  }
 }
 
 }  // namespace tenon::ops

@@ -1,5 +1,9 @@
+#include <numbers>
+
+#include "ops/decomposition.h"
 #include "ops/inference.h"
 #include "ops/operator.h"
+#include "ops/window_function/coefficients.h"
 
 namespace tenon::ops {
 namespace {
@@ -22,16 +26,30 @@ void infer_window(Inference& i) {
   i.output(0, type, SymbolicShape{std::move(size)});
 }
 
+void decompose_window(Decomposition& d, const WindowCoefficients& c) {
+  constexpr double pi = std::numbers::pi;
+  Term size = cast(d.input(0), ElementType::int64);
+  Term steps = cast(d.node().int_attribute("periodic", 1) != 0 ? size : size - 1, ElementType::float64);
+  // A symmetric window of one element is its middle.
+  Term t = where(equal(steps, 0), pi, cast(d.indices(size), ElementType::float64) * (2 * pi) / steps);
+  Term window = c.constant - c.first * d.add("Cos", {t});
+  if (c.second != 0) window = window + c.second * d.add("Cos", {2 * t});
+  // Integers are what is left of a float, in which a sum that is a hair below 1 is 1.
+  bool doubles = d.node().output(0)->type.element == ElementType::float64;
+  d.output(0, doubles ? window : cast(window, ElementType::float32));
+}
+
 }  // namespace
 
 void define_window_function(OperatorList& list) {
-  for (const char* name : {"HannWindow", "HammingWindow", "BlackmanWindow"}) {
-    list.add(name, {17})
+  for (const WindowCoefficients& window : windows) {
+    list.add(window.op, {17})
         .input("size", types::index)
         .output("output", types::numbers)
         .attribute("output_datatype", AttributeKind::int_)
         .attribute("periodic", AttributeKind::int_)
-        .infer(infer_window);
+        .infer(infer_window)
+        .decompose([&window](Decomposition& d) { decompose_window(d, window); });
   }
 }
 

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tenon::tools {
+
+// What Tenon has of an operator.
+struct OperatorInfo {
+  std::string name, domain;   // "" is ai.onnx
+  std::string folder;         // below src/ops
+  std::vector<int> versions;  // those in which ONNX changed it, ascending
+  // Element types by type variable, or by parameter where it has a type of its own.
+  std::vector<std::pair<std::string, std::vector<std::string>>> types;
+  std::vector<std::string> providers;  // that have a kernel
+  bool retired = false;                // its newest version is lifted to another operator, so no kernel is needed
+  bool decomposes = false;             // it can run as smaller operators
+};
+
+// Every operator, by domain and name.
+std::vector<OperatorInfo> list_operators();
+
+}  // namespace tenon::tools
