@@ -12,9 +12,18 @@ Dim row_count(const Inference& i) {
 
 Dim feature_count(const Inference& i) { return i.has_shape(0) && i.rank(0) > 0 ? i.shape(0).back() : Dim::unknown(); }
 
+int64_t list_length(const ir::Node& node, std::string_view attribute) {
+  const ir::Attribute* found = node.attribute(attribute);
+  if (!found) return 0;
+  if (auto* numbers = std::get_if<std::vector<float>>(&found->value)) return static_cast<int64_t>(numbers->size());
+  if (auto* ints = std::get_if<std::vector<int64_t>>(&found->value)) return static_cast<int64_t>(ints->size());
+  if (auto* texts = std::get_if<std::vector<std::string>>(&found->value)) return static_cast<int64_t>(texts->size());
+  return 0;
+}
+
 void infer_classifier(Inference& i, std::string_view strings_attribute, Dim scores) {
   const Dim rows = row_count(i);
-  const bool strings = !i.node().strings_attribute(strings_attribute).empty();
+  const bool strings = list_length(i.node(), strings_attribute) > 0;
   i.output(0, strings ? ElementType::string : ElementType::int64, SymbolicShape{rows});
   i.output(1, ElementType::float32, SymbolicShape{rows, std::move(scores)});
 }

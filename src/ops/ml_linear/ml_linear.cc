@@ -11,7 +11,7 @@ constexpr TypeSet features{ElementType::float32, ElementType::float64, ElementTy
 
 // A row of `coefficients` for each score, as long as the rows of input 0.
 void require_coefficients(const Inference& i, int64_t scores) {
-  const auto given = static_cast<int64_t>(i.node().floats_attribute("coefficients").size());
+  const int64_t given = list_length(i.node(), "coefficients");
   const Dim count = feature_count(i);
   if (count.is_known() && checked_mul(count.value(), scores) != given) {
     i.fail_with(ErrorCode::invalid_attribute,
@@ -22,9 +22,8 @@ void require_coefficients(const Inference& i, int64_t scores) {
 void infer_classifier_scores(Inference& i) {
   require_post_transform(i);
   const ir::Node& node = i.node();
-  const auto labels = static_cast<int64_t>(
-      std::max(node.strings_attribute("classlabels_strings").size(), node.ints_attribute("classlabels_ints").size()));
-  const auto intercepts = static_cast<int64_t>(node.floats_attribute("intercepts").size());
+  const int64_t labels = std::max(list_length(node, "classlabels_strings"), list_length(node, "classlabels_ints"));
+  const int64_t intercepts = list_length(node, "intercepts");
   const int64_t scores = intercepts > 0 ? intercepts : std::max<int64_t>(labels, 1);
   if (scores > 1 && scores != labels) {
     i.fail_with(ErrorCode::invalid_attribute, fmt::format("there are {} labels for {} scores", labels, scores));
@@ -36,7 +35,7 @@ void infer_classifier_scores(Inference& i) {
 void infer_regressor(Inference& i) {
   require_post_transform(i);
   const int64_t targets = i.node().int_attribute("targets", 1);
-  const auto intercepts = static_cast<int64_t>(i.node().floats_attribute("intercepts").size());
+  const int64_t intercepts = list_length(i.node(), "intercepts");
   if (targets < 1 || (intercepts != 0 && intercepts != targets)) {
     i.fail_with(ErrorCode::invalid_attribute,
                 fmt::format("there are {} targets, with {} intercepts", targets, intercepts));

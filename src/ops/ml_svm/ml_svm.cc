@@ -14,19 +14,15 @@ constexpr TypeSet features{ElementType::float32, ElementType::float64, ElementTy
 void require_kernel(const Inference& i) {
   require_post_transform(i);
   require_one_of(i, "kernel_type", {"LINEAR", "POLY", "RBF", "SIGMOID"});
-  const size_t given = i.node().floats_attribute("kernel_params").size();
+  const int64_t given = list_length(i.node(), "kernel_params");
   if (given != 0 && given != 3) {
     i.fail_with(ErrorCode::invalid_attribute,
                 fmt::format("kernel_params must be gamma, coef0 and degree; it has {} numbers", given));
   }
 }
 
-int64_t floats_in(const Inference& i, const char* attribute) {
-  return static_cast<int64_t>(i.node().floats_attribute(attribute).size());
-}
-
 void require_count(const Inference& i, const char* attribute, int64_t at_least) {
-  const int64_t given = floats_in(i, attribute);
+  const int64_t given = list_length(i.node(), attribute);
   if (given < at_least) {
     i.fail_with(ErrorCode::invalid_attribute,
                 fmt::format("{} has {} numbers, {} are needed", attribute, given, at_least));
@@ -36,17 +32,17 @@ void require_count(const Inference& i, const char* attribute, int64_t at_least) 
 // `attribute` holds `vectors` rows as long as those of input 0.
 void require_vectors(const Inference& i, const char* attribute, int64_t vectors) {
   const Dim count = feature_count(i);
-  if (count.is_known() && checked_mul(count.value(), vectors) != floats_in(i, attribute)) {
+  if (count.is_known() && checked_mul(count.value(), vectors) != list_length(i.node(), attribute)) {
     i.fail_with(ErrorCode::invalid_attribute, fmt::format("{} has {} numbers for {} vectors of {} features", attribute,
-                                                          floats_in(i, attribute), vectors, count.value()));
+                                                          list_length(i.node(), attribute), vectors, count.value()));
   }
 }
 
 // Without support vectors there is a linear function for each class, else one for each pair of classes.
 void infer_svm_classifier(Inference& i) {
   require_kernel(i);
-  const auto classes = static_cast<int64_t>(std::max(i.node().strings_attribute("classlabels_strings").size(),
-                                                     i.node().ints_attribute("classlabels_ints").size()));
+  const int64_t classes =
+      std::max(list_length(i.node(), "classlabels_strings"), list_length(i.node(), "classlabels_ints"));
   if (classes == 0) {
     i.fail_with(ErrorCode::invalid_attribute, "one of classlabels_ints and classlabels_strings must name the classes");
   }
@@ -66,7 +62,7 @@ void infer_svm_classifier(Inference& i) {
                 fmt::format("vectors_per_class has {} entries for {} classes", per_class.size(), classes));
   }
   const int64_t pairs = checked_mul(classes, classes - 1) / 2;
-  const bool has_probabilities = floats_in(i, "prob_a") > 0;
+  const bool has_probabilities = list_length(i.node(), "prob_a") > 0;
   require_vectors(i, "support_vectors", vectors);
   require_count(i, "coefficients", checked_mul(classes - 1, vectors));
   require_count(i, "rho", pairs);

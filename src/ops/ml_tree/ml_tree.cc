@@ -17,12 +17,10 @@ int64_t require_targets(const Inference& i, int64_t targets) {
 }
 
 void infer_ensemble(Inference& i) {
-  std::vector<int64_t> ids = i.node().ints_attribute("leaf_targetids");
-  int64_t targets = 1;
-  if (i.node().attribute("n_targets"))
-    targets = i.node().int_attribute("n_targets", 1);
-  else if (!ids.empty())
-    targets = checked_add(std::ranges::max(ids), 1);
+  int64_t targets = i.node().int_attribute("n_targets", 1);
+  if (!i.node().attribute("n_targets") && list_length(i.node(), "leaf_targetids") > 0) {
+    targets = checked_add(std::ranges::max(i.node().ints_attribute("leaf_targetids")), 1);
+  }
   i.output(0, i.element(0), SymbolicShape{row_count(i), Dim(require_targets(i, targets))});
 }
 
@@ -35,13 +33,13 @@ void infer_tree_regressor(Inference& i) {
 
 void infer_tree_classifier(Inference& i) {
   require_post_transform(i);
-  const size_t labels = std::max(i.node().strings_attribute("classlabels_strings").size(),
-                                 i.node().ints_attribute("classlabels_int64s").size());
+  const int64_t labels =
+      std::max(list_length(i.node(), "classlabels_strings"), list_length(i.node(), "classlabels_int64s"));
   if (labels == 0) {
     i.fail_with(ErrorCode::invalid_attribute,
                 "one of classlabels_int64s and classlabels_strings must name the classes");
   }
-  infer_classifier(i, "classlabels_strings", Dim(static_cast<int64_t>(labels)));
+  infer_classifier(i, "classlabels_strings", Dim(labels));
 }
 
 // The attributes of both older operators; version 3 added tensors that may hold doubles.

@@ -11,14 +11,15 @@ using ir::AttributeKind;
 
 // [C] to [features], [N, C] to [N, features].
 void infer_tfidf(Inference& i) {
-  std::vector<int64_t> columns = i.node().ints_attribute("ngram_indexes");
-  if (columns.empty() || std::ranges::min(columns) < 0) {
+  // Looked at in place: rules run in every run, and the list is long.
+  const auto* columns = std::get_if<std::vector<int64_t>>(&i.node().attribute("ngram_indexes")->value);
+  if (!columns || columns->empty() || std::ranges::min(*columns) < 0) {
     i.fail_with(ErrorCode::invalid_attribute, "ngram_indexes must have numbers from 0 on");
   }
   if (!i.has_shape(0)) return i.output(0, ElementType::float32, std::nullopt);
   if (i.rank(0) != 1 && i.rank(0) != 2) i.fail("input 0 must be [C] or [N, C], it has rank {}", i.rank(0));
   SymbolicShape shape = i.shape(0);
-  shape.back() = Dim(checked_add(std::ranges::max(columns), 1));
+  shape.back() = Dim(checked_add(std::ranges::max(*columns), 1));
   i.output(0, ElementType::float32, std::move(shape));
 }
 
