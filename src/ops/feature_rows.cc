@@ -21,6 +21,11 @@ int64_t list_length(const ir::Node& node, std::string_view attribute) {
   return 0;
 }
 
+int64_t label_count(const ir::Node& node, std::string_view ints_attribute, std::string_view strings_attribute) {
+  const int64_t strings = list_length(node, strings_attribute);
+  return strings > 0 ? strings : list_length(node, ints_attribute);
+}
+
 void infer_classifier(Inference& i, std::string_view strings_attribute, Dim scores) {
   const Dim rows = row_count(i);
   const bool strings = list_length(i.node(), strings_attribute) > 0;

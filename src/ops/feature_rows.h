@@ -13,6 +13,9 @@ Dim feature_count(const Inference& i);
 // The length of a list in an attribute, 0 when there is none. Rules run in every run: they should not copy long lists.
 int64_t list_length(const ir::Node& node, std::string_view attribute);
 
+// How many classes a classifier names; the integers count only when there are no strings.
+int64_t label_count(const ir::Node& node, std::string_view ints_attribute, std::string_view strings_attribute);
+
 // Outputs of a classifier: 0 has a label for each row, strings if it has that attribute, and 1 has `scores` floats.
 void infer_classifier(Inference& i, std::string_view strings_attribute, Dim scores);
 

@@ -22,7 +22,7 @@ void require_coefficients(const Inference& i, int64_t scores) {
 void infer_classifier_scores(Inference& i) {
   require_post_transform(i);
   const ir::Node& node = i.node();
-  const int64_t labels = std::max(list_length(node, "classlabels_strings"), list_length(node, "classlabels_ints"));
+  const int64_t labels = label_count(node, "classlabels_ints", "classlabels_strings");
   const int64_t intercepts = list_length(node, "intercepts");
   const int64_t scores = intercepts > 0 ? intercepts : std::max<int64_t>(labels, 1);
   if (scores > 1 && scores != labels) {

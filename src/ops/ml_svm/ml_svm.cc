@@ -41,8 +41,7 @@ void require_vectors(const Inference& i, const char* attribute, int64_t vectors)
 // Without support vectors there is a linear function for each class, else one for each pair of classes.
 void infer_svm_classifier(Inference& i) {
   require_kernel(i);
-  const int64_t classes =
-      std::max(list_length(i.node(), "classlabels_strings"), list_length(i.node(), "classlabels_ints"));
+  const int64_t classes = label_count(i.node(), "classlabels_ints", "classlabels_strings");
   if (classes == 0) {
     i.fail_with(ErrorCode::invalid_attribute, "one of classlabels_ints and classlabels_strings must name the classes");
   }

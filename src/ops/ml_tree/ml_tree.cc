@@ -33,8 +33,7 @@ void infer_tree_regressor(Inference& i) {
 
 void infer_tree_classifier(Inference& i) {
   require_post_transform(i);
-  const int64_t labels =
-      std::max(list_length(i.node(), "classlabels_strings"), list_length(i.node(), "classlabels_int64s"));
+  const int64_t labels = label_count(i.node(), "classlabels_int64s", "classlabels_strings");
   if (labels == 0) {
     i.fail_with(ErrorCode::invalid_attribute,
                 "one of classlabels_int64s and classlabels_strings must name the classes");
