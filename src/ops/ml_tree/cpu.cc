@@ -38,6 +38,7 @@ void score_rows(ThreadPool& threads, const Trees<T>& trees, Aggregation aggregat
     const auto width = static_cast<size_t>(targets), size = width * static_cast<size_t>(std::min(block, end - begin));
     std::vector<T> scores(size);
     std::vector<uint8_t> given(size);
+    std::vector<int> leaves(static_cast<size_t>(block));
     auto row_scores = [&](int64_t k) {
       const size_t first = static_cast<size_t>(k) * width;
       return RowScores<T>{std::span(scores).subspan(first, width), std::span(given).subspan(first, width)};
@@ -47,9 +48,10 @@ void score_rows(ThreadPool& threads, const Trees<T>& trees, Aggregation aggregat
       std::ranges::fill(scores, T(0));
       std::ranges::fill(given, uint8_t{0});
       for (size_t tree = 0; tree < trees.size(); ++tree) {
+        trees.find_leaves(tree, x.row(first), x.features, std::span(leaves).first(static_cast<size_t>(rows)));
         for (int64_t k = 0; k < rows; ++k) {
           RowScores<T> row = row_scores(k);
-          for (const auto& weight : trees.leaf_weights(tree, x.row(first + k))) {
+          for (const auto& weight : trees.leaf_weights(leaves[static_cast<size_t>(k)])) {
             row.add(aggregation, weight.target, weight.value);
           }
         }

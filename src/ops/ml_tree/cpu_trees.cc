@@ -107,10 +107,10 @@ Trees<T> Trees<T>::of_ensemble(const ir::Node& node, int64_t targets) {
   for (size_t i = 0; i < count; ++i) {
     Node& n = trees.nodes_.emplace_back();
     n.split = splits[i];
-    n.if_true = next("nodes_truenodeids", if_true[i], true_is_leaf[i] != 0);
-    n.if_false = next("nodes_falsenodeids", if_false[i], false_is_leaf[i] != 0);
-    n.missing_is_true = missing[i] != 0;
-    n.mode = static_cast<Mode>(position_in("nodes_modes", modes.data<uint8_t>()[i], mode_names.size() + 1));
+    n.next[true] = next("nodes_truenodeids", if_true[i], true_is_leaf[i] != 0);
+    n.next[false] = next("nodes_falsenodeids", if_false[i], false_is_leaf[i] != 0);
+    const int mode = position_in("nodes_modes", modes.data<uint8_t>()[i], mode_names.size() + 1);
+    trees.tests_.push_back({static_cast<Mode>(mode), missing[i] != 0});
     trees.set_feature(n, features[i]);
   }
   for (int64_t root : node.ints_attribute("tree_roots")) {
@@ -127,14 +127,14 @@ void Trees<T>::read_members(const ir::Node& node) {
   const bool given = node.tensor_attribute("membership_values") != nullptr;
   const std::vector<T> values = given ? numbers_attribute<T>(node, "", "membership_values") : std::vector<T>{};
   auto at = values.begin();
-  for (Node& n : nodes_) {
-    if (n.mode != Mode::member) continue;
+  for (Test& test : tests_) {
+    if (test.mode != Mode::member) continue;
     auto end = std::find_if(at, values.end(), [](T value) { return std::isnan(value); });
     if (at == values.end()) {
       fail(ErrorCode::invalid_attribute, "membership_values has {} sets, fewer than there are nodes that need one",
            members_.size());
     }
-    n.members = static_cast<int>(members_.size());
+    test.members = static_cast<int>(members_.size());
     std::ranges::sort(members_.emplace_back(at, end));
     at = end == values.end() ? end : end + 1;
   }
@@ -163,7 +163,7 @@ struct Trees<T>::NodeLists {
   bool is_leaf(size_t i) const { return modes[i] == leaf_name; }
 };
 
-// Where the node with a number in a tree is, as in Node::if_true.
+// Where the node with a number in a tree is, as in Node::next.
 template <typename T>
 struct Trees<T>::Positions : std::map<std::pair<int64_t, int64_t>, int> {};
 
@@ -194,8 +194,7 @@ void Trees<T>::add_nodes(const NodeLists& lists, Positions& positions) {
     if (mode == mode_names.end()) fail(ErrorCode::invalid_attribute, "nodes_modes holds '{}'", lists.modes[i]);
     Node& node = nodes_.emplace_back();
     node.split = lists.splits[i];
-    node.mode = static_cast<Mode>(mode - mode_names.begin());
-    node.missing_is_true = lists.missing[i] != 0;
+    tests_.push_back({static_cast<Mode>(mode - mode_names.begin()), lists.missing[i] != 0});
     set_feature(node, lists.features[i]);
   }
 }
@@ -216,8 +215,8 @@ void Trees<T>::link_nodes(const NodeLists& lists, const Positions& positions) {
       return found->second;
     };
     Node& node = nodes_[inner++];
-    node.if_true = next(lists.if_true[i]);
-    node.if_false = next(lists.if_false[i]);
+    node.next[true] = next(lists.if_true[i]);
+    node.next[false] = next(lists.if_false[i]);
   }
   std::unordered_set<int64_t> has_root, has_inner_nodes;
   for (const auto& [name, position] : positions) {
@@ -276,7 +275,7 @@ void Trees<T>::check_for_cycles() const {
         continue;
       }
       state[at] = entered;
-      for (int next : {nodes_[at].if_true, nodes_[at].if_false}) {
+      for (int next : nodes_[at].next) {
         if (next < 0) continue;
         if (state[static_cast<size_t>(next)] == entered) {
           fail(ErrorCode::invalid_attribute, "the nodes of a tree form a cycle through node {}", next);
@@ -291,7 +290,7 @@ template <typename T>
 void Trees<T>::finish() {
   check_for_cycles();
   only_leq_ =
-      std::ranges::all_of(nodes_, [](const Node& node) { return node.mode == Mode::leq && !node.missing_is_true; });
+      std::ranges::all_of(tests_, [](const Test& test) { return test.mode == Mode::leq && !test.missing_is_true; });
 }
 
 template <typename T>
@@ -302,43 +301,63 @@ void Trees<T>::require_features(int64_t count) const {
 }
 
 template <typename T>
-bool Trees<T>::is_true(const Node& node, T value) const {
-  if (node.missing_is_true && std::isnan(value)) return true;
-  switch (node.mode) {
+bool Trees<T>::is_true(size_t node, T value) const {
+  const Test& test = tests_[node];
+  const T split = nodes_[node].split;
+  if (test.missing_is_true && std::isnan(value)) return true;
+  switch (test.mode) {
     case Mode::leq:
-      return value <= node.split;
+      return value <= split;
     case Mode::less:
-      return value < node.split;
+      return value < split;
     case Mode::geq:
-      return value >= node.split;
+      return value >= split;
     case Mode::greater:
-      return value > node.split;
+      return value > split;
     case Mode::equal:
-      return value == node.split;
+      return value == split;
     case Mode::not_equal:
-      return value != node.split;
+      return value != split;
     case Mode::member:
-      return !std::isnan(value) && std::ranges::binary_search(members_[static_cast<size_t>(node.members)], value);
+      return !std::isnan(value) && std::ranges::binary_search(members_[static_cast<size_t>(test.members)], value);
   }
   return false;
 }
 
 template <typename T>
-std::span<const typename Trees<T>::Weight> Trees<T>::leaf_weights(size_t tree, const T* row) const {
-  int at = roots_[tree];
+void Trees<T>::find_leaves(size_t tree, const T* rows, int64_t stride, std::span<int> leaves) const {
+  std::ranges::fill(leaves, roots_[tree]);
+  // All rows take a step in turn, so that the processor need not wait for one node before it asks for the next;
+  // for the same reason there is no branch on what a test gives.
+  auto walk = [&](auto next) {
+    for (bool moving = true; moving;) {
+      moving = false;
+      const T* row = rows;
+      for (int& at : leaves) {
+        if (at >= 0) at = next(static_cast<size_t>(at), row);
+        moving |= at >= 0;
+        row += stride;
+      }
+    }
+  };
   if (only_leq_) {
-    while (at >= 0) {
-      const Node& node = nodes_[static_cast<size_t>(at)];
-      at = row[node.feature] <= node.split ? node.if_true : node.if_false;
-    }
+    walk([&](size_t at, const T* row) {
+      const Node& node = nodes_[at];
+      return node.next[row[node.feature] <= node.split];
+    });
   } else {
-    while (at >= 0) {
-      const Node& node = nodes_[static_cast<size_t>(at)];
-      at = is_true(node, row[node.feature]) ? node.if_true : node.if_false;
-    }
+    walk([&](size_t at, const T* row) {
+      const Node& node = nodes_[at];
+      return node.next[is_true(at, row[node.feature])];
+    });
   }
-  const Leaf& leaf = leaves_[static_cast<size_t>(~at)];
-  return std::span(weights_).subspan(leaf.first, leaf.count);
+  for (int& leaf : leaves) leaf = ~leaf;
+}
+
+template <typename T>
+std::span<const typename Trees<T>::Weight> Trees<T>::leaf_weights(int leaf) const {
+  const Leaf& found = leaves_[static_cast<size_t>(leaf)];
+  return std::span(weights_).subspan(found.first, found.count);
 }
 
 template class Trees<float>;

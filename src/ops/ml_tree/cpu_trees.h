@@ -28,20 +28,27 @@ class Trees {
   // Throws when rows are too short for the features that the nodes ask for.
   void require_features(int64_t count) const;
 
-  // What the leaf says that `row` comes to in tree number `tree`.
-  std::span<const Weight> leaf_weights(size_t tree, const T* row) const;
+  // The leaves that rows come to in tree number `tree`: row i starts at rows + i * stride, its leaf is put in
+  // leaves[i].
+  void find_leaves(size_t tree, const T* rows, int64_t stride, std::span<int> leaves) const;
+  // What a leaf says.
+  std::span<const Weight> leaf_weights(int leaf) const;
   const std::vector<Weight>& all_weights() const { return weights_; }
 
  private:
   enum class Mode : uint8_t { leq, less, geq, greater, equal, not_equal, member };  // as numbered by TreeEnsemble
 
-  // The next nodes: a position in nodes_, or ~ a position in leaves_.
+  // The next node is a position in nodes_, or ~ a position in leaves_. Walks want it small.
   struct Node {
     T split = 0;
-    int feature = 0, if_true = 0, if_false = 0;
-    int members = -1;  // position in members_
+    int feature = 0;
+    int next[2] = {0, 0};  // if false, if true
+  };
+  // What else there is to a node, at the same position of tests_.
+  struct Test {
     Mode mode = Mode::leq;
     bool missing_is_true = false;
+    int members = -1;  // position in members_
   };
   struct Leaf {
     size_t first = 0, count = 0;  // of weights_
@@ -54,7 +61,7 @@ class Trees {
   void link_nodes(const NodeLists& lists, const Positions& positions);
   void add_weights(const ir::Node& node, const std::string& prefix, int64_t targets, const Positions& positions);
 
-  bool is_true(const Node& node, T value) const;
+  bool is_true(size_t node, T value) const;
   void set_feature(Node& node, int64_t feature);
   void read_members(const ir::Node& node);
   // Makes sure that every walk ends.
@@ -62,10 +69,11 @@ class Trees {
   void finish();
 
   std::vector<Node> nodes_;
+  std::vector<Test> tests_;
   std::vector<Leaf> leaves_;
   std::vector<Weight> weights_;
   std::vector<std::vector<T>> members_;  // sorted
-  std::vector<int> roots_;               // like the next nodes of a node
+  std::vector<int> roots_;               // like Node::next
   int last_feature_ = -1;
   bool only_leq_ = false;
 };
