@@ -12,6 +12,8 @@ ir::Type type_of(const Value& value) {
                                   ? ir::Type::tensor(ElementType::float32)
                                   : ir::Type::tensor(value.sequence().items[0].tensor().type()));
   }
+  if (value.is_map())
+    return ir::Type::map(value.map().keys.type(), ir::Type::tensor(value.map().values.type(), SymbolicShape{}));
   if (value.is_optional() && value.optional().item) return ir::Type::optional(type_of(*value.optional().item));
   return {};
 }
@@ -43,6 +45,12 @@ void expect_near(const Value& actual, const Value& expected, double relative, do
       expect_near(actual.sequence().items[i], expected.sequence().items[i], relative, absolute,
                   name + "[" + std::to_string(i) + "]");
     }
+    return;
+  }
+  if (expected.is_map()) {
+    ASSERT_TRUE(actual.is_map()) << name << " is " << actual.describe();
+    expect_near(actual.map().keys, expected.map().keys, relative, absolute, name + ".keys");
+    expect_near(actual.map().values, expected.map().values, relative, absolute, name + ".values");
     return;
   }
   if (expected.is_optional()) {

@@ -38,6 +38,12 @@ bool kind_allowed(Kinds kinds, ir::Type::Kind kind) {
   return true;
 }
 
+// What the element types of a parameter are those of, in "takes …".
+const char* what_kind_takes(Kinds kinds) {
+  if (kinds == Kinds::tensor) return "tensors of ";
+  return kinds == Kinds::map ? "maps with keys of " : "";
+}
+
 }  // namespace
 
 void check_input_types(const Operator& op, const ir::Node& node, std::span<const Fact* const> inputs) {
@@ -51,9 +57,9 @@ void check_input_types(const Operator& op, const ir::Node& node, std::span<const
     bool element_fits =
         parameter->types.empty() || element == ElementType::undefined || parameter->types.contains(element);
     if (!kind_allowed(parameter->kinds, type.kind) || !element_fits) {
-      throw Error(ErrorCode::type_mismatch, fmt::format("input {} '{}' takes {}{}\n  {}", i, parameter->name,
-                                                        parameter->kinds == Kinds::tensor ? "tensors of " : "",
-                                                        parameter->types.to_string(), describe_input(node, i, type)))
+      throw Error(ErrorCode::type_mismatch,
+                  fmt::format("input {} '{}' takes {}{}\n  {}", i, parameter->name, what_kind_takes(parameter->kinds),
+                              parameter->types.to_string(), describe_input(node, i, type)))
           .on_tensor(node.input(i)->name);
     }
     if (parameter->variable.empty() || !parameter->same_types) continue;

@@ -1,0 +1,366 @@
+#include "ops/ml_tree/cpu_trees.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <unordered_set>
+
+#include "base/fail.h"
+#include "tensor/element_value.h"
+
+namespace tenon::ops {
+namespace {
+
+// Positions and their complements are ints.
+constexpr size_t most_nodes = size_t{1} << 30;
+
+void require_same_length(std::string_view name, size_t length, std::string_view other, size_t other_length) {
+  if (length != other_length) {
+    fail(ErrorCode::invalid_attribute, "{} has {} entries, {} has {}", name, length, other, other_length);
+  }
+}
+
+// A list as long as the one it goes with.
+std::vector<int64_t> ints_of_length(const ir::Node& node, const std::string& name, std::string_view other,
+                                    size_t length) {
+  std::vector<int64_t> list = node.ints_attribute(name);
+  require_same_length(name, list.size(), other, length);
+  return list;
+}
+
+// An optional list of flags, all false when it is left out.
+std::vector<int64_t> missing_tracks(const ir::Node& node, std::string_view other, size_t length) {
+  constexpr const char* name = "nodes_missing_value_tracks_true";
+  if (node.ints_attribute(name).empty()) return std::vector<int64_t>(length);
+  return ints_of_length(node, name, other, length);
+}
+
+int position_in(std::string_view name, int64_t position, size_t length) {
+  if (position < 0 || position >= static_cast<int64_t>(length)) {
+    fail(ErrorCode::invalid_attribute, "{} holds {}, which is not one of the {} positions", name, position, length);
+  }
+  return static_cast<int>(position);
+}
+
+constexpr std::array<std::string_view, 6> mode_names{"BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE",
+                                                     "BRANCH_GT",  "BRANCH_EQ", "BRANCH_NEQ"};
+constexpr std::string_view leaf_name = "LEAF";
+
+}  // namespace
+
+template <typename T>
+std::vector<T> numbers_attribute(const ir::Node& node, std::string_view name, std::string_view tensor_name) {
+  const Tensor* tensor = tensor_name.empty() ? nullptr : node.tensor_attribute(tensor_name);
+  if (!tensor) {
+    std::vector<float> numbers = node.floats_attribute(name);
+    return {numbers.begin(), numbers.end()};
+  }
+  if (!is_floating(tensor->type())) {
+    fail(ErrorCode::invalid_attribute, "{} has elements of type {}", tensor_name, name_of(tensor->type()));
+  }
+  std::vector<T> numbers(static_cast<size_t>(tensor->elements()));
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    numbers[i] = static_cast<T>(element_as_double(*tensor, static_cast<int64_t>(i)));
+  }
+  return numbers;
+}
+template std::vector<float> numbers_attribute(const ir::Node&, std::string_view, std::string_view);
+template std::vector<double> numbers_attribute(const ir::Node&, std::string_view, std::string_view);
+
+template <typename T>
+void Trees<T>::set_feature(Node& node, int64_t feature) {
+  if (feature < 0 || feature > static_cast<int64_t>(most_nodes)) {
+    fail(ErrorCode::invalid_attribute, "nodes_featureids holds {}", feature);
+  }
+  node.feature = static_cast<int>(feature);
+  last_feature_ = std::max(last_feature_, node.feature);
+}
+
+template <typename T>
+Trees<T> Trees<T>::of_ensemble(const ir::Node& node, int64_t targets) {
+  Trees trees;
+  const std::vector<int64_t> features = node.ints_attribute("nodes_featureids");
+  const size_t count = features.size();
+  auto nodes_list = [&](const char* name) { return ints_of_length(node, name, "nodes_featureids", count); };
+  const auto if_true = nodes_list("nodes_truenodeids"), if_false = nodes_list("nodes_falsenodeids");
+  const auto true_is_leaf = nodes_list("nodes_trueleafs"), false_is_leaf = nodes_list("nodes_falseleafs");
+  const auto missing = missing_tracks(node, "nodes_featureids", count);
+  const auto splits = numbers_attribute<T>(node, "", "nodes_splits");
+  require_same_length("nodes_splits", splits.size(), "nodes_featureids", count);
+  const Tensor& modes = *node.tensor_attribute("nodes_modes");
+  if (modes.type() != ElementType::uint8) {
+    fail(ErrorCode::invalid_attribute, "nodes_modes has elements of type {}, not uint8", name_of(modes.type()));
+  }
+  require_same_length("nodes_modes", static_cast<size_t>(modes.elements()), "nodes_featureids", count);
+  const auto weights = numbers_attribute<T>(node, "", "leaf_weights");
+  const auto ids = ints_of_length(node, "leaf_targetids", "leaf_weights", weights.size());
+  if (count > most_nodes || weights.size() > most_nodes) fail(ErrorCode::overflow, "there are more than 2^30 nodes");
+
+  for (size_t i = 0; i < weights.size(); ++i) {
+    trees.leaves_.push_back({i, 1});
+    trees.weights_.push_back({position_in("leaf_targetids", ids[i], static_cast<size_t>(targets)), weights[i]});
+  }
+  auto next = [&](const char* name, int64_t position, bool is_leaf) {
+    return is_leaf ? ~position_in(name, position, weights.size()) : position_in(name, position, count);
+  };
+  for (size_t i = 0; i < count; ++i) {
+    Node& n = trees.nodes_.emplace_back();
+    n.split = splits[i];
+    n.next[true] = next("nodes_truenodeids", if_true[i], true_is_leaf[i] != 0);
+    n.next[false] = next("nodes_falsenodeids", if_false[i], false_is_leaf[i] != 0);
+    const int mode = position_in("nodes_modes", modes.data<uint8_t>()[i], mode_names.size() + 1);
+    trees.tests_.push_back({static_cast<Mode>(mode), missing[i] != 0});
+    trees.set_feature(n, features[i]);
+  }
+  for (int64_t root : node.ints_attribute("tree_roots")) {
+    trees.roots_.push_back(position_in("tree_roots", root, count));
+  }
+  trees.read_members(node);
+  trees.finish();
+  return trees;
+}
+
+// The sets of all nodes that test for a member, one after the other, each ended by a NaN.
+template <typename T>
+void Trees<T>::read_members(const ir::Node& node) {
+  const bool given = node.tensor_attribute("membership_values") != nullptr;
+  const std::vector<T> values = given ? numbers_attribute<T>(node, "", "membership_values") : std::vector<T>{};
+  auto at = values.begin();
+  for (Test& test : tests_) {
+    if (test.mode != Mode::member) continue;
+    auto end = std::find_if(at, values.end(), [](T value) { return std::isnan(value); });
+    if (at == values.end()) {
+      fail(ErrorCode::invalid_attribute, "membership_values has {} sets, fewer than there are nodes that need one",
+           members_.size());
+    }
+    test.members = static_cast<int>(members_.size());
+    std::ranges::sort(members_.emplace_back(at, end));
+    at = end == values.end() ? end : end + 1;
+  }
+}
+
+template <typename T>
+struct Trees<T>::NodeLists {
+  std::vector<int64_t> trees, ids, features, if_true, if_false, missing;
+  std::vector<T> splits;
+  std::vector<std::string> modes;
+
+  explicit NodeLists(const ir::Node& node) : trees(node.ints_attribute("nodes_treeids")) {
+    auto list = [&](const char* name) { return ints_of_length(node, name, "nodes_treeids", trees.size()); };
+    ids = list("nodes_nodeids");
+    features = list("nodes_featureids");
+    if_true = list("nodes_truenodeids");
+    if_false = list("nodes_falsenodeids");
+    missing = missing_tracks(node, "nodes_treeids", trees.size());
+    splits = numbers_attribute<T>(node, "nodes_values", "nodes_values_as_tensor");
+    modes = node.strings_attribute("nodes_modes");
+    require_same_length("nodes_values", splits.size(), "nodes_treeids", trees.size());
+    require_same_length("nodes_modes", modes.size(), "nodes_treeids", trees.size());
+    if (trees.size() > most_nodes) fail(ErrorCode::overflow, "there are more than 2^30 nodes");
+  }
+  size_t size() const { return trees.size(); }
+  bool is_leaf(size_t i) const { return modes[i] == leaf_name; }
+};
+
+// Where the node with a number in a tree is, as in Node::next.
+template <typename T>
+struct Trees<T>::Positions : std::map<std::pair<int64_t, int64_t>, int> {};
+
+template <typename T>
+Trees<T> Trees<T>::of_lists(const ir::Node& node, const std::string& weights, int64_t targets) {
+  Trees trees;
+  Positions positions;
+  const NodeLists lists(node);
+  trees.add_nodes(lists, positions);
+  trees.link_nodes(lists, positions);
+  trees.add_weights(node, weights, targets, positions);
+  trees.finish();
+  return trees;
+}
+
+template <typename T>
+void Trees<T>::add_nodes(const NodeLists& lists, Positions& positions) {
+  for (size_t i = 0; i < lists.size(); ++i) {
+    const int position = lists.is_leaf(i) ? ~static_cast<int>(leaves_.size()) : static_cast<int>(nodes_.size());
+    if (!positions.insert({{lists.trees[i], lists.ids[i]}, position}).second) {
+      fail(ErrorCode::invalid_attribute, "tree {} has node {} twice", lists.trees[i], lists.ids[i]);
+    }
+    if (lists.is_leaf(i)) {
+      leaves_.emplace_back();
+      continue;
+    }
+    auto mode = std::ranges::find(mode_names, lists.modes[i]);
+    if (mode == mode_names.end()) fail(ErrorCode::invalid_attribute, "nodes_modes holds '{}'", lists.modes[i]);
+    Node& node = nodes_.emplace_back();
+    node.split = lists.splits[i];
+    tests_.push_back({static_cast<Mode>(mode - mode_names.begin()), lists.missing[i] != 0});
+    set_feature(node, lists.features[i]);
+  }
+}
+
+// The root of a tree is the first of its nodes that no other leads to; a leaf only if it has nothing else.
+template <typename T>
+void Trees<T>::link_nodes(const NodeLists& lists, const Positions& positions) {
+  std::unordered_set<int> has_parent;
+  for (size_t i = 0, inner = 0; i < lists.size(); ++i) {
+    if (lists.is_leaf(i)) continue;
+    auto next = [&](int64_t id) {
+      auto found = positions.find({lists.trees[i], id});
+      if (found == positions.end()) {
+        fail(ErrorCode::invalid_attribute, "node {} of tree {} leads to node {}, which the tree does not have",
+             lists.ids[i], lists.trees[i], id);
+      }
+      has_parent.insert(found->second);
+      return found->second;
+    };
+    Node& node = nodes_[inner++];
+    node.next[true] = next(lists.if_true[i]);
+    node.next[false] = next(lists.if_false[i]);
+  }
+  std::unordered_set<int64_t> has_root, has_inner_nodes;
+  for (const auto& [name, position] : positions) {
+    if (position >= 0) has_inner_nodes.insert(name.first);
+  }
+  for (size_t i = 0; i < lists.size(); ++i) {
+    const int64_t tree = lists.trees[i];
+    const int position = positions.at({tree, lists.ids[i]});
+    const bool can_be_root = !has_parent.contains(position) && (position >= 0 || !has_inner_nodes.contains(tree));
+    if (can_be_root && has_root.insert(tree).second) roots_.push_back(position);
+  }
+  for (int64_t tree : lists.trees) {
+    if (!has_root.contains(tree)) fail(ErrorCode::invalid_attribute, "the nodes of tree {} form a cycle", tree);
+  }
+}
+
+template <typename T>
+void Trees<T>::add_weights(const ir::Node& node, const std::string& prefix, int64_t targets,
+                           const Positions& positions) {
+  const auto weights = numbers_attribute<T>(node, prefix + "_weights", prefix + "_weights_as_tensor");
+  auto list = [&](const char* suffix) {
+    return ints_of_length(node, prefix + suffix, prefix + "_weights", weights.size());
+  };
+  const auto trees = list("_treeids"), nodes = list("_nodeids"), ids = list("_ids");
+  std::vector<std::pair<int, Weight>> by_leaf;
+  for (size_t i = 0; i < weights.size(); ++i) {
+    auto found = positions.find({trees[i], nodes[i]});
+    if (found == positions.end()) {
+      fail(ErrorCode::invalid_attribute, "{}_nodeids names node {} of tree {}, which does not exist", prefix, nodes[i],
+           trees[i]);
+    }
+    const int target = position_in(prefix + "_ids", ids[i], static_cast<size_t>(targets));
+    // Weights of inner nodes are never used.
+    if (found->second < 0) by_leaf.push_back({~found->second, {target, weights[i]}});
+  }
+  std::ranges::stable_sort(by_leaf, {}, [](const auto& entry) { return entry.first; });
+  for (const auto& [position, weight] : by_leaf) {
+    Leaf& leaf = leaves_[static_cast<size_t>(position)];
+    if (leaf.count++ == 0) leaf.first = weights_.size();
+    weights_.push_back(weight);
+  }
+}
+
+template <typename T>
+void Trees<T>::check_for_cycles() const {
+  enum : uint8_t { unseen, entered, done };
+  std::vector<uint8_t> state(nodes_.size(), unseen);
+  std::vector<int> path;
+  for (int root : roots_) {
+    if (root >= 0) path.push_back(root);
+    while (!path.empty()) {
+      const auto at = static_cast<size_t>(path.back());
+      if (state[at] != unseen) {
+        state[at] = done;
+        path.pop_back();
+        continue;
+      }
+      state[at] = entered;
+      for (int next : nodes_[at].next) {
+        if (next < 0) continue;
+        if (state[static_cast<size_t>(next)] == entered) {
+          fail(ErrorCode::invalid_attribute, "the nodes of a tree form a cycle through node {}", next);
+        }
+        if (state[static_cast<size_t>(next)] == unseen) path.push_back(next);
+      }
+    }
+  }
+}
+
+template <typename T>
+void Trees<T>::finish() {
+  check_for_cycles();
+  only_leq_ =
+      std::ranges::all_of(tests_, [](const Test& test) { return test.mode == Mode::leq && !test.missing_is_true; });
+}
+
+template <typename T>
+void Trees<T>::require_features(int64_t count) const {
+  if (last_feature_ >= count) {
+    fail(ErrorCode::invalid_value, "the trees look at feature {}, the rows have {}", last_feature_, count);
+  }
+}
+
+template <typename T>
+bool Trees<T>::is_true(size_t node, T value) const {
+  const Test& test = tests_[node];
+  const T split = nodes_[node].split;
+  if (test.missing_is_true && std::isnan(value)) return true;
+  switch (test.mode) {
+    case Mode::leq:
+      return value <= split;
+    case Mode::less:
+      return value < split;
+    case Mode::geq:
+      return value >= split;
+    case Mode::greater:
+      return value > split;
+    case Mode::equal:
+      return value == split;
+    case Mode::not_equal:
+      return value != split;
+    case Mode::member:
+      return !std::isnan(value) && std::ranges::binary_search(members_[static_cast<size_t>(test.members)], value);
+  }
+  return false;
+}
+
+template <typename T>
+void Trees<T>::find_leaves(size_t tree, const T* rows, int64_t stride, std::span<int> leaves) const {
+  std::ranges::fill(leaves, roots_[tree]);
+  // All rows take a step in turn, so that the processor need not wait for one node before it asks for the next;
+  // for the same reason there is no branch on what a test gives.
+  auto walk = [&](auto next) {
+    for (bool moving = true; moving;) {
+      moving = false;
+      const T* row = rows;
+      for (int& at : leaves) {
+        if (at >= 0) at = next(static_cast<size_t>(at), row);
+        moving |= at >= 0;
+        row += stride;
+      }
+    }
+  };
+  if (only_leq_) {
+    walk([&](size_t at, const T* row) {
+      const Node& node = nodes_[at];
+      return node.next[row[node.feature] <= node.split];
+    });
+  } else {
+    walk([&](size_t at, const T* row) {
+      const Node& node = nodes_[at];
+      return node.next[is_true(at, row[node.feature])];
+    });
+  }
+  for (int& leaf : leaves) leaf = ~leaf;
+}
+
+template <typename T>
+std::span<const typename Trees<T>::Weight> Trees<T>::leaf_weights(int leaf) const {
+  const Leaf& found = leaves_[static_cast<size_t>(leaf)];
+  return std::span(weights_).subspan(found.first, found.count);
+}
+
+template class Trees<float>;
+template class Trees<double>;
+
+}  // namespace tenon::ops

@@ -1,0 +1,135 @@
+#include <algorithm>
+#include <limits>
+#include <unordered_set>
+
+#include "base/checked.h"
+#include "ops/broadcast.h"
+#include "ops/elementwise.h"
+#include "ops/text/unicode.h"
+#include "provider/cpu_kernels.h"
+
+namespace tenon::ops {
+namespace {
+
+void string_concat(KernelRun& run) {
+  Tensor& z = run.output(0);
+  const std::string *left = run.data<std::string>(0).data(), *right = run.data<std::string>(1).data();
+  std::string* out = z.mutable_data<std::string>().data();
+  Broadcast loop(z.shape(), {&run.input(0).shape(), &run.input(1).shape()});
+  loop.run(run.threads(), costly_grain, [&](const BroadcastTile& tile) {
+    for (int64_t row = 0; row < tile.rows; ++row) {
+      const std::string* a = left + tile.first[0] + row * tile.row_stride[0];
+      const std::string* b = right + tile.first[1] + row * tile.row_stride[1];
+      std::string* to = out + tile.output + row * tile.columns;
+      for (int64_t i = 0; i < tile.columns; ++i) to[i] = a[i * tile.column_stride[0]] + b[i * tile.column_stride[1]];
+    }
+  });
+}
+
+class StringSplit final : public Kernel {
+ public:
+  explicit StringSplit(const NodeInfo& info) : delimiter_(info.node().string_attribute("delimiter", "")) {
+    int64_t most = info.node().int_attribute("maxsplit", -1);
+    if (most >= 0) most_splits_ = most;
+  }
+
+  void run(KernelRun& run) const override {
+    auto texts = run.data<std::string>(0);
+    std::vector<std::vector<std::string_view>> parts(texts.size());
+    run.threads().parallel_for(run.input(0).elements(), 256, [&](int64_t begin, int64_t end) {
+      for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) {
+        parts[i] = delimiter_.empty() ? split_at_white_space(texts[i]) : split_at_delimiter(texts[i]);
+      }
+    });
+    size_t most = 0;
+    for (const auto& list : parts) most = std::max(most, list.size());
+    if (run.wants_output(0)) {
+      Shape shape = run.input(0).shape();
+      shape.push_back(static_cast<int64_t>(most));
+      auto out = run.output(0, shape).mutable_data<std::string>();
+      for (size_t i = 0; i < parts.size(); ++i)
+        std::ranges::copy(parts[i], out.begin() + static_cast<int64_t>(i * most));
+    }
+    if (run.wants_output(1)) {
+      auto counts = run.output(1).mutable_data<int64_t>();
+      for (size_t i = 0; i < parts.size(); ++i) counts[i] = static_cast<int64_t>(parts[i].size());
+    }
+  }
+
+ private:
+  std::vector<std::string_view> split_at_delimiter(std::string_view text) const {
+    std::vector<std::string_view> parts;
+    while (static_cast<int64_t>(parts.size()) < most_splits_) {
+      size_t end = text.find(delimiter_);
+      if (end == std::string_view::npos) break;
+      parts.push_back(text.substr(0, end));
+      text.remove_prefix(end + delimiter_.size());
+    }
+    parts.push_back(text);
+    return parts;
+  }
+
+  // The end of the characters from `from` on that are white space, or that are not.
+  static size_t skip(std::string_view text, size_t from, bool white_space) {
+    for (size_t at = from; at < text.size(); from = at) {
+      auto code_point = next_code_point(text, at);
+      if ((code_point && is_white_space(*code_point)) != white_space) break;
+    }
+    return from;
+  }
+
+  std::vector<std::string_view> split_at_white_space(std::string_view text) const {
+    std::vector<std::string_view> parts;
+    for (size_t begin = skip(text, 0, true); begin < text.size();) {
+      bool last = static_cast<int64_t>(parts.size()) == most_splits_;
+      size_t end = last ? text.size() : skip(text, begin, false);
+      parts.push_back(text.substr(begin, end - begin));
+      begin = skip(text, end, true);
+    }
+    return parts;
+  }
+
+  std::string delimiter_;
+  int64_t most_splits_ = std::numeric_limits<int64_t>::max();
+};
+
+class StringNormalizer final : public Kernel {
+ public:
+  explicit StringNormalizer(const NodeInfo& info) {
+    std::string action = info.node().string_attribute("case_change_action", "NONE");
+    change_ = action == "LOWER" ? Case::lower : action == "UPPER" ? Case::upper : Case::same;
+    if (info.node().int_attribute("is_case_sensitive", 0) == 0) compared_ = Case::lower;
+    for (const std::string& word : info.node().strings_attribute("stopwords")) stopwords_.insert(in(compared_, word));
+  }
+
+  void run(KernelRun& run) const override {
+    std::vector<std::string> kept;
+    for (const std::string& word : run.data<std::string>(0)) {
+      if (stopwords_.empty() || !stopwords_.contains(in(compared_, word))) kept.push_back(in(change_, word));
+    }
+    // Nothing is left: one empty string.
+    if (kept.empty()) kept.emplace_back();
+    auto count = static_cast<int64_t>(kept.size());
+    Tensor& y = run.output(0, run.input(0).rank() == 2 ? Shape{1, count} : Shape{count});
+    std::ranges::move(kept, y.mutable_data<std::string>().begin());
+  }
+
+ private:
+  enum class Case { same, lower, upper };
+  static std::string in(Case wanted, const std::string& word) {
+    return wanted == Case::lower ? to_lower(word) : wanted == Case::upper ? to_upper(word) : word;
+  }
+
+  Case change_, compared_ = Case::same;
+  std::unordered_set<std::string> stopwords_;
+};
+
+}  // namespace
+
+void cpu_text(CpuKernels& list) {
+  list.add_simple("StringConcat", string_concat);
+  list.add("StringSplit", [](const NodeInfo& info) { return std::make_unique<StringSplit>(info); });
+  list.add("StringNormalizer", [](const NodeInfo& info) { return std::make_unique<StringNormalizer>(info); });
+}
+
+}  // namespace tenon::ops
