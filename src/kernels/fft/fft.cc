@@ -55,10 +55,11 @@ int64_t Fft<T>::work_size() const {
 }
 
 template <typename T>
-double Fft<T>::most_numbers(int64_t length) {
-  const auto n = static_cast<double>(length);
-  if (length <= 1 || !radices_of(length).empty()) return 4 * n + 2 * n;
-  return 4 * 4 * n + 2 * n + 2 * 4 * n + 4 * 4 * n;
+int64_t Fft<T>::table_size(int64_t length) {
+  // The passes before the last have at most half as many twiddles each, and two T make one.
+  constexpr int64_t roots = 1024;
+  if (length <= 1 || !radices_of(length).empty()) return 4 * length + roots;
+  return 8 * padded_length(length) + 2 * length + roots;  // two of them for the spectrum, two while it is made
 }
 
 template <typename T>

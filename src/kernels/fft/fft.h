@@ -34,8 +34,8 @@ class Fft {
   int64_t length() const { return length_; }
   // How many T `transform` needs as working memory.
   int64_t work_size() const;
-  // How many T a plan for this length holds, and how many its work needs; at most so many.
-  static double most_numbers(int64_t length);
+  // How many T the tables of a plan for this length have, at most.
+  static int64_t table_size(int64_t length);
 
   // Replaces the complex numbers x by y[k] = sum of x[j] * exp(-2 pi i j k / length). With `real` and `imaginary`
   // exchanged it is the inverse transform, but for the division by the length.
