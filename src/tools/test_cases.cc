@@ -7,6 +7,7 @@
 
 #include "base/fail.h"
 #include "tenon/tools/value_files.h"
+#include "tools/random_zeros.h"
 
 namespace tenon::tools {
 namespace {
@@ -25,18 +26,29 @@ std::vector<fs::path> data_sets(const fs::path& folder) {
   return sets;
 }
 
-Tolerance read_tolerance(const fs::path& folder, Tolerance tolerance) {
+struct Comparison {
+  Tolerance tolerance;
+  bool random_zeros = false;
+
+  std::string operator()(const Value& actual, const Value& expected) const {
+    return (random_zeros ? difference_but_for_zeros : difference)(actual, expected, tolerance);
+  }
+};
+
+Comparison read_comparison(const fs::path& folder, const Tolerance& otherwise) {
+  Comparison comparison{otherwise};
   std::ifstream file(folder / "tolerance.json");
-  if (!file) return tolerance;
+  if (!file) return comparison;
   nlohmann::json json = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object())
     fail(ErrorCode::invalid_value, "'{}' is not a JSON object", (folder / "tolerance.json").string());
-  tolerance.relative = json.value("rtol", tolerance.relative);
-  tolerance.absolute = json.value("atol", tolerance.absolute);
-  return tolerance;
+  comparison.tolerance.relative = json.value("rtol", otherwise.relative);
+  comparison.tolerance.absolute = json.value("atol", otherwise.absolute);
+  comparison.random_zeros = json.value("random_zeros", false);
+  return comparison;
 }
 
-std::string run_data_set(const Session& session, const fs::path& set, const Tolerance& tolerance) {
+std::string run_data_set(const Session& session, const fs::path& set, const Comparison& compare) {
   NamedValues inputs;
   std::vector<ValueInfo> all = session.inputs();
   all.insert(all.end(), session.overridable_initializers().begin(), session.overridable_initializers().end());
@@ -50,7 +62,7 @@ std::string run_data_set(const Session& session, const fs::path& set, const Tole
     const ValueInfo& info = session.outputs()[i];
     fs::path file = set / fmt::format("output_{}.pb", i);
     if (!fs::exists(file)) continue;
-    std::string text = difference(outputs.at(info.name), read_value(file, info), tolerance);
+    std::string text = compare(outputs.at(info.name), read_value(file, info));
     if (!text.empty()) problems += fmt::format("{}output '{}': {}", problems.empty() ? "" : "; ", info.name, text);
   }
   return problems;
@@ -81,10 +93,10 @@ CaseResult run_test_case(const fs::path& folder, const SessionOptions& options, 
       result.reason = "the folder has no test_data_set_*";
       return result;
     }
-    Tolerance allowed = read_tolerance(folder, tolerance);
+    const Comparison compare = read_comparison(folder, tolerance);
     Session session = Session::load(folder / "model.onnx", options);
     for (const fs::path& set : sets) {
-      std::string problem = run_data_set(session, set, allowed);
+      std::string problem = run_data_set(session, set, compare);
       if (problem.empty()) continue;
       result.outcome = Outcome::failed;
       result.reason += fmt::format("{}{}: {}", result.reason.empty() ? "" : "\n", set.filename().string(), problem);

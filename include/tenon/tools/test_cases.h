@@ -21,8 +21,8 @@ struct CaseResult {
 // The ONNX test-case folders at or below `folder`: those with a model.onnx and test_data_set_* folders, sorted.
 std::vector<std::filesystem::path> find_test_cases(const std::filesystem::path& folder);
 
-// Loads the folder's model, runs each data set and compares. Tolerances: the folder's tolerance.json, else `tolerance`.
-// A case without data sets is skipped.
+// Loads the folder's model, runs each data set and compares. Tolerances: the folder's tolerance.json, else `tolerance`;
+// with "random_zeros": true in that file, zeros may be in other places. A case without data sets is skipped.
 CaseResult run_test_case(const std::filesystem::path& folder, const SessionOptions& options = {},
                          const Tolerance& tolerance = {});
 
