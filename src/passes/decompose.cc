@@ -16,6 +16,8 @@ bool decompose_once(ir::Graph& graph, const std::function<bool(const ir::Node&)>
     }
     if (wanted(*node)) changed |= ops::decompose(*node).empty();
   }
+  // What takes a Gradient's place reads tensors that the node itself did not.
+  if (changed) graph.sort_topologically();
   return changed;
 }
 
