@@ -46,7 +46,9 @@ class CausalConv final : public Kernel {
     const float *x = arguments.in(0), *weight = arguments.in(1), *bias = arguments.in(2), *past = arguments.in(3);
     float *y = arguments.out(0), *present = arguments.out(1);
     const int64_t grain = std::max<int64_t>(1, cheap_grain / (1 + length * taps));
-    run.threads().parallel_for(shape[0] * channels, grain, [&](int64_t begin, int64_t end) {
+    // A batch without elements may have any size.
+    const bool idle = (!y || length == 0) && (!present || state == 0);
+    run.threads().parallel_for(idle ? 0 : shape[0] * channels, grain, [&](int64_t begin, int64_t end) {
       for (int64_t item = begin; item < end; ++item) {
         const int64_t channel = item % channels;
         const Row row{x + item * length, past ? past + item * state : nullptr, weight + channel * taps, length, taps};

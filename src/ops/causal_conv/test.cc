@@ -42,6 +42,16 @@ TEST(CausalConv, ShorterThanTheKernel) {
       .run();
 }
 
+TEST(CausalConv, EmptyBatchOfAnySize) {
+  constexpr int64_t many = int64_t{1} << 30;
+  OpTest("CausalConvWithState")
+      .input<float>({many, 1, 0}, {})
+      .input<float>({1, 1, 1}, {2})
+      .expect<float>({many, 1, 0}, {})
+      .expect<float>({many, 1, 0}, {})
+      .run();
+}
+
 TEST(CausalConv, ActivationAndTypes) {
   for (const char* activation : {"silu", "swish"}) {
     OpTest("CausalConvWithState")

@@ -106,7 +106,10 @@ class LinearAttention final : public Kernel {
       kernels::f32_exp(logarithm, decay.mutable_data<float>().data(), decay.elements());
     }
     const int64_t blocks = (n.v_size + most_columns - 1) / most_columns;
-    run.threads().parallel_for(checked_mul(n.batch * n.heads, blocks), 1, [&](int64_t begin, int64_t end) {
+    // A batch without elements may have any size.
+    const bool empty = n.v_size == 0 || (n.length == 0 && n.k_size == 0);
+    const int64_t items = empty ? 0 : checked_mul(checked_mul(n.batch, n.heads), blocks);
+    run.threads().parallel_for(items, 1, [&](int64_t begin, int64_t end) {
       for (int64_t item = begin; item < end; ++item) {
         const int64_t first = item % blocks * most_columns, at = item / blocks;
         run_columns(n, a, at / n.heads, at % n.heads, first, std::min(most_columns, n.v_size - first));

@@ -69,6 +69,20 @@ TEST(LinearAttention, HeadsShareKeys) {
       .run();
 }
 
+TEST(LinearAttention, EmptyBatchOfAnySize) {
+  constexpr int64_t many = int64_t{1} << 30;
+  OpTest("LinearAttention")
+      .attribute("update_rule", "linear")
+      .attribute("q_num_heads", 1)
+      .attribute("kv_num_heads", 1)
+      .input<float>({many, 0, 0}, {})
+      .input<float>({many, 0, 0}, {})
+      .input<float>({many, 0, 4}, {})
+      .expect<float>({many, 0, 4}, {})
+      .expect<float>({many, 1, 0, 4}, {})
+      .run();
+}
+
 TEST(LinearAttention, Types) {
   OpTest("LinearAttention")
       .attribute("update_rule", "linear")
