@@ -39,13 +39,13 @@ Isa fft_isa() { return fft_kernels().isa; }
 
 template <typename T>
 Fft<T>::Fft(int64_t length) : length_(length) {
-  std::vector<int> radices = radices_of(length);
+  const std::vector<int> radices = radices_of(length);
   if (length > 1 && radices.empty()) {
     padded_ = padded_length(length);
     plan_stages(radices_of(padded_));
     plan_chirp();
   } else {
-    plan_stages(std::move(radices));
+    plan_stages(radices);
   }
 }
 
@@ -63,7 +63,7 @@ int64_t Fft<T>::table_size(int64_t length) {
 }
 
 template <typename T>
-void Fft<T>::plan_stages(std::vector<int> radices) {
+void Fft<T>::plan_stages(const std::vector<int>& radices) {
   int64_t rest = padded_ > 0 ? padded_ : length_, stride = 1;
   auto push_root = [&](int64_t numerator, int64_t denominator, bool imaginary) {
     const double angle = -2 * std::numbers::pi * static_cast<double>(numerator) / static_cast<double>(denominator);

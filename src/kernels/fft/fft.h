@@ -42,7 +42,7 @@ class Fft {
   void transform(T* real, T* imaginary, T* work) const;
 
  private:
-  void plan_stages(std::vector<int> radices);
+  void plan_stages(const std::vector<int>& radices);
   void plan_chirp();
   void run_stages(T* real, T* imaginary, T* work) const;
   void convolve_with_chirp(T* real, T* imaginary, T* work) const;

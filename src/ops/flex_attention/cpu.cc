@@ -22,9 +22,10 @@ Tensor modified(KernelRun& run, const char* name, Tensor scores, ElementType pre
     scores = std::move(narrow);
   }
   std::vector<Value> results = run.subgraph(name).run({std::move(scores)});
-  if (results.size() != 1 || !results[0].is_tensor())
+  if (results.size() != 1 || !results[0].is_tensor()) {
     fail(ErrorCode::invalid_model, "{} must return one tensor, it returns {}", name,
          results.size() == 1 ? results[0].describe() : std::to_string(results.size()));
+  }
   const Tensor& result = results[0].tensor();
   if (result.type() != precision || !(result.shape() == shape)) {
     fail(ErrorCode::shape_mismatch, "{} is given {} {} and returns {}; they must be equal", name, name_of(precision),

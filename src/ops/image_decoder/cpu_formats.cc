@@ -17,7 +17,7 @@ bool starts_with(Bytes file, std::string_view text, size_t at = 0) {
                     [](char a, uint8_t b) { return static_cast<uint8_t>(a) == b; });
 }
 
-using std::string_view_literals::operator""sv;
+using namespace std::string_view_literals;
 
 constexpr ImageFormat formats[] = {
     {"bmp", "", [](Bytes file) { return starts_with(file, "BM"); }, decode_bmp},

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 
 #include "ops/image_decoder/cpu_decoders.h"
@@ -68,7 +69,7 @@ int sample(const opj_image_comp_t& c, const opj_image_comp_t& first, int64_t x, 
 void to_rgb(std::array<int, 3>& p) {
   const double y = p[0], blue = p[1] - 128, red = p[2] - 128;
   const double rgb[] = {y + 1.402 * red, y - 0.344136 * blue - 0.714136 * red, y + 1.772 * blue};
-  for (size_t i = 0; i < 3; ++i) p[i] = std::clamp(static_cast<int>(rgb[i] + 0.5), 0, 255);
+  for (size_t i = 0; i < 3; ++i) p[i] = std::clamp(static_cast<int>(std::lround(rgb[i])), 0, 255);
 }
 
 bool is_supported(const opj_image_t& image) {

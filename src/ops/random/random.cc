@@ -60,7 +60,7 @@ void define_random(OperatorList& list) {
   add("RandomUniform", "low", "high", false);
   add("RandomUniformLike", "low", "high", true);
 
-  constexpr TypeSet outcomes = types::numbers | types::bools;
+  static constexpr TypeSet outcomes = types::numbers | types::bools;
   list.add("Bernoulli", {15, 22})
       .input("input", types::floats)
       .output("output", outcomes)
