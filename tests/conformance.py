@@ -3,9 +3,10 @@
 
 usage: conformance.py [--binary build/tenon] [--threads N] [--provider NAMES] [--decompose NAMES] [--lift-steps] [--update] [CASE…]
 
-    expected.txt   the cases that pass today, one a line. One of them not passing is a failure; a case that passes and
-                   is not listed is reported, and --update writes it in.
-    skips.txt      `CASE: reason`, for cases that cannot be compared, such as random numbers. They are not run.
+    expected.txt      the cases that pass today, one a line. One of them not passing is a failure; a case that passes and
+                      is not listed is reported, and --update writes it in.
+    comparisons.txt   how the outputs of a case are compared where the suite's own tolerances do not fit, with the reason;
+                      tests/onnx_suite.py puts it into the case's folder, where `tenon test` finds it.
 
 A CASE is a folder of build/suite, such as node/test_abs or light/resnet50; without any, all are run.
 
@@ -33,18 +34,6 @@ SECONDS_PER_CALL = 600
 
 def read_expected(path):
     return {line for line in (raw.split("#")[0].strip() for raw in path.read_text().splitlines()) if line}
-
-
-def read_skips(path):
-    """{case: reason}; a skip without a reason is an error."""
-    skips = {}
-    for line in path.read_text().splitlines():
-        if line.strip() and not line.startswith("#"):
-            name, _, reason = line.partition(": ")
-            if not reason.strip():
-                raise ValueError(f"{path.name}: no reason is given for skipping {name}")
-            skips[name.strip()] = reason.strip()
-    return skips
 
 
 def write_expected(path, names):
@@ -84,19 +73,17 @@ def all_cases(suite):
 class Outcome:
     """What a run means, given the lists."""
 
-    def __init__(self, results, known, expected, skips):
+    def __init__(self, results, known, expected):
         passed = {name for name, (result, _) in results.items() if result == "passed"}
         self.results = results
-        self.skips = skips
         self.passed = sorted(passed)
         self.broken = sorted((expected & set(results)) - passed)
         self.unlisted = sorted(passed - expected)
-        self.unknown = sorted((expected | set(skips)) - set(known))
-        self.contradictory = sorted(expected & set(skips))
+        self.unknown = sorted(expected - set(known))
 
     @property
     def ok(self):
-        return not (self.broken or self.unknown or self.contradictory)
+        return not (self.broken or self.unknown)
 
     def report(self):
         lines = []
@@ -104,14 +91,13 @@ class Outcome:
             result, reason = self.results[name]
             lines.append(f"{name} is listed in expected.txt and {result}: {reason}")
         lines += [f"{name} is listed, and the suite has no such case" for name in self.unknown]
-        lines += [f"{name} is listed in both expected.txt and skips.txt" for name in self.contradictory]
         if self.unlisted:
             some = ", ".join(self.unlisted[:5]) + (", …" if len(self.unlisted) > 5 else "")
             lines.append(f"{len(self.unlisted)} cases pass and are not listed: {some}; "
                          "run tests/conformance.py --update")
         others = [result for result, _ in self.results.values() if result != "passed"]
         lines.append(f"{len(self.passed)} passed, {others.count('failed')} failed, "
-                     f"{others.count('skipped') + len(self.skips)} skipped; {len(self.broken)} of those expected to pass do not")
+                     f"{others.count('skipped')} skipped; {len(self.broken)} of those expected to pass do not")
         return "\n".join(lines)
 
 
@@ -119,9 +105,7 @@ def run(binary, options=(), names=None, lists=LISTS):
     suite = write_suite()
     known = all_cases(suite)
     expected = read_expected(lists / "expected.txt")
-    skips = read_skips(lists / "skips.txt")
-    wanted = [name for name in (names or known) if name not in skips]
-    return Outcome(run_cases(str(binary), suite, wanted, options), known, expected, skips)
+    return Outcome(run_cases(str(binary), suite, names or known, options), known, expected)
 
 
 def main():

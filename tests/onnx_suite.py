@@ -5,11 +5,13 @@ usage: onnx_suite.py [FOLDER]      (default: build/suite)
 
     FOLDER/{node,simple,pytorch-converted,pytorch-operator,light}/CASE/
         model.onnx
-        tolerance.json                            {"rtol": …, "atol": …}, only where not the default 1e-3 and 1e-7
+        tolerance.json                            {"rtol": …, "atol": …}, only where not the default 1e-3 and 1e-7;
+                                                  {"random_zeros": true} where zeros are at random places
         test_data_set_N/{input,output}_M.pb       TensorProto, SequenceProto or OptionalProto, by the value's type
 
-The package builds the node cases in memory and ships the others as files, the light models without inputs. The folder
-is written once for each version of the package and of this file.
+The package builds the node cases in memory and ships the others as files, the light models without inputs. Tolerances
+are the package's, but for the cases in tests/conformance/comparisons.txt. The folder is written once for each version of
+the package, of this file and of that list.
 """
 import hashlib
 import json
@@ -20,6 +22,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 DEFAULT_FOLDER = ROOT / "build" / "suite"
+COMPARISONS = ROOT / "tests" / "conformance" / "comparisons.txt"
 DEFAULT_TOLERANCE = {"rtol": 1e-3, "atol": 1e-7}
 BFLOAT16_RTOL = 2.0**-6  # two units in the last place, as onnx's own runner allows
 
@@ -115,11 +118,36 @@ def write_light_cases(data, folder):
         write_tolerance(case_folder, stated.get("rtol", 1e-3), stated.get("atol", 1e-7))
 
 
+def read_comparisons(path=COMPARISONS):
+    """{case: {key: value}} of lines `CASE: key=value …: reason`; a line without a reason is an error."""
+    comparisons = {}
+    for line in path.read_text().splitlines():
+        if not line.strip() or line.startswith("#"):
+            continue
+        name, settings, reason = (*(part.strip() for part in line.split(": ", 2)), "", "")[:3]
+        if not reason:
+            raise ValueError(f"{path.name}: no reason is given for how {name} is compared")
+        comparisons[name] = {key: json.loads(value) for key, value in (s.split("=") for s in settings.split())}
+        if unknown := set(comparisons[name]) - {"rtol", "atol", "random_zeros"}:
+            raise ValueError(f"{path.name}: {name} has unknown settings: {', '.join(sorted(unknown))}")
+    return comparisons
+
+
+def change_tolerances(folder, comparisons):
+    for name, settings in comparisons.items():
+        if not (folder / name).is_dir():
+            raise ValueError(f"{COMPARISONS.name}: the suite has no case {name}")
+        file = folder / name / "tolerance.json"
+        stated = json.loads(file.read_text()) if file.exists() else DEFAULT_TOLERANCE
+        file.write_text(json.dumps({**stated, **settings}) + "\n")
+
+
 def write_suite(folder=DEFAULT_FOLDER):
     """Makes sure that the suite of the installed onnx package is in `folder`."""
     from importlib.metadata import version
 
-    made_by = f"onnx {version('onnx')}, {hashlib.sha256(Path(__file__).read_bytes()).hexdigest()}\n"
+    sources = Path(__file__).read_bytes() + COMPARISONS.read_bytes()
+    made_by = f"onnx {version('onnx')}, {hashlib.sha256(sources).hexdigest()}\n"
     stamp = folder / "made-by.txt"
     if stamp.exists() and stamp.read_text() == made_by:
         return folder
@@ -132,6 +160,7 @@ def write_suite(folder=DEFAULT_FOLDER):
     for kind in ("simple", "pytorch-converted", "pytorch-operator"):
         copy_file_cases(data, folder / kind, kind)
     write_light_cases(data, folder / "light")
+    change_tolerances(folder, read_comparisons())
     stamp.write_text(made_by)
     return folder
 

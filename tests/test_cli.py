@@ -139,5 +139,10 @@ def test_test_cases(call, model, tmp_path):
     document = json.loads(call("test", tmp_path / "cases" / "good", "--json").stdout)
     assert document["cases"][0]["result"] == "passed" and document["passed"] == 1
     assert call("test", tmp_path / "cases" / "good").stdout == "1 passed, 0 failed, 0 skipped\n"
-    (tmp_path / "cases" / "bad" / "tolerance.json").write_text('{"atol": 10}')
-    assert call("test", tmp_path / "cases" / "bad").stdout == "1 passed, 0 failed, 0 skipped\n"
+    for allowed in ('{"atol": 10}', '{"random_zeros": true}'):
+        (tmp_path / "cases" / "bad" / "tolerance.json").write_text(allowed)
+        assert call("test", tmp_path / "cases" / "bad").stdout == "1 passed, 0 failed, 0 skipped\n"
+    case(tmp_path / "cases" / "zeros", model, np.ones((100, 2), np.float32), np.zeros((100, 2), np.float32))
+    (tmp_path / "cases" / "zeros" / "tolerance.json").write_text('{"random_zeros": true}')
+    assert "0.0 % of the elements are 0, 100.0 % are expected" in call("test", tmp_path / "cases" / "zeros",
+                                                                      code=CHECK_FAILED).stdout

@@ -3,6 +3,7 @@ import stat
 import sys
 
 import conformance
+import onnx_suite
 import pytest
 
 
@@ -12,9 +13,8 @@ def test_onnx_backend_suite(tenon):
     assert outcome.ok, "\n" + outcome.report()
 
 
-def outcome(results, known="abc", expected=(), skips=None):
-    return conformance.Outcome({name: (result, "why") for name, result in results.items()}, list(known), set(expected),
-                               skips or {})
+def outcome(results, known="abc", expected=()):
+    return conformance.Outcome({name: (result, "why") for name, result in results.items()}, list(known), set(expected))
 
 
 @pytest.mark.parametrize("name, made, ok, says", [
@@ -23,7 +23,6 @@ def outcome(results, known="abc", expected=(), skips=None):
     ("listed and skipped", outcome({"a": "skipped"}, expected="a"), False, "a is listed in expected.txt and skipped"),
     ("passing, not listed", outcome({"a": "passed"}), True, "1 cases pass and are not listed: a"),
     ("no such case", outcome({"a": "passed"}, expected="ax"), False, "x is listed, and the suite has no such case"),
-    ("listed twice", outcome({}, expected="a", skips={"a": "r"}), False, "a is listed in both"),
 ])
 def test_outcome(name, made, ok, says):
     assert made.ok == ok, name
@@ -44,12 +43,16 @@ print(json.dumps({"cases": [{"name": n, "result": "passed"} for n in names]}))
     assert "ended with status -6" in results["bad"][1]
 
 
-def test_a_skip_needs_a_reason(tmp_path):
-    (tmp_path / "skips.txt").write_text("# comment\nnode/test_x: random\n")
-    assert conformance.read_skips(tmp_path / "skips.txt") == {"node/test_x": "random"}
-    (tmp_path / "skips.txt").write_text("node/test_x:\n")
+def test_another_comparison_needs_a_reason(tmp_path):
+    file = tmp_path / "comparisons.txt"
+    file.write_text("# comment\nnode/test_x: rtol=1e-2 random_zeros=true: why: it is so\n")
+    assert onnx_suite.read_comparisons(file) == {"node/test_x": {"rtol": 1e-2, "random_zeros": True}}
+    file.write_text("node/test_x: rtol=1e-2\n")
     with pytest.raises(ValueError, match="no reason"):
-        conformance.read_skips(tmp_path / "skips.txt")
+        onnx_suite.read_comparisons(file)
+    file.write_text("node/test_x: tolerance=1e-2: why\n")
+    with pytest.raises(ValueError, match="unknown settings: tolerance"):
+        onnx_suite.read_comparisons(file)
 
 
 def test_update_keeps_the_comment_and_sorts(tmp_path):

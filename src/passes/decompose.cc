@@ -26,6 +26,7 @@ class Decomposer {
 
  private:
   void visit(ir::Graph& graph) {
+    bool changed_here = false;
     std::vector<ir::Node*> nodes;
     for (ir::Node& node : graph.nodes()) nodes.push_back(&node);
     for (ir::Node* node : nodes) {
@@ -36,10 +37,13 @@ class Decomposer {
       if (!op || !op->decomposition || !wanted_(*node)) continue;
       std::string reason = ops::decompose(*node);
       if (reason.empty())
-        changed_ = true;
+        changed_here = true;
       else
         notes.push_back(fmt::format("{}: {} is not decomposed, {}", node->describe(), node->op_type, reason));
     }
+    // What takes a Gradient's place reads tensors that the node itself did not.
+    if (changed_here) graph.sort_topologically();
+    changed_ |= changed_here;
   }
 
   const std::function<bool(const ir::Node&)>& wanted_;

@@ -11,6 +11,7 @@
 #include "base/available_memory.h"
 #include "base/cpu_features.h"
 #include "base/thread_pool.h"
+#include "ops/image_decoder/cpu_formats.h"
 #include "ops/operator.h"
 #include "tenon/version.h"
 
@@ -89,6 +90,12 @@ DoctorReport examine_machine() {
   }
   report.sections.push_back(std::move(environment));
   report.sections.push_back({"Providers", {{"cpu", "ready"}}});
+  DoctorReport::Section formats{"Image formats", {}};
+  for (const ops::ImageFormat& format : ops::image_formats()) {
+    formats.lines.emplace_back(
+        format.name, format.decode ? "ready" : fmt::format("not in this build, which had no {}", format.package));
+  }
+  report.sections.push_back(std::move(formats));
 
   if (!isa_error().empty()) report.warnings.push_back(isa_error());
   if (default_thread_count() < cpus_in_affinity()) {

@@ -10,6 +10,7 @@
 #include "ops/operator.h"
 #include "passes/lift.h"
 #include "tenon/tools/value_files.h"
+#include "tools/random_zeros.h"
 
 namespace tenon::tools {
 namespace {
@@ -28,15 +29,26 @@ std::vector<fs::path> data_sets(const fs::path& folder) {
   return sets;
 }
 
-Tolerance read_tolerance(const fs::path& folder, Tolerance tolerance) {
+struct Comparison {
+  Tolerance tolerance;
+  bool random_zeros = false;
+
+  std::string operator()(const Value& actual, const Value& expected) const {
+    return (random_zeros ? difference_but_for_zeros : difference)(actual, expected, tolerance);
+  }
+};
+
+Comparison read_comparison(const fs::path& folder, const Tolerance& otherwise) {
+  Comparison comparison{otherwise};
   std::ifstream file(folder / "tolerance.json");
-  if (!file) return tolerance;
+  if (!file) return comparison;
   nlohmann::json json = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object())
     fail(ErrorCode::invalid_value, "'{}' is not a JSON object", (folder / "tolerance.json").string());
-  tolerance.relative = json.value("rtol", tolerance.relative);
-  tolerance.absolute = json.value("atol", tolerance.absolute);
-  return tolerance;
+  comparison.tolerance.relative = json.value("rtol", otherwise.relative);
+  comparison.tolerance.absolute = json.value("atol", otherwise.absolute);
+  comparison.random_zeros = json.value("random_zeros", false);
+  return comparison;
 }
 
 Session load_in_steps(const fs::path& folder, const SessionOptions& options) {
@@ -51,7 +63,7 @@ Session load_in_steps(const fs::path& folder, const SessionOptions& options) {
   return Session::from_bytes(std::as_bytes(std::span(bytes)), options, folder);
 }
 
-std::string run_data_set(const Session& session, const fs::path& set, const Tolerance& tolerance) {
+std::string run_data_set(const Session& session, const fs::path& set, const Comparison& compare) {
   NamedValues inputs;
   std::vector<ValueInfo> all = session.inputs();
   all.insert(all.end(), session.overridable_initializers().begin(), session.overridable_initializers().end());
@@ -65,7 +77,7 @@ std::string run_data_set(const Session& session, const fs::path& set, const Tole
     const ValueInfo& info = session.outputs()[i];
     fs::path file = set / fmt::format("output_{}.pb", i);
     if (!fs::exists(file)) continue;
-    std::string text = difference(outputs.at(info.name), read_value(file, info), tolerance);
+    std::string text = compare(outputs.at(info.name), read_value(file, info));
     if (!text.empty()) problems += fmt::format("{}output '{}': {}", problems.empty() ? "" : "; ", info.name, text);
   }
   return problems;
@@ -96,11 +108,11 @@ CaseResult run_test_case(const fs::path& folder, const TestOptions& options) {
       result.reason = "the folder has no test_data_set_*";
       return result;
     }
-    Tolerance allowed = read_tolerance(folder, options.tolerance);
+    const Comparison compare = read_comparison(folder, options.tolerance);
     Session session = options.lift_steps ? load_in_steps(folder, options.session)
                                          : Session::load(folder / "model.onnx", options.session);
     for (const fs::path& set : sets) {
-      std::string problem = run_data_set(session, set, allowed);
+      std::string problem = run_data_set(session, set, compare);
       if (problem.empty()) continue;
       result.outcome = Outcome::failed;
       result.reason += fmt::format("{}{}: {}", result.reason.empty() ? "" : "\n", set.filename().string(), problem);

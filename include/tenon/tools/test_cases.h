@@ -23,7 +23,8 @@ std::vector<std::filesystem::path> find_test_cases(const std::filesystem::path& 
 
 struct TestOptions {
   SessionOptions session;
-  Tolerance tolerance;  // where the folder has no tolerance.json
+  // Where the folder has no tolerance.json. With "random_zeros": true in that file, zeros may be in other places.
+  Tolerance tolerance;
   // Brings the model up one opset at a time, writing and reading it in between, before it runs: every version adapter
   // then meets every version that it has to bring up.
   bool lift_steps = false;

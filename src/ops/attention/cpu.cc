@@ -5,39 +5,13 @@
 #include <vector>
 
 #include "base/checked.h"
-#include "kernels/gemm/gemm.h"
-#include "kernels/gemm/gemm_any.h"
 #include "kernels/math/math.h"
-#include "kernels/softmax/softmax.h"
+#include "ops/attention/cpu_products.h"
 #include "ops/cpu_support/compute_type.h"
 #include "provider/cpu_kernels.h"
 
 namespace tenon::ops {
 namespace {
-
-// c = alpha * a * b, b transposed when told; rows are ld elements apart.
-void multiply(ThreadPool& pool, int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b,
-              int64_t ldb, bool transposed, float* c, int64_t ldc, float alpha) {
-  kernels::GemmEpilogue epilogue;
-  epilogue.alpha = alpha;
-  kernels::gemm(pool, m, n, k, {a, lda}, {b, ldb, transposed}, c, ldc, epilogue);
-}
-
-void multiply(ThreadPool& pool, int64_t m, int64_t n, int64_t k, const double* a, int64_t lda, const double* b,
-              int64_t ldb, bool transposed, double* c, int64_t ldc, double alpha) {
-  kernels::gemm_any<double>(pool, m, n, k, {a, lda}, {b, ldb, transposed}, c, ldc);
-  for (int64_t i = 0; i < m; ++i) {
-    for (int64_t j = 0; j < n; ++j) c[i * ldc + j] *= alpha;
-  }
-}
-
-void softmax(float* x, int64_t n) { kernels::softmax_kernels().softmax_row(x, x, n); }
-
-void softmax(double* x, int64_t n) {
-  double most = *std::max_element(x, x + n), sum = 0;
-  for (int64_t i = 0; i < n; ++i) sum += x[i] = std::exp(x[i] - most);
-  for (int64_t i = 0; i < n; ++i) x[i] /= sum;
-}
 
 void cap(float* x, int64_t n, float limit) {
   for (int64_t i = 0; i < n; ++i) x[i] /= limit;
@@ -246,7 +220,7 @@ class Attention final : public Kernel {
       std::fill(row + last, row + n.keys, masked);
       if (scores != weights && mode_ == 2) std::copy_n(row, n.keys, scores + s * n.keys);
       if (any)
-        softmax(row, n.keys);
+        softmax(row, row, n.keys);
       else
         std::fill_n(row, n.keys, T{});
     }

@@ -1,8 +1,8 @@
 #include <algorithm>
-#include <atomic>
-#include <random>
 
+#include "ops/cpu_support/random_seed.h"
 #include "ops/dispatch.h"
+#include "ops/elementwise.h"
 #include "provider/cpu_kernels.h"
 
 namespace tenon::ops {
@@ -20,12 +20,10 @@ float as_float(const Tensor& scalar) {
   return value;
 }
 
-// At inference the output is the input itself. In training mode elements are dropped by a generator that starts at the
-// node's seed, or at another one in each run.
+// At inference the output is the input itself.
 class Dropout final : public Kernel {
  public:
-  explicit Dropout(const NodeInfo& info)
-      : has_seed_(info.node().attribute("seed")), seed_(static_cast<uint32_t>(info.node().int_attribute("seed", 0))) {}
+  explicit Dropout(const NodeInfo& info) : seed_(info.node()) {}
 
   void run(KernelRun& run) const override {
     const Tensor& x = run.input(0);
@@ -44,31 +42,36 @@ class Dropout final : public Kernel {
       return;
     }
     Tensor mask = run.wants_output(1) ? run.output(1) : Tensor(ElementType::boolean, x.shape(), run.allocator());
-    auto keep = mask.mutable_data<bool>();
-    draw(keep, ratio);
-    float scale = 1 / (1 - ratio);
     Tensor& y = run.output(0);
+    const kernels::RandomNumbers numbers = seed_.numbers();
     dispatch_droppable(x.type(), [&]<typename T>() {
-      auto in = x.data<T>();
-      auto out = y.mutable_data<T>();
-      using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;
-      for (size_t i = 0; i < in.size(); ++i)
-        out[i] = keep[i] ? T(static_cast<Wide>(in[i]) * static_cast<Wide>(scale)) : T(0.0f);
+      const T* in = x.data<T>().data();
+      T* out = y.mutable_data<T>().data();
+      bool* keep = mask.mutable_data<bool>().data();
+      run.threads().parallel_for(x.elements(), cheap_grain, [&](int64_t begin, int64_t end) {
+        drop(numbers, begin, in + begin, out + begin, keep + begin, end - begin, ratio);
+      });
     });
   }
 
  private:
-  void draw(std::span<bool> keep, double ratio) const {
-    static std::atomic<uint32_t> next_seed{1};
-    std::mt19937 generator(has_seed_ ? seed_ : next_seed++);
-    for (bool& one : keep) {
-      uint32_t high = generator() >> 5, low = generator() >> 6;
-      one = (high * 67108864.0 + low) / 9007199254740992.0 >= ratio;
+  template <typename T>
+  static void drop(const kernels::RandomNumbers& numbers, int64_t first, const T* x, T* y, bool* keep, int64_t n,
+                   float ratio) {
+    constexpr int64_t block = 512;
+    float drawn[block];
+    const Compute<T> scale = 1 / (1 - ratio);
+    for (int64_t begin = 0; begin < n; begin += block) {
+      const int64_t size = std::min(block, n - begin);
+      numbers.uniform(first + begin, drawn, size);
+      for (int64_t i = 0; i < size; ++i) {
+        keep[begin + i] = drawn[i] >= ratio;
+        y[begin + i] = keep[begin + i] ? T(static_cast<Compute<T>>(x[begin + i]) * scale) : T(0.0f);
+      }
     }
   }
 
-  bool has_seed_;
-  uint32_t seed_;
+  RandomSeed seed_;
 };
 
 }  // namespace
