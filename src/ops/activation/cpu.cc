@@ -51,19 +51,38 @@ struct ExponentialUnit {
   T one(T x) const {
     return x > 0 ? T(positive) * x : T(negative) * std::expm1(x * T(inside));
   }
+
+  void array(const float* x, float* y, int64_t n) const {
+    constexpr int64_t block = 512;
+    float below[block];
+    const auto [above, factor, scale] = *this;
+    for (int64_t begin = 0; begin < n; begin += block, x += block, y += block) {
+      const int64_t size = std::min(block, n - begin);
+      for (int64_t i = 0; i < size; ++i) below[i] = x[i] * scale;
+      kernels::f32_expm1(below, below, size);
+      TENON_INDEPENDENT_LOOP
+      for (int64_t i = 0; i < size; ++i) {
+        const float up = above * x[i], down = factor * below[i];
+        y[i] = x[i] > 0 ? up : down;
+      }
+    }
+  }
 };
 
 struct Elu {
   static ExponentialUnit unit(const P& p) { return {1, p.a, 1}; }
   static auto call(auto x, const P& p) { return unit(p).one(x); }
+  static void array(const float* x, float* y, int64_t n, const P& p) { unit(p).array(x, y, n); }
 };
 struct Selu {
   static ExponentialUnit unit(const P& p) { return {p.b, p.b * p.a, 1}; }
   static auto call(auto x, const P& p) { return unit(p).one(x); }
+  static void array(const float* x, float* y, int64_t n, const P& p) { unit(p).array(x, y, n); }
 };
 struct Celu {
   static ExponentialUnit unit(const P& p) { return {1, p.a, 1 / p.a}; }
   static auto call(auto x, const P& p) { return unit(p).one(x); }
+  static void array(const float* x, float* y, int64_t n, const P& p) { unit(p).array(x, y, n); }
 };
 
 struct Gelu {

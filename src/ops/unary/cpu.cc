@@ -105,6 +105,9 @@ TENON_MATH(Tanh, f32_tanh, std::tanh(x))
 TENON_MATH(Erf, f32_erf, std::erf(x))
 TENON_MATH(Sin, f32_sin, std::sin(x))
 TENON_MATH(Cos, f32_cos, std::cos(x))
+TENON_MATH(Asin, f32_asin, std::asin(x))
+TENON_MATH(Acos, f32_acos, std::acos(x))
+TENON_MATH(Atan, f32_atan, std::atan(x))
 TENON_MATH(Sigmoid, f32_sigmoid, 1 / (1 + std::exp(-x)))
 TENON_MATH(Softplus, f32_softplus, (x > 0 ? x : 0) + std::log1p(std::exp(-std::fabs(x))))
 #undef TENON_MATH
@@ -128,9 +131,6 @@ struct Mish {
     static auto call(auto x, const P&) { return std::function(x); } \
   };
 TENON_STANDARD(Tan, tan)
-TENON_STANDARD(Asin, asin)
-TENON_STANDARD(Acos, acos)
-TENON_STANDARD(Atan, atan)
 TENON_STANDARD(Sinh, sinh)
 TENON_STANDARD(Cosh, cosh)
 TENON_STANDARD(Asinh, asinh)
