@@ -8,6 +8,7 @@
 #include "kernels/pool/pool.h"
 #include "kernels/pool/window.h"
 #include "kernels/scratch.h"
+#include "kernels/simd/extreme.h"
 
 namespace tenon::kernels {
 namespace {
@@ -82,7 +83,7 @@ class RowMaxima {
  private:
   static constexpr int width = 16 / sizeof(T);
   static constexpr int64_t batch = 16;
-  using Vector [[gnu::vector_size(16)]] = T;
+  using Vector = typename VectorOf<T>::Type;
 
   static int64_t extent(const PoolShape& s) {
     return (s.output[2] - 1) * s.stride[2] + (s.kernel[2] - 1) * s.dilation[2] + 1;
@@ -92,7 +93,7 @@ class RowMaxima {
     std::memcpy(&v, p, sizeof v);
     return v;
   }
-  static Vector higher(Vector best, Vector value) { return (value > best) | (value != value) ? value : best; }
+  static Vector higher(Vector best, Vector value) { return extreme_of<true, T>(best, value); }
 
   // The maxima of the columns that output row `index` covers, into a padded row.
   void fold_columns(const T* x, int64_t index, T* padded) {

@@ -2,6 +2,7 @@
 
 #include "base/fail.h"
 #include "kernels/math/math.h"
+#include "ops/cpu_support/float_vectors.h"
 #include "ops/cpu_support/unary_kernel.h"
 #include "provider/cpu_kernels.h"
 
@@ -16,6 +17,10 @@ struct HardSigmoid {
     T y = T(p.a) * x + T(p.b);
     y = y < 0 ? T(0) : y;
     return y > 1 ? T(1) : y;
+  }
+  static void array(const float* x, float* y, int64_t n, const P& p) {
+    const float a = p.a, b = p.b;
+    map_vectors(x, y, n, [=](FloatVector v) { return unit_clamp(v * a + b); });
   }
 };
 struct LeakyRelu {
