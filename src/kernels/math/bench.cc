@@ -25,6 +25,7 @@ BENCHMARK_CAPTURE(math_array, gelu, f32_gelu);
 BENCHMARK_CAPTURE(math_array, gelu_tanh, f32_gelu_tanh);
 BENCHMARK_CAPTURE(math_array, softplus, f32_softplus);
 BENCHMARK_CAPTURE(math_array, sin, f32_sin);
+BENCHMARK_CAPTURE(math_array, atan, f32_atan);
 
 }  // namespace
 }  // namespace tenon::kernels

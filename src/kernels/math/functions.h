@@ -36,17 +36,39 @@ struct MathFunctions {
   // 2^n for n in [-126, 127].
   static F power_of_two(I n) { return S::from_bits((n + 127) << 23); }
 
+  // x = n * log(2) + r with a whole n and |r| <= log(2) / 2, for |x| < 2^20.
+  static F reduce_exponent(F x, F& n) {
+    n = round(x * 1.44269504f);
+    const F r = S::fma(n, S::set(-ln2_high), x);
+    return S::fma(n, S::set(-ln2_low), r);
+  }
+
+  // exp(r) - 1 on |r| <= log(2) / 2.
+  static F expm1_reduced(F r) {
+    const F q = polynomial(r, 0.5f, 0.16666577f, 0.04166655463f, 0.00836317763f, 0.001392618181f);
+    return S::fma(r * r, q, r);
+  }
+
   static F exp(F x) {
     const F clamped = S::min(S::set(89.0f), S::max(S::set(-104.5f), x));
-    const F n = round(clamped * 1.44269504f);
-    F r = S::fma(n, S::set(-ln2_high), clamped);
-    r = S::fma(n, S::set(-ln2_low), r);
-    // exp(r) = 1 + r + r^2 * q(r) on |r| <= ln(2) / 2.
-    const F q = polynomial(r, 0.5f, 0.16666577f, 0.04166655463f, 0.00836317763f, 0.001392618181f);
-    const F e = S::fma(r * r, q, r) + 1.0f;
+    F n;
+    const F e = expm1_reduced(reduce_exponent(clamped, n)) + 1.0f;
     // In two factors, because the result may be denormal or infinite where 2^n is not a normal float.
     const I whole = S::truncate(n), half = whole >> 1;
     return e * power_of_two(half) * power_of_two(whole - half);
+  }
+
+  // exp(x) - 1 for x of at most 80.
+  static F expm1_small(F x) {
+    F n;
+    const F e = expm1_reduced(reduce_exponent(x, n));
+    const F power = power_of_two(S::truncate(n));
+    return S::fma(e, power, power - 1.0f);
+  }
+
+  static F expm1(F x) {
+    const F low = expm1_small(S::min(S::set(80.0f), S::max(S::set(-20.0f), x)));
+    return x > 80.0f ? exp(x) : copy_sign(low, x);
   }
 
   // log(1 + f) - low, on 1 + f in [sqrt(1/2), sqrt(2)].
@@ -86,14 +108,10 @@ struct MathFunctions {
   }
 
   static F tanh(F x) {
-    const F a = S::abs(x);
-    const F square = x * x;
-    // (tanh(x) - x) / x^3 on |x| <= 0.625.
-    const F p = polynomial(square, -0.3333332894f, 0.1333276934f, -0.05385084952f, 0.02099689404f, -0.006096299523f);
-    const F small = S::fma(x * square, p, x);
-    const F large = copy_sign(1.0f - 2.0f / (exp(a + a) + 1.0f), x);
-    const F result = a < 0.625f ? small : large;
-    return x == x ? result : x;
+    // Beyond 10 it is 1.
+    const F a = S::min(S::set(10.0f), S::abs(x));
+    const F e = expm1_small(a + a);
+    return copy_sign(e / (e + 2.0f), x);
   }
 
   static F sigmoid(F x) {
@@ -182,6 +200,48 @@ struct MathFunctions {
   static float exact_cos(float x) { return std::cos(x); }
   static F sin(F x) { return sine_or_exact<exact_sin>(x, 0); }
   static F cos(F x) { return sine_or_exact<exact_cos>(x, 1); }
+
+  static constexpr float pi = 3.14159265f, half_pi = 1.57079633f;
+
+  // asin(x) for x in [0, 0.5], given x and its square.
+  static F asin_reduced(F x, F square) {
+    return S::fma(x * square,
+                  polynomial(square, 0.1666675248f, 0.07495297614f, 0.04547037918f, 0.02417949907f, 0.04216633588f), x);
+  }
+
+  // asin(|x|) is angle where `small`, else pi / 2 - 2 * angle. NaN beyond 1.
+  static F asin_half(F x, I& small) {
+    const F a = S::abs(x);
+    small = a <= 0.5f;
+    const F square = small ? a * a : (1.0f - a) * 0.5f;
+    return asin_reduced(small ? a : S::sqrt(square), square);
+  }
+
+  static F asin(F x) {
+    I small;
+    const F angle = asin_half(x, small);
+    return copy_sign(small ? angle : S::fma(angle, S::set(-2.0f), S::set(half_pi)), x);
+  }
+
+  static F acos(F x) {
+    I small;
+    const F angle = asin_half(x, small);
+    const F inner = half_pi - copy_sign(angle, x);
+    const F outer = x < 0.0f ? S::fma(angle, S::set(-2.0f), S::set(pi)) : angle + angle;
+    return small ? inner : outer;
+  }
+
+  static F atan(F x) {
+    const F a = S::abs(x);
+    const I large = a > 1.0f;
+    const F t = large ? 1.0f / a : a;
+    const F square = t * t;
+    // (atan(t) - t) / t^3 on t <= 1.
+    const F p = polynomial(square, -0.3333329909f, 0.1999854819f, -0.1426424069f, 0.1095218054f, -0.08403434867f,
+                           0.05795732646f, -0.03117757759f, 0.0109144607f, -0.001793589067f);
+    const F angle = S::fma(t * square, p, t);
+    return copy_sign(large ? half_pi - angle : angle, x);
+  }
 };
 
 }  // namespace tenon::kernels

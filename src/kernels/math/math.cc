@@ -5,6 +5,7 @@ namespace tenon::kernels {
 Isa math_isa() { return math_kernels().isa; }
 
 void f32_exp(const float* x, float* y, int64_t n) { math_kernels().exp(x, y, n); }
+void f32_expm1(const float* x, float* y, int64_t n) { math_kernels().expm1(x, y, n); }
 void f32_log(const float* x, float* y, int64_t n) { math_kernels().log(x, y, n); }
 void f32_tanh(const float* x, float* y, int64_t n) { math_kernels().tanh(x, y, n); }
 void f32_sigmoid(const float* x, float* y, int64_t n) { math_kernels().sigmoid(x, y, n); }
@@ -15,5 +16,8 @@ void f32_silu(const float* x, float* y, int64_t n) { math_kernels().silu(x, y, n
 void f32_softplus(const float* x, float* y, int64_t n) { math_kernels().softplus(x, y, n); }
 void f32_sin(const float* x, float* y, int64_t n) { math_kernels().sin(x, y, n); }
 void f32_cos(const float* x, float* y, int64_t n) { math_kernels().cos(x, y, n); }
+void f32_asin(const float* x, float* y, int64_t n) { math_kernels().asin(x, y, n); }
+void f32_acos(const float* x, float* y, int64_t n) { math_kernels().acos(x, y, n); }
+void f32_atan(const float* x, float* y, int64_t n) { math_kernels().atan(x, y, n); }
 
 }  // namespace tenon::kernels

@@ -1,7 +1,14 @@
+#include <cstring>
 #include <limits>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "kernels/pool/pool.h"
 #include "kernels/pool/window.h"
+#include "kernels/scratch.h"
+#include "kernels/simd/extreme.h"
 
 namespace tenon::kernels {
 namespace {
@@ -37,10 +44,147 @@ int64_t find_maximum(const PoolShape& s, const T* plane, int64_t depth, int64_t 
   return best;
 }
 
-}  // namespace
-
+// Maxima of whole output rows: first of the covered input rows, column by column, then along the resulting row, which
+// is padded so that no window leaves it.
 template <class T>
-void max_pool(ThreadPool& pool, const PoolShape& s, const T* x, T* y) {
+class RowMaxima {
+ public:
+  // Whether the padded row is of a size that the image justifies.
+  static bool suits(const PoolShape& s) {
+    return s.output[2] <= 2 * s.input[2] && s.stride[2] <= s.input[2] && extent(s) <= 2 * s.input[2] + 64;
+  }
+
+  explicit RowMaxima(const PoolShape& s)
+      : s_(s),
+        length_(extent(s) + (2 * width + 1) * s.stride[2]),
+        memory_(static_cast<size_t>(batch * length_) * sizeof(T)) {
+    std::fill_n(memory_.as<T>(), batch * length_, lowest<T>());
+  }
+
+  // Output rows [begin, end), counted through all planes.
+  void run(const T* x, int64_t begin, int64_t end, T* y) {
+    // Some rows at once, because what was just stored cannot be read at another alignment without waiting.
+    for (; begin < end; begin += batch) {
+      const int64_t count = std::min(batch, end - begin);
+      for (int64_t i = 0; i < count; ++i) fold_columns(x, begin + i, memory_.as<T>() + i * length_);
+      for (int64_t i = 0; i < count; ++i) {
+        const T* row = memory_.as<T>() + i * length_;
+        T* to = y + (begin + i) * s_.output[2];
+        if (s_.stride[2] == 1)
+          fold_windows<1>(row, to);
+        else if (s_.stride[2] == 2)
+          fold_windows<2>(row, to);
+        else
+          fold_spread_windows(row, to);
+      }
+    }
+  }
+
+ private:
+  static constexpr int width = 16 / sizeof(T);
+  static constexpr int64_t batch = 16;
+  using Vector = typename VectorOf<T>::Type;
+
+  static int64_t extent(const PoolShape& s) {
+    return (s.output[2] - 1) * s.stride[2] + (s.kernel[2] - 1) * s.dilation[2] + 1;
+  }
+  static Vector load(const T* p) {
+    Vector v;
+    std::memcpy(&v, p, sizeof v);
+    return v;
+  }
+  static Vector higher(Vector best, Vector value) { return extreme_of<true, T>(best, value); }
+
+  // The maxima of the columns that output row `index` covers, into a padded row.
+  void fold_columns(const T* x, int64_t index, T* padded) {
+    const int64_t rows = s_.output[0] * s_.output[1];
+    rows_.clear();
+    each_covered_row(s_, x + index / rows * s_.input_size(), index % rows / s_.output[1], index % s_.output[1],
+                     [&](const T* row, int64_t) { rows_.push_back(row); });
+    const int64_t first = std::max<int64_t>(0, -s_.pad_begin[2]);
+    const int64_t last = std::min(s_.input[2], extent(s_) - s_.pad_begin[2]);
+    T* to = padded + s_.pad_begin[2];
+    if (rows_.empty()) {
+      for (int64_t i = first; i < last; ++i) to[i] = lowest<T>();
+      return;
+    }
+    const std::span<const T* const> rest = std::span(rows_).subspan(1);
+    int64_t i = first;
+    for (; i + width <= last; i += width) {
+      Vector best = load(rows_[0] + i);
+      for (const T* row : rest) best = higher(best, load(row + i));
+      std::memcpy(to + i, &best, sizeof best);
+    }
+    for (; i < last; ++i) {
+      T best = rows_[0][i];
+      for (const T* row : rest) best = wins(row[i], best) ? row[i] : best;
+      to[i] = best;
+    }
+  }
+
+  // Vector element i is p[i * Stride].
+  template <int Stride, int... I>
+  static Vector load_spread(const T* p, std::integer_sequence<int, I...>) {
+    if constexpr (Stride == 1) {
+      return load(p);
+    } else {
+      return __builtin_shufflevector(load(p), load(p + width), (2 * I)...);
+    }
+  }
+
+  template <int Stride>
+  void fold_windows(const T* row, T* y) const {
+    switch (s_.kernel[2]) {
+      case 2:
+        return fold_windows<Stride>(row, y, std::integral_constant<int64_t, 2>{});
+      case 3:
+        return fold_windows<Stride>(row, y, std::integral_constant<int64_t, 3>{});
+      case 5:
+        return fold_windows<Stride>(row, y, std::integral_constant<int64_t, 5>{});
+      default:
+        return fold_windows<Stride>(row, y, s_.kernel[2]);
+    }
+  }
+
+  template <int Stride, class Taps>
+  void fold_windows(const T* row, T* y, Taps taps) const {
+    constexpr auto lanes = std::make_integer_sequence<int, width>{};
+    const int64_t outputs = s_.output[2], dilation = s_.dilation[2];
+    for (int64_t o = 0; o < outputs; o += width) {
+      const T* from = row + o * Stride;
+      Vector best = load_spread<Stride>(from, lanes);
+      for (int64_t tap = 1; tap < taps; ++tap) {
+        best = higher(best, load_spread<Stride>(from + tap * dilation, lanes));
+      }
+      const int64_t count = std::min<int64_t>(width, outputs - o);
+      if (count == width)
+        std::memcpy(y + o, &best, sizeof best);
+      else
+        std::memcpy(y + o, &best, static_cast<size_t>(count) * sizeof(T));
+    }
+  }
+
+  void fold_spread_windows(const T* row, T* y) const {
+    for (int64_t o = 0; o < s_.output[2]; ++o) {
+      const T* from = row + o * s_.stride[2];
+      T best = *from;
+      for (int64_t tap = 1; tap < s_.kernel[2]; ++tap) {
+        const T value = from[tap * s_.dilation[2]];
+        best = wins(value, best) ? value : best;
+      }
+      y[o] = best;
+    }
+  }
+
+  const PoolShape& s_;
+  int64_t length_;
+  Scratch memory_;  // padded rows
+  std::vector<const T*> rows_;
+};
+
+// Windows that reach far beyond the image: tap by tap, without what lies outside.
+template <class T>
+void max_pool_sparse(ThreadPool& pool, const PoolShape& s, const T* x, T* y) {
   each_output_row(pool, s, [&](int64_t plane, int64_t depth, int64_t height) {
     T* out = y + ((plane * s.output[0] + depth) * s.output[1] + height) * s.output[2];
     std::fill(out, out + s.output[2], lowest<T>());
@@ -48,6 +192,18 @@ void max_pool(ThreadPool& pool, const PoolShape& s, const T* x, T* y) {
       fold_row(s, row, out, [](T best, T value) { return wins(value, best) ? value : best; });
     });
   });
+}
+
+}  // namespace
+
+template <class T>
+void max_pool(ThreadPool& pool, const PoolShape& s, const T* x, T* y) {
+  if (!RowMaxima<T>::suits(s)) return max_pool_sparse(pool, s, x, y);
+  constexpr int64_t reads_per_task = 16 << 10;
+  const int64_t rows = s.output[0] * s.output[1];
+  const int64_t reads = s.input[2] * std::min(s.kernel[0] * s.kernel[1], s.input[0] * s.input[1]) + s.output[2];
+  pool.parallel_for(s.planes * rows, 1 + reads_per_task / (reads + 1),
+                    [&](int64_t begin, int64_t end) { RowMaxima<T>(s).run(x, begin, end, y); });
 }
 
 template <class T>

@@ -14,6 +14,7 @@ struct Avx512 {
   using F [[gnu::vector_size(64)]] = float;
   using I [[gnu::vector_size(64)]] = int32_t;
   static F fma(F a, F b, F c) { return (F)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c); }
+  static F sqrt(F x) { return (F)_mm512_sqrt_ps((__m512)x); }
 };
 
 }  // namespace

@@ -14,6 +14,7 @@ struct Neon {
   using F [[gnu::vector_size(16)]] = float;
   using I [[gnu::vector_size(16)]] = int32_t;
   static F fma(F a, F b, F c) { return (F)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b); }
+  static F sqrt(F x) { return (F)vsqrtq_f32((float32x4_t)x); }
 };
 
 }  // namespace

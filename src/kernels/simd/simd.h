@@ -39,6 +39,7 @@ struct Simd {
   static I truncate(F v) { return __builtin_convertvector(v, I); }
   // a * b + c, rounded once where the instruction set can.
   static F fma(F a, F b, F c) { return Arch::fma(a, b, c); }
+  static F sqrt(F v) { return Arch::sqrt(v); }
   static F abs(F v) { return from_bits(bits(v) & 0x7fffffff); }
   // Both return the second operand where either is NaN.
   static F max(F bound, F v) { return bound > v ? bound : v; }

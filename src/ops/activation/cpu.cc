@@ -2,6 +2,7 @@
 
 #include "base/fail.h"
 #include "kernels/math/math.h"
+#include "ops/cpu_support/float_vectors.h"
 #include "ops/cpu_support/unary_kernel.h"
 #include "provider/cpu_kernels.h"
 
@@ -16,6 +17,10 @@ struct HardSigmoid {
     T y = T(p.a) * x + T(p.b);
     y = y < 0 ? T(0) : y;
     return y > 1 ? T(1) : y;
+  }
+  static void array(const float* x, float* y, int64_t n, const P& p) {
+    const float a = p.a, b = p.b;
+    map_vectors(x, y, n, [=](FloatVector v) { return unit_clamp(v * a + b); });
   }
 };
 struct LeakyRelu {
@@ -51,19 +56,38 @@ struct ExponentialUnit {
   T one(T x) const {
     return x > 0 ? T(positive) * x : T(negative) * std::expm1(x * T(inside));
   }
+
+  void array(const float* x, float* y, int64_t n) const {
+    constexpr int64_t block = 512;
+    float below[block];
+    const auto [above, factor, scale] = *this;
+    for (int64_t begin = 0; begin < n; begin += block, x += block, y += block) {
+      const int64_t size = std::min(block, n - begin);
+      for (int64_t i = 0; i < size; ++i) below[i] = x[i] * scale;
+      kernels::f32_expm1(below, below, size);
+      TENON_INDEPENDENT_LOOP
+      for (int64_t i = 0; i < size; ++i) {
+        const float up = above * x[i], down = factor * below[i];
+        y[i] = x[i] > 0 ? up : down;
+      }
+    }
+  }
 };
 
 struct Elu {
   static ExponentialUnit unit(const P& p) { return {1, p.a, 1}; }
   static auto call(auto x, const P& p) { return unit(p).one(x); }
+  static void array(const float* x, float* y, int64_t n, const P& p) { unit(p).array(x, y, n); }
 };
 struct Selu {
   static ExponentialUnit unit(const P& p) { return {p.b, p.b * p.a, 1}; }
   static auto call(auto x, const P& p) { return unit(p).one(x); }
+  static void array(const float* x, float* y, int64_t n, const P& p) { unit(p).array(x, y, n); }
 };
 struct Celu {
   static ExponentialUnit unit(const P& p) { return {1, p.a, 1 / p.a}; }
   static auto call(auto x, const P& p) { return unit(p).one(x); }
+  static void array(const float* x, float* y, int64_t n, const P& p) { unit(p).array(x, y, n); }
 };
 
 struct Gelu {

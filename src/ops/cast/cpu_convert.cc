@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "base/fail.h"
+#include "kernels/half/half.h"
 #include "ops/cast/convert.h"
 #include "ops/cast/text.h"
 #include "ops/elementwise.h"
@@ -62,6 +63,23 @@ To convert_one(From x) {
 
 using Loop = void (*)(const void* from, void* to, int64_t n);
 
+// For values that are in the range of Wide.
+template <typename Wide, typename From, typename To>
+void truncate(const From* __restrict x, To* __restrict y, int64_t n) {
+  if constexpr (sizeof(Wide) > sizeof(From)) {
+    // In two steps, each of which vectorises.
+    constexpr int64_t part = 256;
+    double wide[part];
+    for (int64_t begin = 0; begin < n; begin += part) {
+      const int64_t size = std::min(part, n - begin);
+      for (int64_t i = 0; i < size; ++i) wide[i] = static_cast<double>(x[begin + i]);
+      for (int64_t i = 0; i < size; ++i) y[begin + i] = static_cast<To>(static_cast<Wide>(wide[i]));
+    }
+  } else {
+    for (int64_t i = 0; i < n; ++i) y[i] = static_cast<To>(static_cast<Wide>(x[i]));
+  }
+}
+
 template <typename From, typename To>
 void plain_loop(const void* from, void* to, int64_t n) {
   const From* __restrict x = static_cast<const From*>(from);
@@ -72,10 +90,7 @@ void plain_loop(const void* from, void* to, int64_t n) {
     const From limit = sizeof(Wide) == 4 ? From(2147483392) : From(9.2e18);
     int outside = 0;
     for (int64_t i = 0; i < n; ++i) outside |= !(x[i] <= limit) | !(x[i] >= -limit);
-    if (!outside) {
-      for (int64_t i = 0; i < n; ++i) y[i] = static_cast<To>(static_cast<Wide>(x[i]));
-      return;
-    }
+    if (!outside) return truncate<Wide>(x, y, n);
   }
   for (int64_t i = 0; i < n; ++i) y[i] = convert_one<To>(x[i]);
 }
@@ -124,6 +139,7 @@ void unpack_floats(const void* from, int64_t first, int64_t n, int bits, float* 
 template <typename T>
 void unpack_halves(const void* from, int64_t first, int64_t n, float* to) {
   const T* __restrict x = static_cast<const T*>(from) + first;
+  if constexpr (std::is_same_v<T, float16>) return kernels::f16_to_f32(&x->bits, to, n);
   for (int64_t i = 0; i < n; ++i) to[i] = static_cast<float>(x[i]);
 }
 
@@ -174,6 +190,7 @@ void unpack(ElementType type, const void* from, int64_t first, int64_t n, void* 
 template <typename T>
 void pack_halves(const float* __restrict from, int64_t n, void* to, int64_t first) {
   T* __restrict y = static_cast<T*>(to) + first;
+  if constexpr (std::is_same_v<T, float16>) return kernels::f32_to_f16(from, &y->bits, n);
   for (int64_t i = 0; i < n; ++i) y[i] = T(from[i]);
 }
 

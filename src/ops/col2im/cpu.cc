@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <complex>
 #include <vector>
 
@@ -13,35 +14,63 @@ struct Axis {
   int64_t image, block, count, stride, dilation, pad;
 };
 
+// Input elements [from, from + count) of a plane are added to image elements to, to + stride, …
+struct Row {
+  int64_t from, to, count;
+};
+
+// The rows of blocks along the last axis that overlap the image; they are the same for every plane.
+std::vector<Row> overlapping_rows(const std::vector<Axis>& axes) {
+  const Axis& last = axes.back();
+  int64_t taps = 1, rows = 1;
+  for (const Axis& axis : axes) taps *= axis.block;
+  for (size_t a = 0; a + 1 < axes.size(); ++a) rows *= axes[a].count;
+  std::vector<Row> result;
+  if (last.count == 0) return result;
+  for (int64_t item = 0; item < taps * rows; ++item) {
+    int64_t tap_rest = item / rows / last.block, row_rest = item % rows, index = 0, step = last.image;
+    bool inside = true;
+    for (size_t a = axes.size() - 1; a-- > 0;) {
+      const Axis& axis = axes[a];
+      const int64_t at = row_rest % axis.count * axis.stride - axis.pad + tap_rest % axis.block * axis.dilation;
+      inside = inside && at >= 0 && at < axis.image;
+      index += at * step;
+      step *= axis.image;
+      tap_rest /= axis.block;
+      row_rest /= axis.count;
+    }
+    const int64_t shift = item / rows % last.block * last.dilation - last.pad;
+    const int64_t begin = shift >= 0 ? 0 : (-shift - 1) / last.stride + 1;
+    const int64_t end = last.image <= shift ? 0 : std::min(last.count, (last.image - 1 - shift) / last.stride + 1);
+    if (inside && begin < end)
+      result.push_back({item * last.count + begin, index + begin * last.stride + shift, end - begin});
+  }
+  return result;
+}
+
+template <typename T, typename Sum>
+void add_row(const T* __restrict from, Sum* __restrict to, int64_t count, int64_t stride) {
+  if (stride == 1) {
+    for (int64_t i = 0; i < count; ++i) to[i] += static_cast<Sum>(from[i]);
+  } else {
+    for (int64_t i = 0; i < count; ++i) to[i * stride] += static_cast<Sum>(from[i]);
+  }
+}
+
 template <typename T, typename Sum>
 void add_blocks(ThreadPool& pool, const std::vector<Axis>& axes, int64_t planes, const T* x, T* y) {
-  int64_t image = 1, taps = 1, blocks = 1;
+  int64_t image = 1, plane_size = 1;
   for (const Axis& axis : axes) {
     image *= axis.image;
-    taps *= axis.block;
-    blocks *= axis.count;
+    plane_size *= axis.block * axis.count;
   }
-  pool.parallel_for(planes, 1, [&](int64_t begin, int64_t end) {
+  const std::vector<Row> rows = overlapping_rows(axes);
+  const int64_t stride = axes.back().stride;
+  pool.parallel_for(planes, 1 + 4096 / (plane_size + 1), [&](int64_t begin, int64_t end) {
     std::vector<Sum> sums(static_cast<size_t>(image));
     for (int64_t plane = begin; plane < end; ++plane) {
       std::fill(sums.begin(), sums.end(), Sum{});
-      for (int64_t tap = 0; tap < taps; ++tap) {
-        const T* row = x + (plane * taps + tap) * blocks;
-        for (int64_t b = 0; b < blocks; ++b) {
-          int64_t tap_rest = tap, block_rest = b, index = 0, step = 1;
-          bool inside = true;
-          for (size_t a = axes.size(); a-- > 0;) {
-            const Axis& axis = axes[a];
-            const int64_t at = block_rest % axis.count * axis.stride - axis.pad + tap_rest % axis.block * axis.dilation;
-            inside = inside && at >= 0 && at < axis.image;
-            index += at * step;
-            step *= axis.image;
-            tap_rest /= axis.block;
-            block_rest /= axis.count;
-          }
-          if (inside) sums[static_cast<size_t>(index)] += static_cast<Sum>(row[b]);
-        }
-      }
+      for (const Row& row : rows) add_row(x + plane * plane_size + row.from, sums.data() + row.to, row.count, stride);
       for (int64_t i = 0; i < image; ++i) y[plane * image + i] = static_cast<T>(sums[static_cast<size_t>(i)]);
     }
   });

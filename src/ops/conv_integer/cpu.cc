@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <vector>
 
+#include "kernels/conv_int8/conv_int8.h"
 #include "ops/cpu_support/conv_shape.h"
 #include "ops/dispatch.h"
 #include "provider/cpu_kernels.h"
@@ -16,18 +18,26 @@ std::vector<int32_t> ints_of(const Tensor& tensor) {
   return result;
 }
 
-// The elements of `x`, whose first axis has one zero point for all or one each, less that zero point.
-std::vector<int32_t> centered(const Tensor& x, const Tensor* zero_point) {
-  std::vector<int32_t> result = ints_of(x);
-  if (!zero_point || result.empty()) return result;
-  const std::vector<int32_t> zeros = ints_of(*zero_point);
+// The zero points of `x`: one for all or one for each index of its first axis.
+std::vector<int32_t> zero_points(const Tensor& x, const Tensor& zero_point) {
+  std::vector<int32_t> zeros = ints_of(zero_point);
   if (zeros.size() != 1 && static_cast<int64_t>(zeros.size()) != x.dim(0)) {
     fail(ErrorCode::shape_mismatch, "a zero point has {} elements; it may have 1 or {}", zeros.size(), x.dim(0));
   }
+  return zeros;
+}
+
+// The elements of `x` less their zero points.
+std::vector<int32_t> centered(const Tensor& x, const Tensor* zero_point) {
+  std::vector<int32_t> result = ints_of(x);
+  if (!zero_point || result.empty()) return result;
+  const std::vector<int32_t> zeros = zero_points(x, *zero_point);
   const size_t step = result.size() / zeros.size();
   for (size_t i = 0; i < result.size(); ++i) result[i] -= zeros[i / step];
   return result;
 }
+
+bool is_signed(const Tensor& tensor) { return tensor.type() == ElementType::int8; }
 
 class IntegerConv : public Kernel {
  public:
@@ -37,29 +47,51 @@ class IntegerConv : public Kernel {
         w_input_(w_input),
         w_zero_input_(w_zero_input) {
     const bool constant_zero = !info.node().input(w_zero_input) || info.constant(w_zero_input);
-    if (info.constant(w_input) && constant_zero)
-      weights_ = centered(*info.constant(w_input), info.constant(w_zero_input));
+    const Tensor* w = info.constant(w_input);
+    if (!w || !constant_zero || w->rank() < 3 || w->elements() == 0 || groups_ < 1 || w->dim(0) % groups_ != 0) return;
+    kernels::ConvShape shape;
+    shape.in_channels = w->dim(1) * groups_;
+    shape.out_channels = w->dim(0);
+    shape.groups = groups_;
+    shape.kernel[2] = w->shape().elements(2, w->rank());
+    if (!by_gemm(shape)) return;
+    weights_ = packed(info.threads(), shape, *w, info.constant(w_zero_input));
   }
 
  protected:
   void convolve(KernelRun& run, size_t x_zero_input, const int32_t* bias, int32_t* y) const {
+    const Tensor &x = run.input(0), &w = run.input(w_input_);
     const Tensor* x_zero = run.has_input(x_zero_input) ? &run.input(x_zero_input) : nullptr;
+    const Tensor* w_zero = run.has_input(w_zero_input_) ? &run.input(w_zero_input_) : nullptr;
     if (x_zero && x_zero->elements() != 1)
       fail(ErrorCode::shape_mismatch, "x_zero_point has {} elements; it must have 1", x_zero->elements());
-    const std::vector<int32_t> x = centered(run.input(0), x_zero);
-    std::vector<int32_t> own;
-    if (weights_.empty())
-      own = centered(run.input(w_input_), run.has_input(w_zero_input_) ? &run.input(w_zero_input_) : nullptr);
-    const auto shape =
-        conv_shape(window_, groups_, run.input(0).shape(), run.input(w_input_).shape(), run.output(0).shape());
-    conv_any<int32_t>(run.threads(), shape, x.data(), weights_.empty() ? own.data() : weights_.data(), bias, y);
+    const auto shape = conv_shape(window_, groups_, x.shape(), w.shape(), run.output(0).shape());
+    if (w.elements() == 0 || !by_gemm(shape)) {
+      return conv_any<int32_t>(run.threads(), shape, centered(x, x_zero).data(), centered(w, w_zero).data(), bias, y);
+    }
+    const int32_t zero = x_zero ? ints_of(*x_zero)[0] : 0;
+    if (weights_)
+      kernels::conv_int8(run.threads(), shape, x.raw(), is_signed(x), zero, *weights_, bias, y);
+    else
+      kernels::conv_int8(run.threads(), shape, x.raw(), is_signed(x), zero, *packed(run.threads(), shape, w, w_zero),
+                         bias, y);
   }
 
  private:
+  // A product with one row does too little with what was arranged for it.
+  static bool by_gemm(const kernels::ConvShape& shape) { return shape.out_channels > shape.groups; }
+
+  static std::unique_ptr<kernels::PackedByteConvWeights> packed(ThreadPool& threads, const kernels::ConvShape& shape,
+                                                                const Tensor& w, const Tensor* w_zero) {
+    const std::vector<int32_t> zeros = w_zero ? zero_points(w, *w_zero) : std::vector<int32_t>{0};
+    return std::make_unique<kernels::PackedByteConvWeights>(threads, shape, w.raw(), is_signed(w),
+                                                            kernels::ByteZeroPoints{zeros.data(), zeros.size() > 1});
+  }
+
   WindowAttributes window_;
   int64_t groups_;
   size_t w_input_, w_zero_input_;
-  std::vector<int32_t> weights_;
+  std::unique_ptr<kernels::PackedByteConvWeights> weights_;
 };
 
 class ConvInteger final : public IntegerConv {

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "kernels/half/half.h"
 #include "ops/dispatch.h"
 #include "provider/kernel.h"
 
@@ -21,6 +22,10 @@ void dispatch_compute(ElementType type, F&& f) {
 template <typename From, typename To>
 void convert_elements(ThreadPool& pool, const From* from, To* to, int64_t count) {
   pool.parallel_for(count, 16 << 10, [=](int64_t begin, int64_t end) {
+    if constexpr (std::is_same_v<From, float> && std::is_same_v<To, float16>)
+      return kernels::f32_to_f16(from + begin, &to[begin].bits, end - begin);
+    if constexpr (std::is_same_v<From, float16> && std::is_same_v<To, float>)
+      return kernels::f16_to_f32(&from[begin].bits, to + begin, end - begin);
     if constexpr (std::is_same_v<From, double> && sizeof(To) == 2) {
       for (int64_t i = begin; i < end; ++i) to[i] = To(static_cast<float>(from[i]));
     } else if constexpr (std::is_same_v<To, double> && sizeof(From) == 2) {

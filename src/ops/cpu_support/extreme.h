@@ -4,6 +4,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "kernels/simd/extreme.h"
 #include "ops/elementwise.h"
 
 namespace tenon::ops {
@@ -17,21 +18,22 @@ Compute<T> extreme(const T* x, int64_t n) {
   int64_t i = 0;
   if constexpr (std::is_same_v<T, C>) {
     // Conditional loops over lanes do not vectorise by themselves, so the lanes are written out.
-    using Vector [[gnu::vector_size(16)]] = T;
+    using Vector = typename kernels::VectorOf<T>::Type;
     constexpr int64_t width = 16 / sizeof(T), vectors = 4;
+    auto fold = [](Vector& one, const void* with) {
+      Vector value;
+      std::memcpy(&value, with, sizeof value);
+      one = kernels::extreme_of<largest, T>(one, value);
+    };
     if (n >= width * vectors) {
-      Vector bests[vectors], value;
+      Vector bests[vectors];
       std::memcpy(&bests, x, sizeof bests);
       for (i = width * vectors; i + width * vectors <= n; i += width * vectors) {
-        for (int64_t k = 0; k < vectors; ++k) {
-          std::memcpy(&value, x + i + k * width, sizeof value);
-          auto take = (largest ? value > bests[k] : value < bests[k]) | (value != value);
-          bests[k] = take ? value : bests[k];
-        }
+        for (int64_t k = 0; k < vectors; ++k) fold(bests[k], x + i + k * width);
       }
-      for (const Vector& part : bests) {
-        for (int64_t lane = 0; lane < width; ++lane) best = pick(best, part[lane]);
-      }
+      for (int64_t k = 1; k < vectors; ++k) fold(bests[0], &bests[k]);
+      for (; i + width <= n; i += width) fold(bests[0], x + i);
+      for (int64_t lane = 0; lane < width; ++lane) best = pick(best, bests[0][lane]);
     }
   }
   for (; i < n; ++i) best = pick(best, static_cast<C>(x[i]));

@@ -3,6 +3,7 @@
 
 #include "kernels/layer_norm/layer_norm.h"
 #include "ops/cpu_support/compute_type.h"
+#include "ops/cpu_support/extreme.h"
 #include "provider/cpu_kernels.h"
 
 namespace tenon::ops {
@@ -39,17 +40,7 @@ struct Mean {
 struct Maximum {
   template <typename T>
   T operator()(const T* x, int64_t n) const {
-    constexpr int64_t lanes = 16;
-    T best[lanes];
-    std::fill(best, best + lanes, -std::numeric_limits<T>::infinity());
-    auto take = [](T& old, T value) { old = ((value > old) | (value != value)) ? value : old; };
-    int64_t i = 0;
-    for (; i + lanes <= n; i += lanes) {
-      for (int64_t lane = 0; lane < lanes; ++lane) take(best[lane], x[i + lane]);
-    }
-    for (; i < n; ++i) take(best[0], x[i]);
-    for (int64_t lane = 1; lane < lanes; ++lane) take(best[0], best[lane]);
-    return best[0];
+    return n > 0 ? extreme<true>(x, n) : -std::numeric_limits<T>::infinity();
   }
 };
 

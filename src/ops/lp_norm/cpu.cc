@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/independent_loop.h"
 #include "ops/cpu_support/compute_type.h"
+#include "ops/cpu_support/row_statistics.h"
 #include "provider/cpu_kernels.h"
 
 namespace tenon::ops {
@@ -28,7 +30,10 @@ class LpNormalization final : public Kernel {
           outer * blocks, 1 + (16 << 10) / (n * std::min(inner, block)), [&](int64_t begin, int64_t end) {
             for (int64_t item = begin; item < end; ++item) {
               const int64_t first = item / blocks * n * inner + item % blocks * block;
-              normalize(x + first, y + first, n, inner, std::min(block, inner - item % blocks * block));
+              if (inner == 1)
+                normalize_row(x + first, y + first, n);
+              else
+                normalize(x + first, y + first, n, inner, std::min(block, inner - item % blocks * block));
             }
           });
       arguments.finish();
@@ -36,6 +41,27 @@ class LpNormalization final : public Kernel {
   }
 
  private:
+  template <typename T>
+  void normalize_row(const T* x, T* y, int64_t n) const {
+    T norm;
+    if (squares_) {
+      norm = std::sqrt(row_sum_of_squares(x, T{}, n));
+    } else {
+      constexpr int64_t lanes = 16;
+      T sums[lanes] = {};
+      int64_t i = 0;
+      for (; i + lanes <= n; i += lanes) {
+        for (int64_t lane = 0; lane < lanes; ++lane) sums[lane] += std::fabs(x[i + lane]);
+      }
+      for (; i < n; ++i) sums[0] += std::fabs(x[i]);
+      norm = 0;
+      for (T sum : sums) norm += sum;
+    }
+    const T divisor = norm == 0 ? 1 : norm;
+    TENON_INDEPENDENT_LOOP
+    for (int64_t i = 0; i < n; ++i) y[i] = x[i] / divisor;
+  }
+
   // Columns of n elements, `stride` apart, `columns` of them next to each other.
   template <typename T>
   void normalize(const T* x, T* y, int64_t n, int64_t stride, int64_t columns) const {

@@ -1,8 +1,11 @@
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <tuple>
 #include <vector>
 
 #include "kernels/gemm/gemm_any.h"
+#include "kernels/gemm_int8/gemm_int8.h"
 #include "ops/dispatch.h"
 #include "ops/quantize/codec.h"
 #include "provider/cpu_kernels.h"
@@ -54,32 +57,33 @@ struct LineParameters {
 
   LineParameters(const Tensor& tensor, int64_t lines, int64_t all_lines, const char* name)
       : values(static_cast<size_t>(tensor.elements())) {
-    if (tensor.elements() != 1 && tensor.elements() != lines && tensor.elements() != all_lines) {
-      fail(ErrorCode::shape_mismatch, "{} has {} elements; it may have 1, {} or {}", name, tensor.elements(), lines,
-           all_lines);
+    const int64_t count = tensor.elements();
+    if (count == 0 || (count != 1 && count != lines && count != all_lines)) {
+      fail(ErrorCode::shape_mismatch, "{} has {} elements; it may have 1, {} or {}", name, count, lines, all_lines);
     }
     load_as_float(tensor, 0, tensor.elements(), values.data());
   }
   LineParameters() : values{0} {}
   // Line `line` of all lines, those of the matrices before included.
   float at(int64_t line) const { return values[static_cast<size_t>(line) % values.size()]; }
+  std::vector<int32_t> whole() const { return {values.begin(), values.end()}; }
 };
 
 // The elements of matrices [count, rows, columns] less the zero points of their rows or columns.
-template <typename T>
-std::vector<T> centered(const Tensor& x, int64_t rows, int64_t columns, const LineParameters& zeros, bool by_row) {
-  std::vector<T> result(static_cast<size_t>(x.elements()));
+std::vector<double> centered(const Tensor& x, int64_t rows, int64_t columns, const LineParameters& zeros, bool by_row) {
+  std::vector<double> result(static_cast<size_t>(x.elements()));
   std::vector<float> row(static_cast<size_t>(columns));
   const int64_t total = columns == 0 ? 0 : x.elements() / columns;
   for (int64_t r = 0; r < total; ++r) {
     load_as_float(x, r * columns, columns, row.data());
     const int64_t first = r / std::max<int64_t>(rows, 1) * columns;
-    T* out = result.data() + r * columns;
+    double* out = result.data() + r * columns;
     if (by_row || zeros.values.size() == 1) {
       const float zero = zeros.at(by_row ? r : 0);
-      for (int64_t i = 0; i < columns; ++i) out[i] = static_cast<T>(row[static_cast<size_t>(i)] - zero);
+      for (int64_t i = 0; i < columns; ++i) out[i] = static_cast<double>(row[static_cast<size_t>(i)] - zero);
     } else {
-      for (int64_t i = 0; i < columns; ++i) out[i] = static_cast<T>(row[static_cast<size_t>(i)] - zeros.at(first + i));
+      for (int64_t i = 0; i < columns; ++i)
+        out[i] = static_cast<double>(row[static_cast<size_t>(i)] - zeros.at(first + i));
     }
   }
   return result;
@@ -87,16 +91,73 @@ std::vector<T> centered(const Tensor& x, int64_t rows, int64_t columns, const Li
 
 int64_t all_rows(const Tensor& a, int64_t k) { return k == 0 ? 0 : a.elements() / k; }
 
-// T is int32_t, or double for elements that are floats.
-template <typename T>
-void multiply(KernelRun& run, const Batch& batch, size_t b_input, const LineParameters& a_zero,
-              const LineParameters& b_zero, T* y) {
-  const std::vector<T> a = centered<T>(run.input(0), batch.m, batch.k, a_zero, true);
-  const std::vector<T> b = centered<T>(run.input(b_input), batch.k, batch.n, b_zero, false);
+bool is_byte(ElementType type) { return type == ElementType::int8 || type == ElementType::uint8; }
+
+kernels::ByteMatrix byte_matrix(const Tensor& x, int64_t first, int64_t columns) {
+  return {static_cast<const uint8_t*>(x.raw()) + first, x.type() == ElementType::int8, columns};
+}
+
+// Products of bytes; a constant right side is packed ahead.
+class ByteProduct {
+ public:
+  ByteProduct(const NodeInfo& info, size_t b_input, size_t b_zero_input) : b_input_(b_input) {
+    const Tensor* b = info.constant(b_input);
+    if (!b || !is_byte(b->type()) || b->elements() == 0) return;
+    if (info.node().input(b_zero_input) && !info.constant(b_zero_input)) return;
+    const int64_t n = b->rank() == 1 ? 1 : b->dim(b->rank() - 1), k = b->dim(std::max(0, b->rank() - 2));
+    const std::vector<int32_t> zeros =
+        info.constant(b_zero_input)
+            ? LineParameters(*info.constant(b_zero_input), n, b->elements() / k, "b_zero_point").whole()
+            : std::vector<int32_t>{0};
+    for (int64_t i = 0; i < b->elements() / (k * n); ++i) {
+      packed_.emplace_back(info.threads(), kernels::GemmSide::right, n, k, byte_matrix(*b, i * k * n, n),
+                           of_matrix(zeros, i, n));
+    }
+  }
+
+  void multiply(KernelRun& run, const Batch& batch, const LineParameters& a_zero, const LineParameters& b_zero,
+                int32_t* y) const {
+    const Tensor &a = run.input(0), &b = run.input(b_input_);
+    const auto [m, n, k] = std::tuple(batch.m, batch.n, batch.k);
+    const std::vector<int32_t> a_zeros = a_zero.whole(), b_zeros = b_zero.whole();
+    // Many matrices with one on the right are one tall matrix.
+    const bool tall = batch.count > 1 && b.elements() == k * n && a.elements() == batch.count * m * k &&
+                      (a_zeros.size() == 1 || std::ssize(a_zeros) == batch.count * m);
+    const int64_t rows = tall ? batch.count * m : m;
+    for (int64_t i = 0; i < (tall ? 1 : batch.count); ++i) {
+      auto [ia, ib] = batch.at(i);
+      const auto left = byte_matrix(a, ia * m * k, k);
+      const auto left_zeros = of_matrix(a_zeros, ia, rows);
+      int32_t* to = y + i * m * n;
+      if (packed_.empty()) {
+        kernels::gemm_int8(run.threads(), rows, n, k, left, left_zeros, byte_matrix(b, ib * k * n, n),
+                           of_matrix(b_zeros, ib, n), to, n);
+      } else {
+        kernels::gemm_int8(run.threads(), rows, left, left_zeros, packed_[static_cast<size_t>(ib)], to, n);
+      }
+    }
+  }
+
+ private:
+  // The zero points of one matrix with this many lines.
+  static kernels::ByteZeroPoints of_matrix(const std::vector<int32_t>& zeros, int64_t matrix, int64_t lines) {
+    const int64_t first = std::ssize(zeros) > lines ? matrix * lines : 0;
+    return {zeros.data() + first, zeros.size() > 1};
+  }
+
+  size_t b_input_;
+  std::vector<kernels::PackedBytes> packed_;  // one for each matrix of B
+};
+
+// Products of elements that are floats.
+void multiply_floats(KernelRun& run, const Batch& batch, size_t b_input, const LineParameters& a_zero,
+                     const LineParameters& b_zero, double* y) {
+  const std::vector<double> a = centered(run.input(0), batch.m, batch.k, a_zero, true);
+  const std::vector<double> b = centered(run.input(b_input), batch.k, batch.n, b_zero, false);
   for (int64_t i = 0; i < batch.count; ++i) {
     auto [ia, ib] = batch.at(i);
-    kernels::gemm_any<T>(run.threads(), batch.m, batch.n, batch.k, {a.data() + ia * batch.m * batch.k, batch.k},
-                         {b.data() + ib * batch.k * batch.n, batch.n}, y + i * batch.m * batch.n, batch.n);
+    kernels::gemm_any<double>(run.threads(), batch.m, batch.n, batch.k, {a.data() + ia * batch.m * batch.k, batch.k},
+                              {b.data() + ib * batch.k * batch.n, batch.n}, y + i * batch.m * batch.n, batch.n);
   }
 }
 
@@ -109,14 +170,35 @@ LineParameters column_parameters(const KernelRun& run, size_t input, size_t b_in
   return LineParameters(run.input(input), batch.n, all_rows(run.input(b_input), batch.k), name);
 }
 
-void run_matmul_integer(KernelRun& run) {
-  Tensor& y = run.output(0);
-  if (y.elements() == 0) return;
-  const Batch batch(run.input(0).shape(), run.input(1).shape());
-  const LineParameters a_zero = run.has_input(2) ? row_parameters(run, 2, batch, "a_zero_point") : LineParameters();
-  const LineParameters b_zero =
-      run.has_input(3) ? column_parameters(run, 3, 1, batch, "b_zero_point") : LineParameters();
-  multiply<int32_t>(run, batch, 1, a_zero, b_zero, y.mutable_data<int32_t>().data());
+class MatMulInteger final : public Kernel {
+ public:
+  explicit MatMulInteger(const NodeInfo& info) : product_(info, 1, 3) {}
+
+  void run(KernelRun& run) const override {
+    Tensor& y = run.output(0);
+    if (y.elements() == 0) return;
+    const Batch batch(run.input(0).shape(), run.input(1).shape());
+    const LineParameters a_zero = run.has_input(2) ? row_parameters(run, 2, batch, "a_zero_point") : LineParameters();
+    const LineParameters b_zero =
+        run.has_input(3) ? column_parameters(run, 3, 1, batch, "b_zero_point") : LineParameters();
+    product_.multiply(run, batch, a_zero, b_zero, y.mutable_data<int32_t>().data());
+  }
+
+ private:
+  ByteProduct product_;
+};
+
+template <typename T>
+void scale_row(const T* __restrict products, const double* __restrict scales, double left, float zero, bool whole,
+               float* __restrict to, int64_t n) {
+  if (whole) {
+    for (int64_t i = 0; i < n; ++i) {
+      to[i] = static_cast<float>(std::nearbyint(static_cast<double>(products[i]) * left * scales[i])) + zero;
+    }
+  } else {
+    for (int64_t i = 0; i < n; ++i)
+      to[i] = static_cast<float>(static_cast<double>(products[i]) * left * scales[i]) + zero;
+  }
 }
 
 // Scales the products and stores them in the type of Y.
@@ -127,43 +209,54 @@ void requantize(KernelRun& run, const Batch& batch, const std::vector<T>& produc
   const LineParameters y_scale(run.input(6), batch.m, batch.count * batch.m, "y_scale"),
       y_zero(run.input(7), batch.m, batch.count * batch.m, "y_zero_point");
   Tensor& y = run.output(0);
-  std::vector<float> row(static_cast<size_t>(batch.n));
-  for (int64_t r = 0; r < batch.count * batch.m; ++r) {
-    auto [ia, ib] = batch.at(r / batch.m);
-    const double left =
-        static_cast<double>(a_scale.at(ia * batch.m + r % batch.m)) / static_cast<double>(y_scale.at(r));
-    for (int64_t i = 0; i < batch.n; ++i) {
-      const double value = static_cast<double>(products[static_cast<size_t>(r * batch.n + i)]) * left *
-                           static_cast<double>(b_scale.at(ib * batch.n + i));
-      row[static_cast<size_t>(i)] =
-          static_cast<float>(is_integer(y.type()) ? std::nearbyint(value) : value) + y_zero.at(r);
+  const bool whole = is_integer(y.type());
+  const int64_t n = batch.n;
+  run.threads().parallel_for(batch.count * batch.m, 1 + 4096 / n, [&](int64_t begin, int64_t end) {
+    std::vector<float> row(static_cast<size_t>(n));
+    std::vector<double> scales(static_cast<size_t>(n));
+    for (int64_t r = begin; r < end; ++r) {
+      auto [ia, ib] = batch.at(r / batch.m);
+      if (r == begin || r % batch.m == 0) {
+        for (int64_t i = 0; i < n; ++i) scales[static_cast<size_t>(i)] = static_cast<double>(b_scale.at(ib * n + i));
+      }
+      const double left =
+          static_cast<double>(a_scale.at(ia * batch.m + r % batch.m)) / static_cast<double>(y_scale.at(r));
+      scale_row(products.data() + r * n, scales.data(), left, y_zero.at(r), whole, row.data(), n);
+      store_from_float(row.data(), y, r * n, n);
     }
-    store_from_float(row.data(), y, r * batch.n, batch.n);
-  }
+  });
 }
 
-void run_qlinear_matmul(KernelRun& run) {
-  const int64_t elements = run.output(0).elements();
-  if (elements == 0) return;
-  const Batch batch(run.input(0).shape(), run.input(3).shape());
-  const LineParameters a_zero = row_parameters(run, 2, batch, "a_zero_point"),
-                       b_zero = column_parameters(run, 5, 3, batch, "b_zero_point");
-  auto compute = [&]<typename T>() {
-    std::vector<T> products(static_cast<size_t>(elements));
-    multiply<T>(run, batch, 3, a_zero, b_zero, products.data());
-    requantize(run, batch, products);
-  };
-  if (is_integer(run.input(0).type()) && is_integer(run.input(3).type()))
-    compute.template operator()<int32_t>();
-  else
-    compute.template operator()<double>();
-}
+class QLinearMatMul final : public Kernel {
+ public:
+  explicit QLinearMatMul(const NodeInfo& info) : product_(info, 3, 5) {}
+
+  void run(KernelRun& run) const override {
+    const int64_t elements = run.output(0).elements();
+    if (elements == 0) return;
+    const Batch batch(run.input(0).shape(), run.input(3).shape());
+    const LineParameters a_zero = row_parameters(run, 2, batch, "a_zero_point"),
+                         b_zero = column_parameters(run, 5, 3, batch, "b_zero_point");
+    if (is_byte(run.input(0).type()) && is_byte(run.input(3).type())) {
+      std::vector<int32_t> products(static_cast<size_t>(elements));
+      product_.multiply(run, batch, a_zero, b_zero, products.data());
+      requantize(run, batch, products);
+    } else {
+      std::vector<double> products(static_cast<size_t>(elements));
+      multiply_floats(run, batch, 3, a_zero, b_zero, products.data());
+      requantize(run, batch, products);
+    }
+  }
+
+ private:
+  ByteProduct product_;
+};
 
 }  // namespace
 
 void cpu_matmul_integer(CpuKernels& list) {
-  list.add_simple("MatMulInteger", run_matmul_integer);
-  list.add_simple("QLinearMatMul", run_qlinear_matmul);
+  list.add("MatMulInteger", [](const NodeInfo& info) { return std::make_unique<MatMulInteger>(info); });
+  list.add("QLinearMatMul", [](const NodeInfo& info) { return std::make_unique<QLinearMatMul>(info); });
 }
 
 }  // namespace tenon::ops

@@ -2,6 +2,7 @@
 
 #include "base/fail.h"
 #include "ops/cpu_support/strided_copy.h"
+#include "ops/dispatch.h"
 #include "provider/cpu_kernels.h"
 #include "provider/output_shape.h"
 
@@ -69,23 +70,25 @@ class Padder {
     int64_t rows = y.elements() / row_length;
     threads.parallel_for(rows, std::max<int64_t>(1, (32 << 10) / (row_length * bytes)),
                          [&](int64_t begin, int64_t end) {
-                           for (int64_t row = begin; row < end; ++row) write_row(threads, value, y, row, row_length);
+                           for (int64_t row = begin; row < end; ++row) write_row(value, y, row, row_length);
                          });
   }
 
  private:
-  void fill_range(ThreadPool& threads, const void* value, Tensor& y, int64_t first, int64_t count) const {
-    int64_t zero = 0, one = 1;
-    strided_copy(threads, y.type(), value, {&zero, 1}, element_at(y, first), {&one, 1}, {&count, 1});
+  // Without threads, since rows are shared between them already.
+  void fill_range(const void* value, Tensor& y, int64_t first, int64_t count) const {
+    dispatch_width(y.type(), [&]<typename T>() {
+      std::fill_n(static_cast<T*>(y.mutable_raw()) + first, count, *static_cast<const T*>(value));
+    });
   }
 
-  void write_row(ThreadPool& threads, const void* value, Tensor& y, int64_t row, int64_t row_length) const {
+  void write_row(const void* value, Tensor& y, int64_t row, int64_t row_length) const {
     const AxisMap& last = maps_.back();
     int64_t start = 0, rest = row, to = row * row_length;
     for (size_t axis = maps_.size() - 1; axis-- > 0;) {
       auto size = static_cast<int64_t>(maps_[axis].index.size());
       int64_t from = maps_[axis].index[static_cast<size_t>(rest % size)];
-      if (from < 0) return fill_range(threads, value, y, to, row_length);
+      if (from < 0) return fill_range(value, y, to, row_length);
       start += from * strides_[axis];
       rest /= size;
     }
@@ -100,7 +103,7 @@ class Padder {
       }
       int64_t length = static_cast<int64_t>(run) * block_;
       if (from < 0)
-        fill_range(threads, value, y, to + at * block_, length);
+        fill_range(value, y, to + at * block_, length);
       else
         copy_elements(y.type(), x_.raw(), start + from * block_, y.mutable_raw(), to + at * block_, length);
       i += run;

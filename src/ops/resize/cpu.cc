@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <limits>
 
 #include "ops/cpu_support/compute_type.h"
@@ -51,16 +52,56 @@ ResizeMode mode_of(const ir::Node& node) {
   return mode;
 }
 
-// Copies elements by index, all axes at once. An index below 0 means the extrapolation value.
+// How a row is made of the elements of another one. An index below 0 means the extrapolation value.
+template <typename T>
+class GatheredRow {
+ public:
+  GatheredRow(const std::vector<int64_t>& columns, int64_t size, const T& outside)
+      : columns_(columns), outside_(outside) {
+    bool identity = std::ssize(columns) == size, doubled = std::ssize(columns) == 2 * size, inside = true;
+    for (int64_t i = 0; i < std::ssize(columns); ++i) {
+      const int64_t column = columns[static_cast<size_t>(i)];
+      identity = identity && column == i;
+      doubled = doubled && column == i / 2;
+      inside = inside && column >= 0;
+    }
+    kind_ = identity ? Kind::identity : doubled ? Kind::doubled : inside ? Kind::inside : Kind::any;
+  }
+
+  void write(const T* from, T* __restrict to) const {
+    const int64_t* column = columns_.data();
+    const int64_t n = std::ssize(columns_);
+    switch (kind_) {
+      case Kind::identity:
+        std::copy_n(from, n, to);
+        break;
+      case Kind::doubled:
+        for (int64_t i = 0; i < n / 2; ++i) to[2 * i] = to[2 * i + 1] = from[i];
+        break;
+      case Kind::inside:
+        for (int64_t i = 0; i < n; ++i) to[i] = from[column[i]];
+        break;
+      case Kind::any:
+        for (int64_t i = 0; i < n; ++i) to[i] = column[i] < 0 ? outside_ : from[column[i]];
+        break;
+    }
+  }
+
+ private:
+  enum class Kind : uint8_t { identity, doubled, inside, any } kind_;
+  const std::vector<int64_t>& columns_;
+  const T& outside_;
+};
+
+// Copies elements by index, all axes at once.
 template <typename T>
 void gather(ThreadPool& pool, const T* x, T* y, const Shape& in, const Shape& out,
             const std::vector<std::vector<int64_t>>& indices, const T& outside) {
   const int rank = in.rank();
   const int64_t width = out[rank - 1];
-  const std::vector<int64_t>& columns = indices[static_cast<size_t>(rank - 1)];
-  bool identity = width == in[rank - 1];
-  for (int64_t i = 0; identity && i < width; ++i) identity = columns[static_cast<size_t>(i)] == i;
+  const GatheredRow<T> gathered(indices[static_cast<size_t>(rank - 1)], in[rank - 1], outside);
   pool.parallel_for(out.elements() / width, 1 + work_per_task / width, [&](int64_t begin, int64_t end) {
+    int64_t previous = -1;  // where the row before came from
     for (int64_t row = begin; row < end; ++row) {
       int64_t rest = row, from = 0, stride = in[rank - 1];
       bool inside = true;
@@ -74,13 +115,12 @@ void gather(ThreadPool& pool, const T* x, T* y, const Shape& in, const Shape& ou
       T* to = y + row * width;
       if (!inside) {
         std::fill_n(to, width, outside);
-      } else if (identity) {
-        std::copy_n(x + from, width, to);
+      } else if (from == previous) {
+        std::copy_n(to - width, width, to);
       } else {
-        const T* source = x + from;
-        const int64_t* column = columns.data();
-        for (int64_t i = 0; i < width; ++i) to[i] = column[i] < 0 ? outside : source[column[i]];
+        gathered.write(x + from, to);
       }
+      previous = inside ? from : -1;
     }
   });
 }

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <bit>
+#include <vector>
 
 #include "ops/dispatch.h"
 #include "provider/cpu_kernels.h"
@@ -33,33 +34,72 @@ int64_t key_of(T value) {
   }
 }
 
-template <typename T>
-void load_line(const void* data, int64_t first, int64_t stride, std::vector<Candidate>& line, bool largest) {
-  const T* in = static_cast<const T*>(data) + first;
-  int64_t flip = largest ? 0 : -1;
-  for (size_t i = 0; i < line.size(); ++i)
-    line[i] = {key_of(in[static_cast<int64_t>(i) * stride]) ^ flip, static_cast<int64_t>(i)};
-}
+// The best k elements of a line, in order.
+class Selection {
+ public:
+  Selection(int64_t k, bool largest) : k_(static_cast<size_t>(k)), flip_(largest ? 0 : -1) {}
 
-// Moves the first k of the order to the front of `line`, in order.
-void select(std::vector<Candidate>& line, size_t k) {
-  auto before = [](const Candidate& a, const Candidate& b) { return a.before(b); };
-  auto middle = line.begin() + static_cast<std::ptrdiff_t>(k);
-  if (k <= 16) {
-    // Nearly all elements lose against the last of the best so far.
-    std::sort(line.begin(), middle, before);
-    for (size_t i = k; i < line.size(); ++i) {
-      if (!line[i].before(line[k - 1])) continue;
-      Candidate one = line[i];
-      size_t at = k - 1;
-      for (; at > 0 && one.before(line[at - 1]); --at) line[at] = line[at - 1];
-      line[at] = one;
+  template <typename T>
+  const std::vector<Candidate>& select(const T* line, int64_t stride, int64_t size) {
+    kept_.clear();
+    worst_ = {INT64_MIN, INT64_MAX};
+    if constexpr (std::is_same_v<T, float>) {
+      if (stride == 1) {
+        add_floats(line, size);
+        size = 0;
+      }
     }
-    return;
+    for (int64_t i = 0; i < size; ++i) add({key_of(line[i * stride]) ^ flip_, i});
+    if (kept_.size() > k_) shrink();
+    std::sort(kept_.begin(), kept_.end(), before);
+    return kept_;
   }
-  if (k < line.size()) std::nth_element(line.begin(), middle, line.end(), before);
-  std::sort(line.begin(), middle, before);
-}
+
+ private:
+  static bool before(const Candidate& a, const Candidate& b) { return a.before(b); }
+
+  // Keeps up to twice k and a few more, so that the cost of finding the best k of them is shared by as many.
+  void add(const Candidate& one) {
+    if (!one.before(worst_)) return;
+    kept_.push_back(one);
+    if (kept_.size() >= 2 * k_ + 64) shrink();
+  }
+
+  void shrink() {
+    const auto last = kept_.begin() + static_cast<std::ptrdiff_t>(k_) - 1;
+    std::nth_element(kept_.begin(), last, kept_.end(), before);
+    worst_ = *last;
+    kept_.resize(k_);
+  }
+
+  // Looks at blocks that have no element better than the worst kept one only once.
+  void add_floats(const float* line, int64_t size) {
+    constexpr int64_t block = 64;
+    const auto flip = static_cast<int32_t>(flip_);
+    for (int64_t begin = 0; begin < size; begin += block) {
+      const int64_t end = std::min(size, begin + block);
+      if (end - begin == block && worst_.index != INT64_MAX) {
+        // Keys of NaN are beyond 32 bits: such a block is always looked at closely.
+        const int64_t bound = worst_.key;
+        const auto narrow = static_cast<int32_t>(std::clamp<int64_t>(bound, INT32_MIN, INT32_MAX));
+        int32_t best = INT32_MIN;
+        int special = 0;
+        for (int64_t i = begin; i < end; ++i) {
+          const int32_t bits = std::bit_cast<int32_t>(line[i] + 0.0f);
+          best = std::max(best, (bits ^ ((bits >> 31) & INT32_MAX)) ^ flip);
+          special |= line[i] != line[i];
+        }
+        if (!special && best <= narrow) continue;
+      }
+      for (int64_t i = begin; i < end; ++i) add({key_of(line[i]) ^ flip_, i});
+    }
+  }
+
+  size_t k_;
+  int64_t flip_;
+  Candidate worst_{};
+  std::vector<Candidate> kept_;
+};
 
 class TopK final : public Kernel {
  public:
@@ -82,11 +122,10 @@ class TopK final : public Kernel {
       const T* in = x.data<T>().data();
       T* out = values.mutable_data<T>().data();
       run.threads().parallel_for(lines, std::max<int64_t>(1, 4096 / size), [&](int64_t begin, int64_t end) {
-        std::vector<Candidate> line(static_cast<size_t>(size));
+        Selection selection(k, largest_);
         for (int64_t n = begin; n < end; ++n) {
           int64_t from = n / inner * size * inner + n % inner, to = n / inner * k * inner + n % inner;
-          load_line<T>(in, from, inner, line, largest_);
-          select(line, static_cast<size_t>(k));
+          const std::vector<Candidate>& line = selection.select(in + from, inner, size);
           for (int64_t i = 0; i < k; ++i) {
             int64_t index = line[static_cast<size_t>(i)].index;
             places[to + i * inner] = index;

@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "kernels/math/math.h"
+#include "ops/cpu_support/float_vectors.h"
 #include "ops/cpu_support/unary_kernel.h"
 #include "provider/cpu_kernels.h"
 
@@ -80,16 +81,18 @@ struct HardSwish {
     gate = gate > 1 ? T(1) : gate;
     return x * gate;
   }
+  static void array(const float* x, float* y, int64_t n, const P&) {
+    map_vectors(x, y, n, [](FloatVector v) { return v * unit_clamp(v * (1.0f / 6) + 0.5f); });
+  }
 };
 struct IsNaN {
   static bool call(auto x, const P&) { return x != x; }
 };
-// a, b: whether negative and positive infinities count.
+// a, b: what counts, -infinity and infinity or NaN, which equals nothing.
 struct IsInf {
   template <typename T>
   static bool call(T x, const P& p) {
-    constexpr T infinity = std::numeric_limits<T>::infinity();
-    return (x == infinity && p.b != 0) || (x == -infinity && p.a != 0);
+    return (x == static_cast<T>(p.a)) | (x == static_cast<T>(p.b));
   }
 };
 
@@ -105,6 +108,9 @@ TENON_MATH(Tanh, f32_tanh, std::tanh(x))
 TENON_MATH(Erf, f32_erf, std::erf(x))
 TENON_MATH(Sin, f32_sin, std::sin(x))
 TENON_MATH(Cos, f32_cos, std::cos(x))
+TENON_MATH(Asin, f32_asin, std::asin(x))
+TENON_MATH(Acos, f32_acos, std::acos(x))
+TENON_MATH(Atan, f32_atan, std::atan(x))
 TENON_MATH(Sigmoid, f32_sigmoid, 1 / (1 + std::exp(-x)))
 TENON_MATH(Softplus, f32_softplus, (x > 0 ? x : 0) + std::log1p(std::exp(-std::fabs(x))))
 #undef TENON_MATH
@@ -128,9 +134,6 @@ struct Mish {
     static auto call(auto x, const P&) { return std::function(x); } \
   };
 TENON_STANDARD(Tan, tan)
-TENON_STANDARD(Asin, asin)
-TENON_STANDARD(Acos, acos)
-TENON_STANDARD(Atan, atan)
 TENON_STANDARD(Sinh, sinh)
 TENON_STANDARD(Cosh, cosh)
 TENON_STANDARD(Asinh, asinh)
@@ -157,8 +160,9 @@ void add_costly(CpuKernels& list, std::string_view name) {
 std::unique_ptr<Kernel> make_is_inf(const NodeInfo& info) {
   static constexpr LoopTable<UnaryLoop> table =
       unary_loops<IsInf, float, double, float16, bfloat16, float8e4m3fn, float8e4m3fnuz, float8e5m2, float8e5m2fnuz>();
-  Parameters p{info.node().int_attribute("detect_negative", 1) != 0 ? 1.0f : 0.0f,
-               info.node().int_attribute("detect_positive", 1) != 0 ? 1.0f : 0.0f};
+  constexpr float infinity = std::numeric_limits<float>::infinity(), nothing = std::numeric_limits<float>::quiet_NaN();
+  Parameters p{info.node().int_attribute("detect_negative", 1) != 0 ? -infinity : nothing,
+               info.node().int_attribute("detect_positive", 1) != 0 ? infinity : nothing};
   return std::make_unique<UnaryKernel>(table, cheap_grain, p);
 }
 

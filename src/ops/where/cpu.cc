@@ -7,14 +7,15 @@
 namespace tenon::ops {
 namespace {
 
+// `condition` is 0 or 1; as a number, because loops over bools do not vectorise.
 template <typename T>
-T select(bool condition, T x, T y) {
+T select(uint8_t condition, T x, T y) {
   T mask = static_cast<T>(T(0) - static_cast<T>(condition));
-  return static_cast<T>((x & mask) | (y & static_cast<T>(~mask)));
+  return static_cast<T>(((x ^ y) & mask) ^ y);
 }
 
 template <typename T>
-void choose(const bool* condition, const T* x, const T* y, T* out, const BroadcastTile& tile) {
+void choose(const uint8_t* condition, const T* x, const T* y, T* out, const BroadcastTile& tile) {
   auto [dc, dx, dy] = tile.column_stride;
   int64_t n = tile.columns;
   condition += tile.first[0];
@@ -62,7 +63,7 @@ void run_where(KernelRun& run) {
   const Tensor& y = run.input(2);
   Tensor& out = run.output(0);
   Broadcast loop(out.shape(), {&condition.shape(), &x.shape(), &y.shape()});
-  const bool* flags = condition.data<bool>().data();
+  const auto* flags = reinterpret_cast<const uint8_t*>(condition.data<bool>().data());
   dispatch_width(x.type(), [&]<typename T>() {
     loop.run(run.threads(), cheap_grain, [&](const BroadcastTile& tile) {
       choose(flags, static_cast<const T*>(x.raw()), static_cast<const T*>(y.raw()), static_cast<T*>(out.mutable_raw()),

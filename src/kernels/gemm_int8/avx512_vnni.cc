@@ -1,0 +1,36 @@
+#include <immintrin.h>
+
+#include <cstring>
+
+#include "kernels/gemm_int8/tile.h"
+
+namespace tenon::kernels {
+namespace {
+
+constexpr int rows = 8, columns = 32, vectors = 2;
+
+template <int Rows>
+void multiply(int64_t groups, const uint8_t* a, const uint8_t* b, int32_t* tile) {
+  __m512i acc[Rows][vectors];
+  for (auto& row : acc) row[0] = row[1] = _mm512_setzero_si512();
+  for (int64_t p = 0; p < groups; ++p, a += 4 * rows, b += 4 * columns) {
+    const __m512i b0 = _mm512_loadu_si512(b), b1 = _mm512_loadu_si512(b + 64);
+#pragma GCC unroll 8
+    for (int i = 0; i < Rows; ++i) {
+      int32_t codes;
+      std::memcpy(&codes, a + 4 * i, sizeof codes);
+      const __m512i left = _mm512_set1_epi32(codes);
+      acc[i][0] = _mm512_dpbusd_epi32(acc[i][0], left, b0);
+      acc[i][1] = _mm512_dpbusd_epi32(acc[i][1], left, b1);
+    }
+  }
+  for (int i = 0; i < Rows; ++i) {
+    for (int j = 0; j < vectors; ++j) _mm512_storeu_si512(tile + i * columns + 16 * j, acc[i][j]);
+  }
+}
+
+}  // namespace
+
+constexpr Int8Kernels int8_kernels_avx512_vnni = {"avx512_vnni", rows, columns, 4, true, multiply<rows>, multiply<2>};
+
+}  // namespace tenon::kernels

@@ -1,0 +1,143 @@
+#include "kernels/gemm_int8/gemm_int8.h"
+
+#include <algorithm>
+
+#include "base/cpu_features.h"
+
+namespace tenon::kernels {
+namespace {
+
+constexpr double least_products_to_share = 1e6;
+constexpr int64_t tasks_per_thread = 4;
+
+constexpr int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+ThreadPool* pool_for(ThreadPool& pool, int64_t m, int64_t n, int64_t k) {
+  const double products = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+  return products < least_products_to_share ? nullptr : &pool;
+}
+
+// Row i of a tile of codes' products becomes a row of the result: the zero points are taken out. The sum over k of
+// (a - za) * (b - zb) is sum(a * b) - za * sum(b - zb) - zb * sum(a).
+template <class Count>
+void finish_row(const int32_t* __restrict tile, const int32_t* __restrict b_sums, const int32_t* __restrict b_zeros,
+                int32_t a_zero, int32_t a_sum, int32_t bias, int32_t* __restrict c, Count columns) {
+  for (int j = 0; j < columns; ++j) {
+    c[j] = static_cast<int32_t>(static_cast<uint32_t>(tile[j]) + static_cast<uint32_t>(bias) -
+                                static_cast<uint32_t>(a_zero) * static_cast<uint32_t>(b_sums[j]) -
+                                static_cast<uint32_t>(a_sum) * static_cast<uint32_t>(b_zeros[j]));
+  }
+}
+
+struct Product {
+  const BytePanels &a, &b;
+  const int32_t* row_bias;
+  int32_t* c;
+  int64_t ldc;
+
+  void tile(int64_t row_panel, int64_t column_panel) const {
+    const Int8Kernels& kernels = *a.kernels;
+    const int64_t row = row_panel * kernels.tile_rows, column = column_panel * kernels.tile_columns;
+    const auto rows = static_cast<int>(std::min<int64_t>(kernels.tile_rows, a.lanes - row));
+    const auto columns = static_cast<int>(std::min<int64_t>(kernels.tile_columns, b.lanes - column));
+    int32_t sums[most_int8_tile_rows * most_int8_tile_columns];
+    (rows <= 2 ? kernels.two_rows : kernels.all_rows)(a.groups(), a.codes + row_panel * a.panel_bytes(),
+                                                      b.codes + column_panel * b.panel_bytes(), sums);
+    for (int i = 0; i < rows; ++i) {
+      const auto finish = [&](auto count) {
+        finish_row(sums + i * kernels.tile_columns, b.sums + column, b.zeros + column, a.zeros[row + i],
+                   a.sums[row + i], row_bias ? row_bias[row + i] : 0, c + (row + i) * ldc + column, count);
+      };
+      if (columns == 8)
+        finish(std::integral_constant<int, 8>{});
+      else
+        finish(columns);
+    }
+  }
+
+  void tiles(int64_t row, int64_t row_end, int64_t column, int64_t column_end) const {
+    for (int64_t j = column; j < column_end; ++j) {
+      for (int64_t i = row; i < row_end; ++i) tile(i, j);
+    }
+  }
+};
+
+BytePanels panels_of(const Int8Kernels& kernels, GemmSide side, int64_t lanes, int64_t k) {
+  return {&kernels, side, lanes, k, nullptr, nullptr, nullptr};
+}
+
+}  // namespace
+
+std::vector<const Int8Kernels*> available_int8_kernels() {
+  std::vector<const Int8Kernels*> result = {&int8_kernels_portable};
+  [[maybe_unused]] const Isa isa = best_isa();
+#if defined(__aarch64__)
+  if (isa == Isa::neon && cpu_features().dotprod) result.push_back(&int8_kernels_neon_dotprod);
+  if (isa == Isa::neon && cpu_features().i8mm) result.push_back(&int8_kernels_neon_i8mm);
+#elif defined(__x86_64__)
+  if (isa == Isa::avx2 || isa == Isa::avx512) result.push_back(&int8_kernels_avx2);
+  if (isa == Isa::avx512 && cpu_features().avx512_vnni) result.push_back(&int8_kernels_avx512_vnni);
+#endif
+  return result;
+}
+
+const Int8Kernels& int8_kernels() { return *available_int8_kernels().back(); }
+
+PackedBytes::PackedBytes(ThreadPool& pool, GemmSide side, int64_t lanes, int64_t k, ByteMatrix matrix,
+                         ByteZeroPoints zeros, const Int8Kernels& kernels)
+    : panels_(panels_of(kernels, side, lanes, k)) {
+  buffer_ = AlignedBuffer(panels_.bytes());
+  panels_.place(buffer_.as<void>());
+  pack_panels(&pool, panels_, matrix, zeros);
+}
+
+// Tasks take rows so that their left panels stay in the L2 cache, and columns so that there is one for every thread.
+void multiply_panels(ThreadPool* pool, const BytePanels& a, const BytePanels& b, const int32_t* row_bias, int32_t* c,
+                     int64_t ldc) {
+  if (a.lanes <= 0 || b.lanes <= 0) return;
+  const Product product{a, b, row_bias, c, ldc};
+  const int64_t cached = std::max<int64_t>(1, cpu_features().l2_bytes / 2 / (a.panel_bytes() + 1));
+  const int64_t wanted = pool ? tasks_per_thread * pool->size() : 1;
+  int64_t row_tasks = divide_up(a.panels(), cached);
+  const int64_t columns_each = divide_up(b.panels(), std::min(b.panels(), divide_up(wanted, row_tasks)));
+  const int64_t column_tasks = divide_up(b.panels(), columns_each);
+  if (row_tasks * column_tasks < wanted) row_tasks = std::min(a.panels(), divide_up(wanted, column_tasks));
+  const int64_t rows_each = divide_up(a.panels(), row_tasks);
+  row_tasks = divide_up(a.panels(), rows_each);
+  const auto body = [&](int64_t begin, int64_t end) {
+    for (int64_t task = begin; task < end; ++task) {
+      const int64_t row = task / column_tasks * rows_each, column = task % column_tasks * columns_each;
+      product.tiles(row, std::min(row + rows_each, a.panels()), column, std::min(column + columns_each, b.panels()));
+    }
+  };
+  if (pool)
+    pool->parallel_for(row_tasks * column_tasks, 1, body);
+  else
+    body(0, row_tasks * column_tasks);
+}
+
+void gemm_int8(ThreadPool& pool, int64_t m, int64_t n, int64_t k, ByteMatrix a, ByteZeroPoints a_zeros, ByteMatrix b,
+               ByteZeroPoints b_zeros, int32_t* c, int64_t ldc) {
+  const Int8Kernels& kernels = int8_kernels();
+  ThreadPool* shared = pool_for(pool, m, n, k);
+  BytePanels left = panels_of(kernels, GemmSide::left, m, k), right = panels_of(kernels, GemmSide::right, n, k);
+  const Scratch left_memory(left.bytes()), right_memory(right.bytes());
+  left.place(left_memory.as<void>());
+  right.place(right_memory.as<void>());
+  pack_panels(shared, left, a, a_zeros);
+  pack_panels(shared, right, b, b_zeros);
+  multiply_panels(shared, left, right, nullptr, c, ldc);
+}
+
+void gemm_int8(ThreadPool& pool, int64_t m, ByteMatrix a, ByteZeroPoints a_zeros, const PackedBytes& b, int32_t* c,
+               int64_t ldc) {
+  const BytePanels& right = b.panels();
+  ThreadPool* shared = pool_for(pool, m, right.lanes, right.k);
+  BytePanels left = panels_of(*right.kernels, GemmSide::left, m, right.k);
+  const Scratch left_memory(left.bytes());
+  left.place(left_memory.as<void>());
+  pack_panels(shared, left, a, a_zeros);
+  multiply_panels(shared, left, right, nullptr, c, ldc);
+}
+
+}  // namespace tenon::kernels

@@ -1,0 +1,193 @@
+#include "kernels/gemm_int8/panels.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/scratch.h"
+
+namespace tenon::kernels {
+namespace {
+
+constexpr int64_t bytes_per_task = 32 << 10;
+
+template <int Bytes>
+struct WordOf;
+template <>
+struct WordOf<1> {
+  using Type = uint8_t;
+};
+template <>
+struct WordOf<2> {
+  using Type = uint16_t;
+};
+template <>
+struct WordOf<4> {
+  using Type = uint32_t;
+};
+template <>
+struct WordOf<8> {
+  using Type = uint64_t;
+};
+
+constexpr uint64_t repeated(uint8_t byte) { return 0x0101010101010101u * byte; }
+
+// Lanes whose steps of k are contiguous and that start ld apart.
+template <int Group>
+void pack_rows(const uint8_t* from, int64_t ld, int64_t lanes, int64_t k, uint8_t flip, int width, uint8_t* to) {
+  using Word = typename WordOf<Group>::Type;
+  const auto mask = static_cast<Word>(repeated(flip));
+  const int64_t whole = k / Group, rest = k % Group;
+  for (int l = 0; l < width; ++l, from += ld, to += Group) {
+    const int64_t present = l < lanes ? whole : 0;
+    for (int64_t q = 0; q < present; ++q) {
+      Word word;
+      std::memcpy(&word, from + q * Group, Group);
+      word = static_cast<Word>(word ^ mask);
+      std::memcpy(to + q * width * Group, &word, Group);
+    }
+    for (int64_t q = present; q < whole + (rest > 0); ++q) std::memset(to + q * width * Group, 0, Group);
+    if (l >= lanes) continue;
+    for (int64_t i = 0; i < rest; ++i) {
+      to[whole * width * Group + i] = static_cast<uint8_t>(from[whole * Group + i] ^ flip);
+    }
+  }
+}
+
+// Byte j of word i and byte i of word j change places.
+void transpose(uint64_t (&words)[8]) {
+  constexpr uint64_t masks[3] = {0x00000000ffffffff, 0x0000ffff0000ffff, 0x00ff00ff00ff00ff};
+#pragma GCC unroll 3
+  for (int level = 0; level < 3; ++level) {
+    const int distance = 4 >> level, bits = 32 >> level;
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; ++i) {
+      if (i & distance) continue;
+      const uint64_t moved = ((words[i] >> bits) ^ words[i + distance]) & masks[level];
+      words[i + distance] ^= moved;
+      words[i] ^= moved << bits;
+    }
+  }
+}
+
+// Lanes that are contiguous, with steps of k that start ld apart: transposed in squares of 8 by 8.
+template <int Group>
+void pack_columns(const uint8_t* from, int64_t ld, int64_t lanes, int64_t k, uint8_t flip, int width, uint8_t* to) {
+  for (int64_t p = 0; p < k; p += 8) {
+    const int64_t steps = std::min<int64_t>(8, k - p), pieces = (steps + Group - 1) / Group;
+    for (int64_t l = 0; l < width; l += 8) {
+      const int64_t present = std::clamp<int64_t>(lanes - l, 0, 8);
+      uint64_t words[8] = {};
+      for (int64_t i = 0; i < steps; ++i) {
+        const uint8_t* row = from + (p + i) * ld + l;
+        if (present == 8) {
+          std::memcpy(&words[i], row, 8);
+          words[i] ^= repeated(flip);
+        } else {
+          uint8_t bytes[8] = {};
+          for (int64_t j = 0; j < present; ++j) bytes[j] = static_cast<uint8_t>(row[j] ^ flip);
+          std::memcpy(&words[i], bytes, 8);
+        }
+      }
+      transpose(words);
+      const int64_t lanes_here = std::min<int64_t>(8, width - l);
+      for (int64_t j = 0; j < lanes_here; ++j) {
+        for (int64_t piece = 0; piece < pieces; ++piece) {
+          std::memcpy(to + ((p / Group + piece) * width + l + j) * Group,
+                      reinterpret_cast<const uint8_t*>(&words[j]) + piece * Group, Group);
+        }
+      }
+    }
+  }
+}
+
+template <int Group>
+void pack_panel(const BytePanels& to, const ByteMatrix& from, int64_t panel) {
+  const auto* bytes = static_cast<const uint8_t*>(from.data);
+  const int64_t lane = panel * to.width(), lanes = std::min<int64_t>(to.width(), to.lanes - lane);
+  const uint8_t flip = to.flip(from.is_signed);
+  uint8_t* codes = to.codes + panel * to.panel_bytes();
+  if ((to.side == GemmSide::left) != from.transposed) {
+    pack_rows<Group>(bytes + lane * from.ld, from.ld, lanes, to.k, flip, to.width(), codes);
+  } else {
+    pack_columns<Group>(bytes + lane, from.ld, lanes, to.k, flip, to.width(), codes);
+  }
+}
+
+void share(ThreadPool* pool, int64_t count, int64_t grain, FunctionRef<void(int64_t, int64_t)> body) {
+  if (pool) {
+    pool->parallel_for(count, grain, body);
+  } else if (count > 0) {
+    body(0, count);
+  }
+}
+
+int64_t panels_per_task(const BytePanels& panels) { return 1 + bytes_per_task / (panels.panel_bytes() + 1); }
+
+}  // namespace
+
+size_t BytePanels::bytes() const {
+  const auto codes_bytes = static_cast<size_t>(panels() * panel_bytes() + 63) / 64 * 64;
+  return codes_bytes + 2 * sizeof(int32_t) * static_cast<size_t>(panels() * width());
+}
+
+void BytePanels::place(void* memory) {
+  codes = static_cast<uint8_t*>(memory);
+  zeros = reinterpret_cast<int32_t*>(codes + (panels() * panel_bytes() + 63) / 64 * 64);
+  sums = zeros + panels() * width();
+}
+
+void pack_panels(ThreadPool* pool, const BytePanels& to, ByteMatrix from, ByteZeroPoints zeros) {
+  share(pool, to.panels(), panels_per_task(to), [&](int64_t begin, int64_t end) {
+    for (int64_t panel = begin; panel < end; ++panel) {
+      switch (to.kernels->k_group) {
+        case 1:
+          pack_panel<1>(to, from, panel);
+          break;
+        case 2:
+          pack_panel<2>(to, from, panel);
+          break;
+        case 4:
+          pack_panel<4>(to, from, panel);
+          break;
+        default:
+          pack_panel<8>(to, from, panel);
+          break;
+      }
+    }
+  });
+  const int32_t shift = to.shift(from.is_signed);
+  for (int64_t i = 0; i < to.panels() * to.width(); ++i) {
+    to.zeros[i] = shift + (zeros.data && i < to.lanes ? zeros.data[zeros.by_lane ? i : 0] : 0);
+  }
+  sum_panels(pool, to);
+}
+
+// The micro-kernels add up codes too: their sums are products with ones.
+void sum_panels(ThreadPool* pool, const BytePanels& panels) {
+  const Int8Kernels& kernels = *panels.kernels;
+  const bool left = panels.side == GemmSide::left;
+  const int64_t groups = panels.groups();
+  const int other_width = left ? kernels.tile_columns : kernels.tile_rows;
+  const Scratch ones(static_cast<size_t>(groups * kernels.k_group * other_width) + 1);
+  std::memset(ones.as<uint8_t>(), 1, static_cast<size_t>(groups * kernels.k_group * other_width));
+  share(pool, panels.panels(), panels_per_task(panels), [&](int64_t begin, int64_t end) {
+    int32_t tile[most_int8_tile_rows * most_int8_tile_columns];
+    for (int64_t panel = begin; panel < end; ++panel) {
+      const uint8_t* codes = panels.codes + panel * panels.panel_bytes();
+      int32_t* sums = panels.sums + panel * panels.width();
+      const int32_t* zeros = panels.zeros + panel * panels.width();
+      if (left) {
+        kernels.all_rows(groups, codes, ones.as<uint8_t>(), tile);
+        for (int i = 0; i < panels.width(); ++i) sums[i] = tile[i * kernels.tile_columns];
+      } else {
+        kernels.two_rows(groups, ones.as<uint8_t>(), codes, tile);
+        const auto k = static_cast<uint32_t>(panels.k);
+        for (int j = 0; j < panels.width(); ++j) {
+          sums[j] = static_cast<int32_t>(static_cast<uint32_t>(tile[j]) - k * static_cast<uint32_t>(zeros[j]));
+        }
+      }
+    }
+  });
+}
+
+}  // namespace tenon::kernels

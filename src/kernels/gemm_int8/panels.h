@@ -1,0 +1,57 @@
+// Matrices of bytes as the micro-kernels read them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/thread_pool.h"
+#include "kernels/gemm/gemm.h"
+#include "kernels/gemm_int8/tile.h"
+
+namespace tenon::kernels {
+
+// A row-major matrix of int8_t or uint8_t whose rows start `ld` apart; `transposed` means that it is used transposed.
+struct ByteMatrix {
+  const void* data;
+  bool is_signed;
+  int64_t ld;
+  bool transposed = false;
+};
+
+// One for all lanes or one for each; null means zero.
+struct ByteZeroPoints {
+  const int32_t* data = nullptr;
+  bool by_lane = false;
+};
+
+// One side of a product in memory that someone else owns. All arrays are padded to whole panels.
+struct BytePanels {
+  const Int8Kernels* kernels;
+  GemmSide side;
+  int64_t lanes, k;
+  uint8_t* codes;
+  int32_t* zeros;  // zero points as the codes are shifted
+  int32_t* sums;   // over k, of the left side's codes and of the right side's codes less their zero points
+
+  int width() const { return side == GemmSide::left ? kernels->tile_rows : kernels->tile_columns; }
+  int64_t panels() const { return (lanes + width() - 1) / width(); }
+  int64_t groups() const { return (k + kernels->k_group - 1) / kernels->k_group; }
+  int64_t panel_bytes() const { return groups() * kernels->k_group * width(); }
+
+  // What is XORed to a byte to make it a code, and what is added to its zero point.
+  uint8_t flip(bool is_signed) const { return is_signed == shifted_up() ? 0x80 : 0; }
+  int32_t shift(bool is_signed) const { return (shifted_up() ? 128 : 0) - (is_signed ? 0 : 128); }
+  bool shifted_up() const { return side == GemmSide::left && kernels->left_is_unsigned; }
+
+  // Bytes of memory that the panels need, and panels in that memory, which is aligned to cache lines.
+  size_t bytes() const;
+  void place(void* memory);
+};
+
+// Fills codes, zeros and sums. With `pool` null it runs in the caller.
+void pack_panels(ThreadPool* pool, const BytePanels& to, ByteMatrix from, ByteZeroPoints zeros);
+
+// Fills sums, where codes and zeros are there.
+void sum_panels(ThreadPool* pool, const BytePanels& panels);
+
+}  // namespace tenon::kernels

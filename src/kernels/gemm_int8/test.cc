@@ -1,0 +1,104 @@
+#include "kernels/gemm_int8/gemm_int8.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace tenon::kernels {
+namespace {
+
+std::vector<uint8_t> bytes(int64_t count, int seed) {
+  std::vector<uint8_t> result(static_cast<size_t>(count));
+  for (size_t i = 0; i < result.size(); ++i)
+    result[i] = static_cast<uint8_t>(i * 151 + i / 7 * 37 + i * i * 5 + static_cast<size_t>(seed));
+  return result;
+}
+
+std::vector<int32_t> zero_points(int64_t count, bool is_signed) {
+  std::vector<int32_t> result(static_cast<size_t>(count));
+  for (size_t i = 0; i < result.size(); ++i) result[i] = static_cast<int32_t>(i * 67 % 256) - (is_signed ? 128 : 0);
+  return result;
+}
+
+int32_t value(const std::vector<uint8_t>& data, int64_t index, bool is_signed) {
+  const uint8_t byte = data[static_cast<size_t>(index)];
+  return is_signed ? static_cast<int8_t>(byte) : byte;
+}
+
+struct Case {
+  bool a_signed, b_signed, a_transposed, b_transposed, a_by_row, b_by_column;
+};
+
+class GemmInt8 : public testing::TestWithParam<const Int8Kernels*> {
+ protected:
+  void check(int64_t m, int64_t n, int64_t k, const Case& t) {
+    ThreadPool pool(2);
+    const auto a = bytes(m * k, 1), b = bytes(k * n, 2);
+    const auto a_zeros = zero_points(m, t.a_signed), b_zeros = zero_points(n, t.b_signed);
+    const PackedBytes left(pool, GemmSide::left, m, k, {a.data(), t.a_signed, t.a_transposed ? m : k, t.a_transposed},
+                           {a_zeros.data(), t.a_by_row}, *GetParam());
+    const PackedBytes right(pool, GemmSide::right, n, k, {b.data(), t.b_signed, t.b_transposed ? k : n, t.b_transposed},
+                            {b_zeros.data(), t.b_by_column}, *GetParam());
+    std::vector<int32_t> c(static_cast<size_t>(m * (n + 1)), 99);
+    multiply_panels(&pool, left.panels(), right.panels(), a_zeros.data(), c.data(), n + 1);
+    for (int64_t i = 0; i < m; ++i) {
+      for (int64_t j = 0; j < n; ++j) {
+        const int32_t za = a_zeros[t.a_by_row ? static_cast<size_t>(i) : 0],
+                      zb = b_zeros[t.b_by_column ? static_cast<size_t>(j) : 0];
+        int32_t sum = a_zeros[static_cast<size_t>(i)];
+        for (int64_t p = 0; p < k; ++p) {
+          sum += (value(a, t.a_transposed ? p * m + i : i * k + p, t.a_signed) - za) *
+                 (value(b, t.b_transposed ? j * k + p : p * n + j, t.b_signed) - zb);
+        }
+        ASSERT_EQ(c[static_cast<size_t>(i * (n + 1) + j)], sum) << m << " " << n << " " << k << " at " << i << " " << j;
+      }
+      ASSERT_EQ(c[static_cast<size_t>(i * (n + 1) + n)], 99);
+    }
+  }
+};
+
+TEST_P(GemmInt8, MatchesReference) {
+  const int64_t shapes[][3] = {{1, 1, 1}, {2, 7, 3},    {3, 8, 8},    {8, 9, 16},  {9, 33, 17},
+                               {5, 3, 0}, {17, 64, 40}, {70, 65, 66}, {1, 40, 100}};
+  for (const auto& [m, n, k] : shapes) {
+    for (int bits = 0; bits < 64; ++bits) {
+      check(m, n, k,
+            {(bits & 1) != 0, (bits & 2) != 0, (bits & 4) != 0, (bits & 8) != 0, (bits & 16) != 0, (bits & 32) != 0});
+    }
+  }
+}
+
+// The largest products of bytes, where an instruction that saturates would show.
+TEST_P(GemmInt8, ExtremesDoNotSaturate) {
+  ThreadPool pool(1);
+  const std::vector<uint8_t> a(64 * 8, 0x80), b(64 * 32, 0x80);  // -128
+  const PackedBytes left(pool, GemmSide::left, 8, 64, {a.data(), true, 64}, {}, *GetParam());
+  const PackedBytes right(pool, GemmSide::right, 32, 64, {b.data(), true, 32}, {}, *GetParam());
+  std::vector<int32_t> c(8 * 32);
+  multiply_panels(nullptr, left.panels(), right.panels(), nullptr, c.data(), 32);
+  for (int32_t sum : c) EXPECT_EQ(sum, 64 * 128 * 128);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, GemmInt8, testing::ValuesIn(available_int8_kernels()),
+                         [](const auto& kernels) { return std::string(kernels.param->name); });
+
+TEST(GemmInt8Dispatch, FollowsTheIsa) {
+  const ScopedIsa forced(Isa::portable);
+  EXPECT_STREQ(int8_kernels().name, "portable");
+}
+
+TEST(GemmInt8Unpacked, MatchesPacked) {
+  ThreadPool pool(2);
+  const int64_t m = 33, n = 130, k = 300;
+  const auto a = bytes(m * k, 3), b = bytes(k * n, 4);
+  const int32_t zero = 7;
+  const ByteMatrix left{a.data(), false, k}, right{b.data(), true, n};
+  const PackedBytes packed(pool, GemmSide::right, n, k, right, {&zero});
+  std::vector<int32_t> c(static_cast<size_t>(m * n)), d(c.size());
+  gemm_int8(pool, m, n, k, left, {&zero}, right, {&zero}, c.data(), n);
+  gemm_int8(pool, m, left, {&zero}, packed, d.data(), n);
+  EXPECT_EQ(c, d);
+}
+
+}  // namespace
+}  // namespace tenon::kernels

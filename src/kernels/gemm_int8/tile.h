@@ -1,0 +1,37 @@
+// What differs between instruction sets in the multiplication of bytes.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace tenon::kernels {
+
+// Panels hold `k_group` steps of k of one lane side by side, then those of the next lane: [k /
+// k_group][lanes][k_group]. Codes are signed; those of the left side are 128 larger, hence unsigned, where
+// `left_is_unsigned`.
+struct Int8Kernels {
+  // tile[i * tile_columns + j] = sum over the steps of a[i] * b[j], wrapping around.
+  using Multiply = void (*)(int64_t groups, const uint8_t* a, const uint8_t* b, int32_t* tile);
+
+  const char* name;
+  int tile_rows;
+  int tile_columns;  // a multiple of 8, at most most_tile_columns
+  int k_group;       // 1, 2, 4 or 8
+  bool left_is_unsigned;
+  Multiply all_rows;
+  Multiply two_rows;  // leaves the other rows of the tile as they are
+};
+
+inline constexpr int most_int8_tile_rows = 8, most_int8_tile_columns = 32;
+
+extern const Int8Kernels int8_kernels_portable;
+#if defined(__aarch64__)
+extern const Int8Kernels int8_kernels_neon_dotprod, int8_kernels_neon_i8mm;
+#elif defined(__x86_64__)
+extern const Int8Kernels int8_kernels_avx2, int8_kernels_avx512_vnni;
+#endif
+
+// Those that this processor can run and best_isa() allows, worst to best.
+std::vector<const Int8Kernels*> available_int8_kernels();
+
+}  // namespace tenon::kernels

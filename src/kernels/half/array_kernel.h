@@ -1,0 +1,31 @@
+// Whole vectors through the instruction set's conversion, the rest through a padded one.
+#pragma once
+
+#include <cstring>
+
+#include "kernels/half/half.h"
+
+namespace tenon::kernels {
+
+// Arch has internal linkage: isa, width, to_half(const float*, uint16_t*) and to_float(const uint16_t*, float*) of
+// `width` elements.
+template <class Arch>
+struct HalfArrays {
+  template <class From, class To, void (*Convert)(const From*, To*)>
+  static void apply(const From* x, To* y, int64_t n) {
+    int64_t i = 0;
+    for (; i + Arch::width <= n; i += Arch::width) Convert(x + i, y + i);
+    if (i == n) return;
+    From from[Arch::width] = {};
+    To to[Arch::width];
+    std::memcpy(from, x + i, static_cast<size_t>(n - i) * sizeof(From));
+    Convert(from, to);
+    std::memcpy(y + i, to, static_cast<size_t>(n - i) * sizeof(To));
+  }
+
+  static constexpr HalfKernels table() {
+    return {Arch::isa, apply<float, uint16_t, Arch::to_half>, apply<uint16_t, float, Arch::to_float>};
+  }
+};
+
+}  // namespace tenon::kernels
