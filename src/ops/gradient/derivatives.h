@@ -10,21 +10,18 @@ namespace tenon::ops {
 struct Differentiated {
   Decomposition& d;
   const ir::Node& node;
-  ir::Value* gradient;  // of the node's output, which it has the shape of
+  Term gradient;  // of the node's output, which it has the shape of
 
-  ir::Value* x(size_t i) const { return node.input(i); }
-  ir::Value* y() const { return node.output(0); }
-  ir::Value* add(std::string op, std::vector<ir::Value*> inputs, std::initializer_list<Setting> settings = {}) const {
-    return d.add(std::move(op), std::move(inputs), settings);
-  }
-  // A scalar of the type of `like`.
-  ir::Value* number(double value, const ir::Value* like) const;
-  // The rank of a value; leaves the Gradient for later when it is not known yet.
-  int rank(const ir::Value* value) const;
+  Term x(size_t i) const { return term(d, node.input(i)); }
+  Term y() const { return term(d, node.output(0)); }
+  // The rank of an input; leaves the Gradient for later when it is not known yet.
+  int rank(size_t i) const;
+  // Any tensor of the graph; leaves the Gradient for later when its type is not known yet.
+  static Term term(Decomposition& d, ir::Value* value);
 };
 
 // The gradient of one input, given that of the output; null for an input that has none, such as a shape.
-using Derivative = ir::Value* (*)(const Differentiated&);
+using Derivative = Term (*)(const Differentiated&);
 
 struct DerivativeRule {
   const char* op;  // of ai.onnx
@@ -38,6 +35,6 @@ const DerivativeRule* find_derivative(const ir::Node& node);
 std::string differentiable_operators();
 
 // `gradient`, in whose shape `like` was broadcast, summed to the shape of `like`.
-ir::Value* sum_to_shape(const Differentiated& n, ir::Value* gradient, ir::Value* like);
+Term sum_to_shape(Decomposition& d, Term gradient, Term like);
 
 }  // namespace tenon::ops

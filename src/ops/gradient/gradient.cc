@@ -73,7 +73,7 @@ class Differentiation {
   ir::Value* substitute(const std::vector<ir::Value*>& given, std::vector<ir::Node*>& nodes, ir::Value* y) {
     std::map<const ir::Value*, ir::Value*> in_place_of;
     for (size_t i = 0; i < given.size(); ++i) {
-      ir::Value* input = d_.input(i);
+      ir::Value* input = d_.node().input(i);
       if (!input) fail(ErrorCode::missing_input, "no input is given for '{}'", given[i]->name);
       if (input != given[i]) in_place_of[given[i]] = input;
       if (i < xs_.size()) xs_[i] = input;
@@ -99,20 +99,20 @@ class Differentiation {
     if (!node.domain.empty()) throw_no_rule(node);
     std::vector<ir::Value*> inputs;
     for (ir::Value* value : node.inputs()) inputs.push_back(now(value));
-    std::vector<ir::Value*> outputs = d_.add_with_outputs(node.op_type, std::move(inputs), node.output_count());
-    if (outputs.empty()) throw_no_rule(node);
-    ir::Node* copy = outputs[0]->producer();
+    if (node.output_count() == 0) throw_no_rule(node);
+    ir::Node* copy = &d_.add_node(node.op_type, inputs);
     std::map<const ir::Value*, ir::Value*> outer;
     for (const ir::Attribute& attribute : node.attributes) {
       attribute.for_each_graph([&](ir::Graph&) { throw_no_rule(node); });
       copy->set_attribute(ir::clone(attribute, outer));
     }
     // Other sizes may come in, but types and ranks stay.
-    for (size_t i = 0; i < outputs.size(); ++i) {
+    for (size_t i = 0; i < node.output_count(); ++i) {
+      ir::Value* output = d_.add_output(*copy);
       if (!node.output(i)) continue;
-      outputs[i]->type = node.output(i)->type;
-      if (!outputs[i]->type.shape) continue;
-      for (Dim& dim : *outputs[i]->type.shape) dim = Dim::unknown();
+      output->type = node.output(i)->type;
+      if (!output->type.shape) continue;
+      for (Dim& dim : *output->type.shape) dim = Dim::unknown();
     }
     return copy;
   }
@@ -140,26 +140,28 @@ class Differentiation {
       ir::Value* x = node.input(i);
       if (!x || !dependent_.count(x)) continue;
       if (i >= rule->inputs.size() || !rule->inputs[i]) continue;
-      ir::Value* gradient = rule->inputs[i](n);
-      const bool same_shape = x->type.shape && n.y()->type.shape && *x->type.shape == *n.y()->type.shape;
-      add_to(x, rule->broadcasts && !same_shape ? sum_to_shape(n, gradient, x) : gradient);
+      Term gradient = rule->inputs[i](n);
+      const ir::Value* y = node.output(0);
+      const bool same_shape = x->type.shape && y->type.shape && *x->type.shape == *y->type.shape;
+      add_to(x, rule->broadcasts && !same_shape ? sum_to_shape(d_, gradient, n.x(i)) : gradient);
     }
   }
 
-  void add_to(ir::Value* value, ir::Value* gradient) {
-    ir::Value*& sum = gradients_[value];
-    sum = sum ? d_.add("Add", {sum, gradient}) : gradient;
+  void add_to(ir::Value* value, Term gradient) {
+    Term& sum = gradients_[value];
+    sum = sum ? sum + gradient : gradient;
   }
 
   // A tensor of one number in the shape of `like`.
-  ir::Value* filled(ir::Value* like, double number) {
+  Term filled(ir::Value* like, double number) {
     if (like->type.element == ElementType::undefined)
       d_.give_up(fmt::format("the type of '{}' is not known", like->name));
     if (!types::floats.contains(like->type.element)) {
       fail(ErrorCode::type_mismatch, "'{}' is {}; only floating-point tensors are differentiated", like->name,
            like->type.to_string());
     }
-    return d_.add("Expand", {d_.number(number, like->type.element), d_.add("Shape", {like})});
+    Term term = Differentiated::term(d_, like);
+    return d_.add("Expand", {term.number(number), shape_of(term)});
   }
 
   [[noreturn]] static void throw_no_rule(const ir::Node& node) {
@@ -173,7 +175,7 @@ class Differentiation {
   ir::Graph& graph_;
   std::vector<ir::Value*> xs_;
   std::set<const ir::Value*> dependent_;
-  std::map<const ir::Value*, ir::Value*> gradients_;
+  std::map<const ir::Value*, Term> gradients_;
 };
 
 void decompose_gradient(Decomposition& d) {

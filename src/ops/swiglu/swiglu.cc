@@ -15,8 +15,8 @@ void infer_swiglu(Inference& i) {
 }
 
 void decompose_swiglu(Decomposition& d) {
-  ir::Value* gate = d.add("Swish", {d.input(0)}, {{"alpha", d.node().float_attribute("alpha", 1)}});
-  d.output(0, d.add("Mul", {gate, d.input(1)}));
+  Term a = d.wide_input(0);
+  d.output(0, a * sigmoid(a * d.node().float_attribute("alpha", 1)) * d.wide_input(1));
 }
 
 }  // namespace
