@@ -4,6 +4,7 @@
 #include "ops/cpu_support/feature_rows.h"
 #include "ops/cpu_support/post_transform.h"
 #include "ops/ml_tree/cpu_trees.h"
+#include "ops/ml_tree/ensemble_targets.h"
 #include "provider/cpu_kernels.h"
 
 namespace tenon::ops {
@@ -202,8 +203,7 @@ int64_t choice(const ir::Node& node, const char* name, int64_t otherwise, int64_
 
 template <typename T>
 std::unique_ptr<Kernel> make_ensemble(const ir::Node& node) {
-  std::vector<int64_t> ids = node.ints_attribute("leaf_targetids");
-  const int64_t targets = node.int_attribute("n_targets", ids.empty() ? 1 : std::ranges::max(ids) + 1);
+  const int64_t targets = ensemble_targets(node);
   Scoring scoring{targets, static_cast<Aggregation>(choice(node, "aggregate_function", 1, 4)),
                   static_cast<PostTransform>(choice(node, "post_transform", 0, 5))};
   return std::make_unique<TreeRegressor<T>>(Trees<T>::of_ensemble(node, targets), scoring, std::vector<T>{});

@@ -1,7 +1,5 @@
-#include <algorithm>
-
-#include "base/checked.h"
 #include "ops/feature_rows.h"
+#include "ops/ml_tree/ensemble_targets.h"
 #include "ops/operator.h"
 
 namespace tenon::ops {
@@ -17,11 +15,7 @@ int64_t require_targets(const Inference& i, int64_t targets) {
 }
 
 void infer_ensemble(Inference& i) {
-  int64_t targets = i.node().int_attribute("n_targets", 1);
-  if (!i.node().attribute("n_targets") && list_length(i.node(), "leaf_targetids") > 0) {
-    targets = checked_add(std::ranges::max(i.node().ints_attribute("leaf_targetids")), 1);
-  }
-  i.output(0, i.element(0), SymbolicShape{row_count(i), Dim(require_targets(i, targets))});
+  i.output(0, i.element(0), SymbolicShape{row_count(i), Dim(require_targets(i, ensemble_targets(i.node())))});
 }
 
 void infer_tree_regressor(Inference& i) {
