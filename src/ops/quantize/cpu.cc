@@ -231,36 +231,52 @@ class DequantizeLinear final : public Linear {
   }
 };
 
-// The lowest and the highest of the elements and 0; NaN does not count.
+// The lowest and the highest of some elements and 0; NaN does not count.
+std::pair<float, float> range_of_line(const float* x, int64_t n) {
+  // Several at once, because each comparison waits for the one before it.
+  constexpr int64_t vectors = 4, step = vectors * float_lanes;
+  FloatVector low[vectors] = {}, high[vectors] = {};
+  auto take = [&](int64_t k, FloatVector value) {
+    low[k] = choose(value < low[k], value, low[k]);
+    high[k] = choose(value > high[k], value, high[k]);
+  };
+  int64_t i = 0;
+  for (; i + step <= n; i += step) {
+    FloatVector values[vectors];
+    std::memcpy(&values, x + i, sizeof values);
+    for (int64_t k = 0; k < vectors; ++k) take(k, values[k]);
+  }
+  each_vector(x + i, n - i, [&](FloatVector value) { take(0, value); });
+  std::pair<float, float> result{0, 0};
+  for (int64_t k = 0; k < vectors; ++k) {
+    for (int lane = 0; lane < float_lanes; ++lane) {
+      result.first = std::min(result.first, low[k][lane]);
+      result.second = std::max(result.second, high[k][lane]);
+    }
+  }
+  return result;
+}
+
 std::pair<float, float> range_of(ThreadPool& threads, std::span<const float> x) {
   const auto size = std::ssize(x);
-  const int64_t parts = (size + elements_per_task - 1) / elements_per_task;
-  std::vector<float> lows(static_cast<size_t>(parts)), highs(lows.size());
-  threads.parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
+  std::vector<std::pair<float, float>> parts(static_cast<size_t>((size + elements_per_task - 1) / elements_per_task));
+  threads.parallel_for(std::ssize(parts), 1, [&](int64_t begin, int64_t end) {
     for (int64_t part = begin; part < end; ++part) {
-      const int64_t first = part * elements_per_task, last = std::min(size, first + elements_per_task);
-      FloatVector low = {}, high = {};
-      each_vector(x.data() + first, last - first, [&](FloatVector value) {
-        low = choose(value < low, value, low);
-        high = choose(value > high, value, high);
-      });
-      for (int lane = 0; lane < float_lanes; ++lane) {
-        lows[static_cast<size_t>(part)] = std::min(lows[static_cast<size_t>(part)], low[lane]);
-        highs[static_cast<size_t>(part)] = std::max(highs[static_cast<size_t>(part)], high[lane]);
-      }
+      const int64_t first = part * elements_per_task;
+      parts[static_cast<size_t>(part)] = range_of_line(x.data() + first, std::min(elements_per_task, size - first));
     }
   });
-  float low = 0, high = 0;
-  for (float value : lows) low = std::min(low, value);
-  for (float value : highs) high = std::max(high, value);
-  return {low, high};
+  std::pair<float, float> result{0, 0};
+  for (const auto& [low, high] : parts) result = {std::min(result.first, low), std::max(result.second, high)};
+  return result;
 }
 
 void run_dynamic_quantize(KernelRun& run) {
   auto x = run.data<float>(0);
   const auto [low, high] = range_of(run.threads(), x);
   const float scale = low == high ? 1.0f / 255 : (high - low) / 255;
-  const float zero = std::nearbyint(std::clamp(0 - low / scale, 0.0f, 255.0f));
+  const float below = 0 - low / scale;
+  const float zero = below == below ? std::nearbyint(std::clamp(below, 0.0f, 255.0f)) : 0;
   if (run.wants_output(1)) run.output(1).mutable_data<float>()[0] = scale;
   if (run.wants_output(2)) run.output(2).mutable_data<uint8_t>()[0] = static_cast<uint8_t>(zero);
   if (!run.wants_output(0)) return;
