@@ -89,7 +89,7 @@ void plain_loop(const void* from, void* to, int64_t n) {
     using Wide = std::conditional_t<sizeof(To) < 4 || std::is_same_v<To, int32_t>, int32_t, int64_t>;
     const From limit = sizeof(Wide) == 4 ? From(2147483392) : From(9.2e18);
     int outside = 0;
-    for (int64_t i = 0; i < n; ++i) outside |= !(x[i] <= limit) | !(x[i] >= -limit);
+    for (int64_t i = 0; i < n; ++i) outside |= !(std::fabs(x[i]) <= limit);
     if (!outside) return truncate<Wide>(x, y, n);
   }
   for (int64_t i = 0; i < n; ++i) y[i] = convert_one<To>(x[i]);

@@ -1,4 +1,4 @@
-// Loops that the compiler does not vectorise by itself: it makes branches of nested comparisons with constants.
+// Loops with comparisons, which the compiler does not vectorise well by itself.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,29 @@ namespace tenon::ops {
 
 using FloatVector = kernels::VectorOf<float>::Type;
 
+inline constexpr int float_lanes = sizeof(FloatVector) / sizeof(float);
+
+// Calls visit(FloatVector) for x[0…n); in the last one, elements that are missing are 0.
+template <typename Visit>
+void each_vector(const float* x, int64_t n, Visit visit) {
+  FloatVector value;
+  int64_t i = 0;
+  for (; i + float_lanes <= n; i += float_lanes) {
+    std::memcpy(&value, x + i, sizeof value);
+    visit(value);
+  }
+  if (i == n) return;
+  value = FloatVector{};
+  std::memcpy(&value, x + i, static_cast<size_t>(n - i) * sizeof(float));
+  visit(value);
+}
+
 // y[i] = function(x[i]), where function takes and returns a FloatVector; y may be x.
 template <typename Function>
 void map_vectors(const float* x, float* y, int64_t n, Function function) {
-  constexpr int64_t width = sizeof(FloatVector) / sizeof(float);
+  FloatVector value;
   int64_t i = 0;
-  for (; i + width <= n; i += width) {
-    FloatVector value;
+  for (; i + float_lanes <= n; i += float_lanes) {
     std::memcpy(&value, x + i, sizeof value);
     value = function(value);
     std::memcpy(y + i, &value, sizeof value);
@@ -24,12 +40,17 @@ void map_vectors(const float* x, float* y, int64_t n, Function function) {
   for (; i < n; ++i) y[i] = function(FloatVector{} + x[i])[0];
 }
 
-// Within [0, 1]; NaN stays. With masks, because nested conditions are taken apart lane by lane too.
+using IntVector = kernels::VectorOf<int32_t>::Type;
+
+// Where `mask`, whose lanes are 0 or -1, `a`, else `b`. Conditions would be taken apart lane by lane when nested.
+inline FloatVector choose(IntVector mask, FloatVector a, FloatVector b) {
+  return (FloatVector)(((IntVector)a & mask) | ((IntVector)b & ~mask));
+}
+
+// Within [0, 1]; NaN stays.
 inline FloatVector unit_clamp(FloatVector value) {
-  using Mask = kernels::VectorOf<int32_t>::Type;
   const FloatVector one = FloatVector{} + 1.0f;
-  const Mask below = value<FloatVector{}, above = value> one;
-  return (FloatVector)(((Mask)value & ~(below | above)) | ((Mask)one & above));
+  return choose(value > one, one, choose(value < FloatVector{}, FloatVector{}, value));
 }
 
 }  // namespace tenon::ops

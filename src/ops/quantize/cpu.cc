@@ -1,15 +1,21 @@
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <iterator>
+#include <limits>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "base/fail.h"
+#include "ops/cpu_support/float_vectors.h"
 #include "ops/quantize/codec.h"
 #include "provider/cpu_kernels.h"
 
 namespace tenon::ops {
 namespace {
 
-constexpr int64_t chunk = 4096;
+constexpr int64_t chunk = 4096, elements_per_task = 16 << 10;
 
 std::vector<float> floats_of(const Tensor& tensor) {
   std::vector<float> result(static_cast<size_t>(tensor.elements()));
@@ -87,6 +93,31 @@ void round_to(ElementType precision, float* x, int64_t n) {
   }
 }
 
+// y[i] = x[i] / scale rounded to even, plus zero, saturated; NaN gives the lowest value. `zero` is a value of T.
+template <typename T>
+void quantize_line(const float* x, T* y, int64_t n, float scale, float zero) {
+  const FloatVector low = FloatVector{} + (static_cast<float>(std::numeric_limits<T>::min()) - zero),
+                    high = FloatVector{} + (static_cast<float>(std::numeric_limits<T>::max()) - zero);
+  // Adding it leaves no bits for a fraction, and the whole part in the lowest bits.
+  const FloatVector shift = FloatVector{} + 12582912.0f;
+  const auto whole_zero = static_cast<int32_t>(zero);
+  constexpr int64_t part = 512;
+  int32_t codes[part + float_lanes];
+  for (int64_t begin = 0; begin < n; begin += part) {
+    const int64_t size = std::min(part, n - begin);
+    int32_t* to = codes;
+    each_vector(x + begin, size, [&](FloatVector value) {
+      value = value / scale;
+      value = choose(value > low, value, low);
+      value = choose(value < high, value, high);
+      const IntVector whole = (IntVector)(value + shift) - (IntVector)shift + whole_zero;
+      std::memcpy(to, &whole, sizeof whole);
+      to += float_lanes;
+    });
+    for (int64_t i = 0; i < size; ++i) y[begin + i] = static_cast<T>(codes[i]);
+  }
+}
+
 class Linear : public Kernel {
  public:
   explicit Linear(const NodeInfo& info)
@@ -108,6 +139,7 @@ class Linear : public Kernel {
         for (int64_t done = 0; done < whole.count; done += chunk) {
           const Segment part{whole.first + done, std::min(chunk, whole.count - done),
                              whole.parameter + done * whole.step, whole.step};
+          if (compute_directly(x, y, part, scales, zeros, scale.type())) continue;
           load_as_float(x, part.first, part.count, buffer);
           compute(buffer, part.count, scales.data() + part.parameter, zeros.data() + part.parameter, part.step,
                   scale.type());
@@ -123,6 +155,11 @@ class Linear : public Kernel {
  protected:
   virtual void compute(float* x, int64_t n, const float* scale, const float* zero, int64_t step,
                        ElementType scale_type) const = 0;
+  // Does the whole of a part in a faster way, or returns false.
+  virtual bool compute_directly(const Tensor&, Tensor&, const Segment&, const std::vector<float>&,
+                                const std::vector<float>&, ElementType) const {
+    return false;
+  }
   bool saturate_ = true;
 
  private:
@@ -160,6 +197,21 @@ class QuantizeLinear final : public Linear {
     }
   }
 
+  bool compute_directly(const Tensor& x, Tensor& y, const Segment& part, const std::vector<float>& scales,
+                        const std::vector<float>& zeros, ElementType scale_type) const override {
+    const bool single = (precision_ == ElementType::undefined ? scale_type : precision_) == ElementType::float32;
+    if (x.type() != ElementType::float32 || !single || part.step != 0) return false;
+    const float* from = x.data<float>().data() + part.first;
+    const float scale = scales[static_cast<size_t>(part.parameter)], zero = zeros[static_cast<size_t>(part.parameter)];
+    if (y.type() == ElementType::uint8)
+      quantize_line(from, y.mutable_data<uint8_t>().data() + part.first, part.count, scale, zero);
+    else if (y.type() == ElementType::int8)
+      quantize_line(from, y.mutable_data<int8_t>().data() + part.first, part.count, scale, zero);
+    else
+      return false;
+    return true;
+  }
+
   ElementType precision_;
   bool whole_;
 };
@@ -179,24 +231,58 @@ class DequantizeLinear final : public Linear {
   }
 };
 
+// The lowest and the highest of some elements and 0; NaN does not count.
+std::pair<float, float> range_of_line(const float* x, int64_t n) {
+  // Several at once, because each comparison waits for the one before it.
+  constexpr int64_t vectors = 4, step = vectors * float_lanes;
+  FloatVector low[vectors] = {}, high[vectors] = {};
+  auto take = [&](int64_t k, FloatVector value) {
+    low[k] = choose(value < low[k], value, low[k]);
+    high[k] = choose(value > high[k], value, high[k]);
+  };
+  int64_t i = 0;
+  for (; i + step <= n; i += step) {
+    FloatVector values[vectors];
+    std::memcpy(&values, x + i, sizeof values);
+    for (int64_t k = 0; k < vectors; ++k) take(k, values[k]);
+  }
+  each_vector(x + i, n - i, [&](FloatVector value) { take(0, value); });
+  std::pair<float, float> result{0, 0};
+  for (int64_t k = 0; k < vectors; ++k) {
+    for (int lane = 0; lane < float_lanes; ++lane) {
+      result.first = std::min(result.first, low[k][lane]);
+      result.second = std::max(result.second, high[k][lane]);
+    }
+  }
+  return result;
+}
+
+std::pair<float, float> range_of(ThreadPool& threads, std::span<const float> x) {
+  const auto size = std::ssize(x);
+  std::vector<std::pair<float, float>> parts(static_cast<size_t>((size + elements_per_task - 1) / elements_per_task));
+  threads.parallel_for(std::ssize(parts), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t part = begin; part < end; ++part) {
+      const int64_t first = part * elements_per_task;
+      parts[static_cast<size_t>(part)] = range_of_line(x.data() + first, std::min(elements_per_task, size - first));
+    }
+  });
+  std::pair<float, float> result{0, 0};
+  for (const auto& [low, high] : parts) result = {std::min(result.first, low), std::max(result.second, high)};
+  return result;
+}
+
 void run_dynamic_quantize(KernelRun& run) {
   auto x = run.data<float>(0);
-  float low = 0, high = 0;
-  for (float value : x) {
-    low = value < low ? value : low;
-    high = value > high ? value : high;
-  }
+  const auto [low, high] = range_of(run.threads(), x);
   const float scale = low == high ? 1.0f / 255 : (high - low) / 255;
-  const float zero = std::nearbyint(std::clamp(0 - low / scale, 0.0f, 255.0f));
+  const float below = 0 - low / scale;
+  const float zero = below == below ? std::nearbyint(std::clamp(below, 0.0f, 255.0f)) : 0;
   if (run.wants_output(1)) run.output(1).mutable_data<float>()[0] = scale;
   if (run.wants_output(2)) run.output(2).mutable_data<uint8_t>()[0] = static_cast<uint8_t>(zero);
   if (!run.wants_output(0)) return;
   uint8_t* y = run.output(0).mutable_data<uint8_t>().data();
-  run.threads().parallel_for(static_cast<int64_t>(x.size()), 16 << 10, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const float value = std::nearbyint(x[static_cast<size_t>(i)] / scale) + zero;
-      y[i] = static_cast<uint8_t>(static_cast<int32_t>(value > 0 ? (value < 255 ? value : 255) : 0));
-    }
+  run.threads().parallel_for(std::ssize(x), elements_per_task, [&](int64_t begin, int64_t end) {
+    quantize_line(x.data() + begin, y + begin, end - begin, scale, zero);
   });
 }
 
