@@ -54,14 +54,18 @@ const std::set<std::string> function_operators{
     "Softplus",
     "Softsign",
     "SpaceToDepth",
+    "SwiGLU",
     "Swish",
     "ThresholdedRelu",
 };
 
+// Those that ONNX defines by other means.
+const std::set<std::string> others = {"Gradient"};
+
 TEST(Decomposition, EveryFunctionOperatorHasOne) {
   std::set<std::string> decomposed;
   for (const Operator* op : operators().all()) {
-    if (op->decomposition) decomposed.insert(op->name);
+    if (op->decomposition && !others.count(op->name)) decomposed.insert(op->name);
   }
   std::vector<std::string> missing, unlisted;
   std::ranges::set_difference(function_operators, decomposed, std::back_inserter(missing));

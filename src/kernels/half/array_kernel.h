@@ -16,8 +16,9 @@ struct HalfArrays {
     int64_t i = 0;
     for (; i + Arch::width <= n; i += Arch::width) Convert(x + i, y + i);
     if (i == n) return;
-    From from[Arch::width] = {};
-    To to[Arch::width];
+    // Aligned for the widest vectors: GCC clears the array with those, also where a sanitizer has moved it.
+    alignas(64) From from[Arch::width] = {};
+    alignas(64) To to[Arch::width];
     std::memcpy(from, x + i, static_cast<size_t>(n - i) * sizeof(From));
     Convert(from, to);
     std::memcpy(y + i, to, static_cast<size_t>(n - i) * sizeof(To));

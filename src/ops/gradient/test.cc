@@ -64,7 +64,8 @@ void expect_numerical(const std::vector<std::string>& steps, Tensor a, Tensor b,
   Session session = model.session();
   auto sum = [&](const NamedValues& inputs) {
     double total = 0;
-    for (double value : session.run(inputs).at("y").tensor().data<double>()) total += value;
+    const NamedValues outputs = session.run(inputs);
+    for (double value : outputs.at("y").tensor().data<double>()) total += value;
     return total;
   };
   NamedValues inputs{{"a", a}, {"b", b}}, results = session.run(inputs);
