@@ -43,17 +43,19 @@ class ClassLabels {
   // 0 and 1 where a node with one score does not name both of its classes.
   void complete_pair() {
     if (size() == 2) return;
-    if (strings_.empty())
+    if (strings_.empty()) {
       ints_ = {0, 1};
-    else
+    } else {
       strings_ = {"0", "1"};
+    }
   }
   void write(Tensor& labels, int64_t row, int64_t chosen) const {
     const auto at = static_cast<size_t>(row), label = static_cast<size_t>(chosen);
-    if (strings_.empty())
+    if (strings_.empty()) {
       labels.mutable_data<int64_t>()[at] = ints_[label];
-    else
+    } else {
       labels.mutable_data<std::string>()[at] = strings_[label];
+    }
   }
 
  private:

@@ -85,10 +85,11 @@ class CategoryMapper final : public Kernel {
         of_ints_(ints_) {}
 
   void run(KernelRun& run) const override {
-    if (run.input(0).type() == ElementType::string)
+    if (run.input(0).type() == ElementType::string) {
       map(run, of_strings_, ints_, default_int_);
-    else
+    } else {
       map(run, of_ints_, strings_, default_string_);
+    }
   }
 
  private:
@@ -131,10 +132,11 @@ class OneHotEncoder final : public Kernel {
         std::fill(out + begin * categories, out + end * categories, 0.0f);
         for (int64_t i = begin; i < end; ++i) {
           const int64_t position = find(values[i]);
-          if (position >= 0)
+          if (position >= 0) {
             out[i * categories + position] = 1;
-          else if (!zeros_)
+          } else if (!zeros_) {
             fail(ErrorCode::invalid_value, "element {} is in no category, and zeros is 0", i);
+          }
         }
       });
     });

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cmath>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <unordered_map>
@@ -16,10 +17,11 @@ class KeyPositions {
   KeyPositions() = default;
   explicit KeyPositions(std::span<const Key> keys) {
     for (size_t i = 0; i < keys.size(); ++i) {
-      if (is_nan(keys[i]))
+      if (is_nan(keys[i])) {
         nan_ = static_cast<int64_t>(i);
-      else
+      } else {
         positions_[keys[i]] = static_cast<int64_t>(i);
+      }
     }
   }
 

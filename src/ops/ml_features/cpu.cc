@@ -96,10 +96,11 @@ class Imputer final : public Kernel {
 
   void run(KernelRun& run) const override {
     dispatch<float, double, int32_t, int64_t>(run.input(0).type(), [&]<typename T>() {
-      if constexpr (std::is_floating_point_v<T>)
+      if constexpr (std::is_floating_point_v<T>) {
         impute<T>(run, floats_, replaced_float_);
-      else
+      } else {
         impute<T>(run, ints_, replaced_int_);
+      }
     });
   }
 
@@ -107,6 +108,7 @@ class Imputer final : public Kernel {
   template <typename T, typename Number>
   static void impute(KernelRun& run, const std::vector<Number>& imputed, Number replaced) {
     std::vector<T> values;
+    values.reserve(imputed.size());
     for (Number number : imputed) values.push_back(fitting<T>(number));
     const T* x = run.data<T>(0).data();
     T* y = run.output(0).template mutable_data<T>().data();

@@ -42,10 +42,11 @@ class LinearRegressor final : public Kernel {
     run.threads().parallel_for(y.dim(0), 1 + 1024 / targets, [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
         float* scores = out + row * targets;
-        if (targets == 1)
+        if (targets == 1) {
           *scores = post_transform_one(transform_, *scores);
-        else
+        } else {
           post_transform(transform_, std::span(scores, static_cast<size_t>(targets)));
+        }
       }
     });
   }

@@ -64,10 +64,11 @@ class CastMap final : public Kernel {
       return;
     }
     // What onnxruntime fills the gaps with.
-    if constexpr (std::is_same_v<To, std::string>)
+    if constexpr (std::is_same_v<To, std::string>) {
       std::ranges::fill(out, "0.f");
-    else
+    } else {
       std::ranges::fill(out, To(0));
+    }
     for (size_t i = 0; i < keys.size(); ++i) {
       if (keys[i] < 0 || keys[i] >= size_) {
         fail(ErrorCode::invalid_value, "the map has the key {}, max_map allows 0 to {}", keys[i], size_ - 1);
@@ -128,7 +129,8 @@ class ZipMap final : public Kernel {
     Sequence maps;
     const int64_t rows = x.rank() == 2 ? x.dim(0) : 1, columns = labels_.elements();
     maps.items.reserve(static_cast<size_t>(rows));
-    for (int64_t row = 0; row < rows; ++row) maps.items.push_back(Map{labels_, x.part(row * columns, Shape{columns})});
+    for (int64_t row = 0; row < rows; ++row)
+      maps.items.emplace_back(Map{labels_, x.part(row * columns, Shape{columns})});
     run.set_output(0, std::move(maps));
   }
 

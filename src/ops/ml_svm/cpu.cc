@@ -126,10 +126,11 @@ class LinearSvmClassifier final : public Kernel {
       for (float& score : scores) score += rho_;
       auto best = std::ranges::max_element(scores);
       if (labels) labels_.write(*labels, row, *best >= threshold_ ? 1 : best - scores.begin());
-      if (scores.size() == 1)
+      if (scores.size() == 1) {
         scores[0] = post_transform_one(transform_, scores[0]);
-      else
+      } else {
         post_transform(transform_, scores);
+      }
       if (out) std::ranges::copy(scores, out + row * classes);
     });
   }

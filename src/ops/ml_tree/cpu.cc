@@ -19,12 +19,13 @@ struct RowScores {
   void add(Aggregation aggregation, int target, T weight) {
     const auto at = static_cast<size_t>(target);
     T& score = scores[at];
-    if (aggregation == Aggregation::min)
+    if (aggregation == Aggregation::min) {
       score = given[at] ? std::min(score, weight) : weight;
-    else if (aggregation == Aggregation::max)
+    } else if (aggregation == Aggregation::max) {
       score = given[at] ? std::max(score, weight) : weight;
-    else
+    } else {
       score += weight;
+    }
     given[at] = 1;
   }
 };
@@ -99,10 +100,11 @@ class TreeRegressor final : public Kernel {
       if (scoring_.aggregation == Aggregation::average) scores[i] /= static_cast<T>(trees_.size());
       if (!base_values_.empty()) scores[i] += base_values_[i];
     }
-    if (scores.size() == 1)
+    if (scores.size() == 1) {
       scores[0] = post_transform_one(scoring_.transform, scores[0]);
-    else
+    } else {
       post_transform(scoring_.transform, scores);
+    }
   }
 
   Trees<T> trees_;

@@ -18,10 +18,11 @@ void CodePointSet::merge() {
   std::ranges::sort(ranges_, {}, &Range::first);
   std::vector<Range> merged;
   for (const Range& range : ranges_) {
-    if (!merged.empty() && range.first <= merged.back().last + 1)
+    if (!merged.empty() && range.first <= merged.back().last + 1) {
       merged.back().last = std::max(merged.back().last, range.last);
-    else
+    } else {
       merged.push_back(range);
+    }
   }
   ranges_ = std::move(merged);
 }

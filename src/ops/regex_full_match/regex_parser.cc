@@ -124,14 +124,15 @@ class Parser {
   // *, +, ?, {n}, {n,}, {n,m}, each with a ? behind it that changes nothing for the match of a whole text.
   std::optional<Count> repetition() {
     std::optional<Count> count;
-    if (take("*"))
+    if (take("*")) {
       count = Count{0, RegexTree::without_end};
-    else if (take("+"))
+    } else if (take("+")) {
       count = Count{1, RegexTree::without_end};
-    else if (take("?"))
+    } else if (take("?")) {
       count = Count{0, 1};
-    else
+    } else {
       count = counted_repetition();
+    }
     if (count) take("?");
     return count;
   }

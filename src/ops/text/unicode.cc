@@ -98,10 +98,11 @@ std::string change_each(std::string_view text, Change change) {
   result.reserve(text.size());
   for (size_t at = 0; at < text.size();) {
     size_t start = at;
-    if (auto code_point = next_code_point(text, at))
+    if (auto code_point = next_code_point(text, at)) {
       append_utf8(result, change(*code_point));
-    else
+    } else {
       result += text[start];
+    }
   }
   return result;
 }

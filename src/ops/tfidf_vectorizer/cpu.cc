@@ -88,6 +88,7 @@ class TfIdfVectorizer final : public Kernel {
       fail(ErrorCode::invalid_attribute, "one of pool_strings and pool_int64s must be given, and only one");
     }
     std::vector<int> pool;
+    pool.reserve(strings.size() + ints.size());
     for (const std::string& word : strings) pool.push_back(strings_.try_emplace(word, next_token()).first->second);
     for (int64_t number : ints) pool.push_back(ints_.try_emplace(number, next_token()).first->second);
 
@@ -130,12 +131,13 @@ class TfIdfVectorizer final : public Kernel {
         if (at != known.end()) tokens[static_cast<size_t>(i)] = at->second;
       }
     };
-    if (x.type() == ElementType::string)
+    if (x.type() == ElementType::string) {
       look_up(x.data<std::string>().data(), strings_);
-    else if (x.type() == ElementType::int32)
+    } else if (x.type() == ElementType::int32) {
       look_up(x.data<int32_t>().data(), ints_);
-    else
+    } else {
       look_up(x.data<int64_t>().data(), ints_);
+    }
   }
 
   // Every n-gram whose tokens are `distance` apart, for each distance that the skips allow. 1-grams have none.
