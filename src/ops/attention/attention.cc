@@ -64,8 +64,12 @@ void infer_attention(Inference& i) {
   }
   i.require_rank(6, 1);
   if (i.has_shape(6)) i.equal(i.shape(6)[0], batch, "the size of nonpad_kv_seqlen and the batch");
-  i.output(0, q_type,
-           flat ? SymbolicShape{batch, q[1], q_heads * v_size} : SymbolicShape{batch, q_heads, q[2], v_size});
+  if (flat) {
+    Dim width = q_heads * v_size;
+    i.output(0, q_type, SymbolicShape{batch, q[1], width});
+  } else {
+    i.output(0, q_type, SymbolicShape{batch, q_heads, q[2], v_size});
+  }
   i.output(1, q_type, SymbolicShape{batch, kv_heads, total, k_size});
   i.output(2, v_type, SymbolicShape{batch, kv_heads, total, v_size});
   i.output(3, q_type, SymbolicShape{batch, q_heads, q[sequence], total});

@@ -26,6 +26,7 @@ std::optional<std::vector<int>> reduced_axes(const Inference& i) {
 using Combine = Dim (*)(const Dim&, const Dim&);
 
 void infer_reduce(Inference& i, Combine values) {
+  if (i.has_shape(1) && i.rank(1) > 1) i.fail("the axes must be a list, they have rank {}", i.rank(1));
   if (!i.has_shape(0)) return i.output(0, i.element(0), std::nullopt);
   bool keep = i.node().int_attribute("keepdims", 1) != 0;
   auto axes = reduced_axes(i);

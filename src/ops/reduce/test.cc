@@ -158,9 +158,11 @@ TEST(Reduce, Errors) {
 
 TEST(Reduce, AxesMustBeAList) {
   EXPECT_EQ(OpTest("ReduceSum").input<float>({2}, {1, 2}).input<int64_t>({1, 1}, {0}).expect<float>({1}, {3}).error(),
-            "shape-mismatch in ReduceSum 'tested' (node 0): the shape of output 0 does not follow from the inputs\n"
-            "  input 0 is float [2]\n"
-            "  input 1 is int64 [1, 1]");
+            "shape-mismatch in ReduceSum 'tested' (node 0): the axes must be a list, they have rank 2\n"
+            "  input 0 'in0' is tensor(float) [2], an input of the graph\n"
+            "  input 1 'in1' is tensor(int64) [1, 1], an input of the graph");
+  std::string scalar = OpTest("ReduceL2").input<float>({}, {1}).input<int64_t>({1, 1}, {3}).error();
+  EXPECT_TRUE(scalar.starts_with("shape-mismatch in ReduceL2 'tested' (node 0): the axes must be a list")) << scalar;
 }
 
 }  // namespace

@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include "ops/decomposition.h"
 
 namespace tenon::ops {
