@@ -17,11 +17,10 @@ struct VectorOf {
 // The larger (or smaller) of `best` and `value`, lane by lane; NaN where one is NaN.
 template <bool largest, class T>
 inline typename VectorOf<T>::Type extreme_of(typename VectorOf<T>::Type best, typename VectorOf<T>::Type value) {
-  using Vector = typename VectorOf<T>::Type;
 #ifdef __aarch64__
   if constexpr (std::is_same_v<T, float>) {
     const auto a = (float32x4_t)best, b = (float32x4_t)value;
-    return (Vector)(largest ? vmaxq_f32(a, b) : vminq_f32(a, b));
+    return (typename VectorOf<T>::Type)(largest ? vmaxq_f32(a, b) : vminq_f32(a, b));
   }
 #endif
   if constexpr (std::is_floating_point_v<T>) {
