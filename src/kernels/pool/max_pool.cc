@@ -57,15 +57,16 @@ class RowMaxima {
   explicit RowMaxima(const PoolShape& s)
       : s_(s),
         length_(extent(s) + (2 * width + 1) * s.stride[2]),
-        memory_(static_cast<size_t>(batch * length_) * sizeof(T)) {
-    std::fill_n(memory_.as<T>(), batch * length_, lowest<T>());
+        batch_(std::clamp<int64_t>(most_batch_elements / length_, 1, 16)),
+        memory_(static_cast<size_t>(batch_ * length_) * sizeof(T)) {
+    std::fill_n(memory_.as<T>(), batch_ * length_, lowest<T>());
   }
 
   // Output rows [begin, end), counted through all planes.
   void run(const T* x, int64_t begin, int64_t end, T* y) {
     // Some rows at once, because what was just stored cannot be read at another alignment without waiting.
-    for (; begin < end; begin += batch) {
-      const int64_t count = std::min(batch, end - begin);
+    for (; begin < end; begin += batch_) {
+      const int64_t count = std::min(batch_, end - begin);
       for (int64_t i = 0; i < count; ++i) fold_columns(x, begin + i, memory_.as<T>() + i * length_);
       for (int64_t i = 0; i < count; ++i) {
         const T* row = memory_.as<T>() + i * length_;
@@ -82,7 +83,7 @@ class RowMaxima {
 
  private:
   static constexpr int width = 16 / sizeof(T);
-  static constexpr int64_t batch = 16;
+  static constexpr int64_t most_batch_elements = 16 << 10;
   using Vector = typename VectorOf<T>::Type;
 
   static int64_t extent(const PoolShape& s) {
@@ -177,7 +178,7 @@ class RowMaxima {
   }
 
   const PoolShape& s_;
-  int64_t length_;
+  int64_t length_, batch_;
   Scratch memory_;  // padded rows
   std::vector<const T*> rows_;
 };

@@ -3,10 +3,6 @@
 
 #include <type_traits>
 
-#ifdef __aarch64__
-#include <arm_neon.h>
-#endif
-
 namespace tenon::kernels {
 
 template <class T>
@@ -17,11 +13,15 @@ struct VectorOf {
 // The larger (or smaller) of `best` and `value`, lane by lane; NaN where one is NaN.
 template <bool largest, class T>
 inline typename VectorOf<T>::Type extreme_of(typename VectorOf<T>::Type best, typename VectorOf<T>::Type value) {
-  using Vector [[maybe_unused]] = typename VectorOf<T>::Type;
 #ifdef __aarch64__
+  // Not through <arm_neon.h>: in files with a precompiled header, gcc forgets their options after its pragmas.
   if constexpr (std::is_same_v<T, float>) {
-    const auto a = (float32x4_t)best, b = (float32x4_t)value;
-    return (Vector)(largest ? vmaxq_f32(a, b) : vminq_f32(a, b));
+    typename VectorOf<T>::Type result;
+    if constexpr (largest)
+      asm("fmax %0.4s, %1.4s, %2.4s" : "=w"(result) : "w"(best), "w"(value));
+    else
+      asm("fmin %0.4s, %1.4s, %2.4s" : "=w"(result) : "w"(best), "w"(value));
+    return result;
   }
 #endif
   if constexpr (std::is_floating_point_v<T>) {

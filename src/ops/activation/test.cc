@@ -39,6 +39,17 @@ TEST(Activation, Attributes) {
       .run();
 }
 
+TEST(Activation, LongerThanAVector) {
+  OpTest("HardSigmoid")
+      .input<float>({6}, {-10, 0, 10, NAN, 1, INFINITY})
+      .expect<float>({6}, {0, 0.5f, 1, NAN, 0.7f, 1})
+      .run();
+  OpTest("Elu")
+      .input<float>({6}, {-INFINITY, -1e-6f, 2, NAN, -1, INFINITY})
+      .expect<float>({6}, {-1, -9.999995e-7f, 2, NAN, -0.63212056f, INFINITY})
+      .run();
+}
+
 TEST(Activation, OldVersions) {
   OpTest("Selu", 1).input<float>({1}, {1}).expect<float>({1}, {1.0507f}).tolerance(1e-8, 0).run();
   OpTest("Elu", 1)

@@ -20,6 +20,24 @@ TEST(ConvInteger, ZeroPointsAndPadding) {
       .run();
 }
 
+TEST(ConvInteger, Groups) {
+  // One output for each group, and two.
+  OpTest("ConvInteger")
+      .attribute("group", 2)
+      .input<uint8_t>({1, 2, 1, 2}, {1, 2, 3, 4})
+      .constant<int8_t>({2, 1, 1, 1}, {2, -1})
+      .expect<int32_t>({1, 2, 1, 2}, {2, 4, -3, -4})
+      .run();
+  OpTest("ConvInteger")
+      .attribute("group", 2)
+      .input<uint8_t>({1, 2, 1, 2}, {1, 2, 3, 4})
+      .constant<int8_t>({4, 1, 1, 1}, {2, -1, 1, 0})
+      .input<uint8_t>({}, {1})
+      .constant<int8_t>({4}, {0, 1, 0, 2})
+      .expect<int32_t>({1, 4, 1, 2}, {0, 2, 0, -2, 2, 3, -4, -6})
+      .run();
+}
+
 TEST(QLinearConv, PerChannel) {
   OpTest("QLinearConv")
       .input<uint8_t>({1, 1, 2}, {10, 20})

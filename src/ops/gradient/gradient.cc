@@ -133,8 +133,9 @@ class Differentiation {
       fail(ErrorCode::unsupported, "the graph has more than {} nodes with its gradients", most_nodes);
     auto found = gradients_.find(node.output(0));
     if (found == gradients_.end()) return;
-    // One that could not be written out yet is later, and then this one.
-    if (node.op_type == d_.node().op_type && node.domain == d_.node().domain) d_.give_up("it is of another Gradient");
+    // Another Gradient that could not be written out yet is later, and then this one.
+    if (node.op_type == "Gradient" && node.domain == ai_onnx_training && &node != &d_.node())
+      d_.give_up("it is of another Gradient");
     const DerivativeRule* rule = find_derivative(node);
     if (!rule || node.output_count() != 1) throw_no_rule(node);
     const Differentiated n{d_, node, found->second};

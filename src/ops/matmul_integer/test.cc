@@ -30,6 +30,25 @@ TEST(MatMulInteger, ZeroPoints) {
       .run();
 }
 
+// Constant right sides are packed when the kernel is made.
+TEST(MatMulInteger, ConstantMatrices) {
+  OpTest("MatMulInteger")
+      .input<uint8_t>({2, 1, 2}, {1, 2, 3, 4})
+      .constant<int8_t>({2, 2}, {1, -1, 2, 3})
+      .input<uint8_t>({}, {1})
+      .constant<int8_t>({2}, {1, 2})
+      .expect<int32_t>({2, 1, 2}, {1, 1, 3, -3})
+      .run();
+  OpTest("MatMulInteger")
+      .input<int8_t>({2, 1, 1}, {2, 3})
+      .constant<int8_t>({2, 1, 1}, {5, 7})
+      .input<int8_t>({}, {0})
+      .constant<int8_t>({2, 1, 1}, {1, 2})
+      .expect<int32_t>({2, 1, 1}, {8, 15})
+      .run();
+  OpTest("MatMulInteger").input<int8_t>({1, 0}, {}).input<int8_t>({0, 2}, {}).expect<int32_t>({1, 2}, {0, 0}).run();
+}
+
 TEST(QLinearMatMul, Requantizes) {
   OpTest("QLinearMatMul")
       .input<uint8_t>({1, 2}, {10, 20})

@@ -32,6 +32,21 @@ TEST(QuantizeLinear, Granularity) {
       .run();
 }
 
+TEST(QuantizeLinear, RoundsAndSaturates) {
+  OpTest("QuantizeLinear")
+      .input<float>({9}, {0.5f, 1.5f, -2.5f, 1e30f, -INFINITY, NAN, 126.9f, -0.0f, 3})
+      .input<float>({}, {1})
+      .input<int8_t>({}, {2})
+      .expect<int8_t>({9}, {2, 4, 0, 127, -128, -128, 127, 2, 5})
+      .run();
+  OpTest("QuantizeLinear")
+      .input<float>({5}, {-1, 0.25f, 63.75f, 64, 0.74f})
+      .input<float>({}, {0.5f})
+      .input<uint8_t>({}, {128})
+      .expect<uint8_t>({5}, {126, 128, 255, 255, 129})
+      .run();
+}
+
 TEST(QuantizeLinear, Types) {
   OpTest("QuantizeLinear")
       .attribute("output_dtype", static_cast<int>(ElementType::int16))

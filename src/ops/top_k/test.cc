@@ -56,6 +56,39 @@ TEST(TopK, ManyOfMany) {
   OpTest("TopK").input(x).input<int64_t>({1}, {100}).expect(best).expect(where).run();
 }
 
+// Most blocks of a long line have nothing that is better than what was found before; NaN is above all numbers.
+TEST(TopK, FewOfMany) {
+  constexpr size_t n = 5000;
+  for (bool largest : {true, false}) {
+    Tensor x(ElementType::float32, Shape{n});
+    auto values = x.mutable_data<float>();
+    for (size_t i = 0; i < n; ++i) values[i] = static_cast<float>(i * 7919 % 4999) - 2500;
+    values[4000] = NAN;
+    values[4500] = largest ? 9000.0f : -9000.0f;
+    values[4501] = values[4500];
+    std::vector<int64_t> order(n);
+    for (size_t i = 0; i < n; ++i) order[i] = static_cast<int64_t>(i);
+    std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+      const float p = values[static_cast<size_t>(a)], q = values[static_cast<size_t>(b)];
+      return largest ? (p != p && q == q) || p > q : (q != q && p == p) || p < q;
+    });
+    for (int64_t k : {3, 100}) {
+      Tensor best(ElementType::float32, Shape{k}), where(ElementType::int64, Shape{k});
+      for (size_t i = 0; i < static_cast<size_t>(k); ++i) {
+        where.mutable_data<int64_t>()[i] = order[i];
+        best.mutable_data<float>()[i] = values[static_cast<size_t>(order[i])];
+      }
+      OpTest("TopK")
+          .attribute("largest", largest ? 1 : 0)
+          .input(x)
+          .input<int64_t>({1}, {k})
+          .expect(best)
+          .expect(where)
+          .run();
+    }
+  }
+}
+
 TEST(TopK, Errors) {
   EXPECT_NE(OpTest("TopK")
                 .input<float>({2}, {1, 2})
