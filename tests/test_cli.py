@@ -146,3 +146,12 @@ def test_test_cases(call, model, tmp_path):
     (tmp_path / "cases" / "zeros" / "tolerance.json").write_text('{"random_zeros": true}')
     assert "0.0 % of the elements are 0, 100.0 % are expected" in call("test", tmp_path / "cases" / "zeros",
                                                                       code=CHECK_FAILED).stdout
+
+
+def test_question_marks_are_no_name(call, tmp_path):
+    """Some exporters write "?" for sizes that they do not know."""
+    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g",
+                              [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["?", "?"])],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), tmp_path / "m.onnx")
+    assert "y = float [2, 3]" in call("run", tmp_path / "m.onnx", "--shape", "x=2x3").stdout

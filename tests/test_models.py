@@ -13,7 +13,7 @@ ALL = os.environ.get("TENON_ALL") == "1"
 THREADS = [None, 1, 4] if ALL else [None]
 
 
-def difference(actual, expected, tolerance=model_cases.TOLERANCE):
+def difference(actual, expected, tolerance=model_cases.TOLERANCE, absolute=0.0):
     """What makes the outputs unequal, or None."""
     if actual.dtype != expected.dtype:
         return f"is {actual.dtype}, not {expected.dtype}"
@@ -27,7 +27,7 @@ def difference(actual, expected, tolerance=model_cases.TOLERANCE):
     if not np.array_equal(a[~finite], b[~finite], equal_nan=True) or not np.isfinite(a[finite]).all():
         return "has NaN or infinity in other places"
     errors = np.abs(a - b)[finite]
-    limit = tolerance * np.abs(b[finite]).max(initial=0)
+    limit = max(absolute, tolerance * np.abs(b[finite]).max(initial=0))
     if errors.size and errors.max() > limit:
         at = tuple(int(i) for i in np.argwhere(finite)[errors.argmax()])
         return f"is off by {errors.max():.3g} at {at} ({a[at]:.6g}, not {b[at]:.6g}); allowed are {limit:.3g}"

@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
+from model_cases import TOLERANCE
 from test_models import difference, run_tenon
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -25,7 +26,13 @@ SHAPES = {"silero_vad/data/silero_vad.onnx": {"input": (1, 576), "state": (2, 1,
           "silero_vad_16k_op15.onnx": {"input": (1, 576)}, "silero_vad_op18_ifless.onnx": {"input": (1, 576)},
           "silero_vad_half.onnx": {"input": (1, 576)},
           "ch_ppocr_mobile_v2.0_cls_infer.onnx": {"x": (1, 3, 48, 192)}, "ch_PP-OCRv4_rec_infer.onnx": {"x": (1, 3, 48, 96)}}
-# Integers are below 50 unless they are one of these.
+# onnxruntime's Sigmoid is off by this much where it should be near 0.
+SIGMOID_ERROR = 2e-7
+# Relative to the largest value, where not 1e-4: logarithms of spectra near 0, with onnxruntime's STFT off by 1.2e-4 from
+# float64 where Tenon's is off by 5e-7.
+TOLERANCES = {"onnx-asr": 1e-3}
+# Integers are below 50 unless they are one of these, or below one of those.
+SMALL = {"diac_inputs": 10}
 INTEGERS = {"sr": 16000, "waveforms_lens": 16000, "input_lengths": 20}
 
 
@@ -55,15 +62,16 @@ def without_maps(model):
 
 def make_inputs(session, path):
     rng = np.random.default_rng(0)
+    sizes = SIZES | ({"N": 1} if "speechmos" in str(path) else {})  # N is the batch there
     shapes = next((s for name, s in SHAPES.items() if str(path).endswith(name)), {})
     values = {}
     for i in session.get_inputs():
-        shape = shapes.get(i.name) or tuple(d if isinstance(d, int) else SIZES.get(d, 1) for d in i.shape)
+        shape = shapes.get(i.name) or tuple(d if isinstance(d, int) else sizes.get(d, 1) for d in i.shape)
         if "float" in i.type:
             values[i.name] = (rng.normal(size=shape) * (0.1 if "wave" in i.name else 1)).astype(np.float32)
         else:
             kind = np.int32 if "int32" in i.type else np.int64
-            values[i.name] = np.full(shape, INTEGERS[i.name], kind) if i.name in INTEGERS else rng.integers(0, 50, shape).astype(kind)
+            values[i.name] = np.full(shape, INTEGERS[i.name], kind) if i.name in INTEGERS else rng.integers(0, SMALL.get(i.name, 50), shape).astype(kind)
     return values
 
 
@@ -90,7 +98,7 @@ def test_package(tenon, tmp_path, package):
             file = next((f for f in (name, name.replace("/", "_").replace(":", "_")) if f in actual), None)
             if file is None and len(names) == 1 == len(actual):  # a name that is no file name
                 file = next(iter(actual))
-            problem = difference(actual[file], value) if file else "is missing"
+            problem = difference(actual[file], value, TOLERANCES.get(package, TOLERANCE), SIGMOID_ERROR) if file else "is missing"
             if problem:
                 problems.append(f"{path.name}: {name} {problem}")
     assert not problems, "\n".join(problems)

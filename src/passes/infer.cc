@@ -27,6 +27,10 @@ class GraphInference {
       set(*value, std::move(fact));
     }
     for (ir::Value* value : graph.inputs()) {
+      // Some exporters write "?" for a size that they do not know: two of them need not be equal.
+      for (size_t i = 0; value->type.shape && i < value->type.shape->size(); ++i) {
+        if ((*value->type.shape)[i].symbol_name() == "?") (*value->type.shape)[i] = Dim::unknown();
+      }
       if (!result_.facts.count(value)) result_.facts[value].type = value->type;
     }
     for (ir::Node& node : graph.nodes()) {

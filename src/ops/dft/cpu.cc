@@ -130,7 +130,7 @@ class Stft final : public Kernel {
   template <typename T>
   void compute(KernelRun& run) const {
     const Shape& shape = run.input(0).shape();
-    const int64_t samples = shape[1], parts = shape[2], step = run.ints(1)[0];
+    const int64_t samples = shape[1], parts = shape.rank() == 2 ? 1 : shape[2], step = run.ints(1)[0];
     const int64_t frames = run.output(0).dim(1), bins = run.output(0).dim(2);
     int64_t n = samples;
     if (run.has_input(3)) n = run.ints(3)[0];

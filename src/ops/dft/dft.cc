@@ -61,11 +61,14 @@ void infer_dft(Inference& i) {
 void infer_stft(Inference& i) {
   const int64_t onesided = i.node().int_attribute("onesided", 1);
   require_flag(i, "onesided", onesided);
-  i.require_rank(0, 3);
   if (i.has_input(2)) i.require_rank(2, 1);
   Dim batch = Dim::unknown(), signal = Dim::unknown();
   if (i.has_shape(0)) {
-    require_parts(i, onesided ? 1 : 0, "onesided");
+    // Real signals without the last axis, of size 1, are what onnxruntime takes too, and exporters write.
+    if (i.rank(0) != 2) {
+      i.require_rank(0, 3);
+      require_parts(i, onesided ? 1 : 0, "onesided");
+    }
     batch = i.shape(0)[0];
     signal = i.shape(0)[1];
   }

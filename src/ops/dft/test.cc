@@ -98,6 +98,13 @@ TEST(Stft, FramesAndWindow) {
       .expect<float>({1, 2, 3, 2}, {3, 0, 0, -1.7320508f, 0, 1.7320508f, 7, 0, 1, -3.4641016f, 1, 3.4641016f})
       .run();
   stft().expect<float>({1, 1, 3, 2}, {15, 0, -2.5f, 3.440955f, -2.5f, 0.8122992f}).run();
+  OpTest("STFT")  // a real signal may lack the last axis
+      .input<float>({1, 4}, {1, 0, 0, 0})
+      .input<int64_t>({}, {4})
+      .no_input()
+      .input<int64_t>({}, {4})
+      .expect<float>({1, 1, 3, 2}, {1, 0, 1, 0, 1, 0})
+      .run();
   OpTest("STFT")
       .attribute("onesided", 0)
       .input<double>({1, 2, 2}, {1, 2, 3, 4})
