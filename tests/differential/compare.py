@@ -3,7 +3,7 @@
 
 usage: compare.py [--cases N] [--seed N] [--binary build/tenon] [--operator NAME …] [--all]
 
-A recipe (elementwise.py, shapes.py, networks.py, others.py) draws inputs and attributes that suit the operator's schema; the version decides which of
+A recipe (elementwise.py, shapes.py, networks.py, others.py, classical.py) draws inputs and attributes that suit the operator's schema; the version decides which of
 them are inputs and which are attributes. onnxruntime runs the node without optimisation, in a process of its own since some
 nodes crash it, and its outputs become a test case for `tenon test`. A case that fails is drawn again with smaller sizes until it is as
 small as it gets, and stays in build/differential/failed. disagreements.py lists where onnxruntime does not do what ONNX says; such
@@ -22,6 +22,7 @@ import numpy as np
 import onnx
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+import classical  # noqa: E402
 import disagreements  # noqa: E402
 import elementwise  # noqa: E402
 import networks  # noqa: E402
@@ -32,7 +33,7 @@ from draw import Draw  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 WORK = ROOT / "build" / "differential"
-RECIPES = {**elementwise.RECIPES, **shapes.RECIPES, **networks.RECIPES, **others.RECIPES}
+RECIPES = {**elementwise.RECIPES, **shapes.RECIPES, **networks.RECIPES, **others.RECIPES, **classical.RECIPES}
 NEWEST = {"": 26, "ai.onnx.ml": 5}  # of what onnxruntime takes
 PER_CALL = 100
 
