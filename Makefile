@@ -76,8 +76,8 @@ test-lifting: build venv  ## conformance with every model brought up one opset a
 	$(PYTHON) tests/conformance.py --lift-steps
 
 .PHONY: test-models
-test-models: build venv  ## every model of tests/models against onnxruntime, with one thread and with four
-	TENON_ALL=1 $(PYTHON) -m pytest tests/test_models.py
+test-models: build venv  ## every model of tests/models, and those of PyPI packages, against onnxruntime
+	TENON_ALL=1 $(PYTHON) -m pytest tests/test_models.py tests/test_package_models.py
 
 .PHONY: test-differential
 test-differential: build venv  ## thousands of random nodes against onnxruntime

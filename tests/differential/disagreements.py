@@ -29,6 +29,11 @@ def slices_backwards_to_the_end(case):
     return steps is not None and bool(np.any((np.asarray(steps) < 0) & (np.asarray(ends) == 2**31 - 1)))
 
 
+def has_gaps_between_windows(case):
+    strides, kernel = value(case, "strides"), value(case, "kernel_shape") or list(case.inputs.get(1, np.zeros(0)).shape[2:])
+    return str(value(case, "auto_pad")).startswith("SAME") and strides is not None and any(s > k for s, k in zip(strides, kernel))
+
+
 def has_fractional_size(case):
     scales = value(case, "scales")
     if scales is None or value(case, "coordinate_transformation_mode") not in ("align_corners", "pytorch_half_pixel", "half_pixel"):
@@ -75,6 +80,11 @@ LIST = [
     Disagreement("Resize", has_fractional_size,
                  "where the output's size is rounded, ONNX's cases (test_resize_downsample_scales_linear_align_corners) take "
                  "size * scale unrounded as length_resized; onnxruntime takes the rounded one"),
+    *(Disagreement(name, has_gaps_between_windows,
+                   "\"pads: values should be greater than or equal to 0\"; with SAME and a stride above the kernel, onnxruntime's are below")
+      for name in ("MaxPool", "AveragePool", "LpPool", "Conv")),
+    Disagreement("ScatterElements", lambda c: "string" in c.types.values(),
+                 "ONNX names no sum or product of strings; onnxruntime concatenates"),
     Disagreement("ScatterND", lambda c: "string" in c.types.values(),
                  "ONNX names no sum or product of strings; onnxruntime concatenates"),
     Disagreement("Slice", slices_backwards_to_the_end,

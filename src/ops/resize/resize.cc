@@ -38,10 +38,15 @@ void check_count(const Inference& i, size_t input, size_t axes, const char* name
 
 void infer_resize(Inference& i) {
   bool scales_given = is_given(i, 2), sizes_given = is_given(i, 3);
-  bool may_be_empty = scales_given && sizes_given && !(i.has_shape(2) && i.has_shape(3));
-  if (may_be_empty && i.has_shape(0))
+  auto may_be_empty_list = [&](size_t input) {
+    return !i.has_shape(input) || (i.rank(input) == 1 && !i.shape(input)[0].is_known());
+  };
+  bool may_be_empty = scales_given && sizes_given && (may_be_empty_list(2) || may_be_empty_list(3));
+  if (may_be_empty) {
+    if (!i.has_shape(0)) return i.output(0, i.element(0), std::nullopt);
     return i.output(0, i.element(0), SymbolicShape(i.shape(0).size(), Dim::unknown()));
-  if (scales_given == sizes_given && !may_be_empty) {
+  }
+  if (scales_given == sizes_given) {
     i.fail_with(ErrorCode::missing_input, scales_given ? "scales and sizes are both given; one of them must be left out"
                                                        : "neither scales nor sizes are given");
   }
