@@ -93,29 +93,47 @@ def serve_onnxruntime(pipe):
             pipe.send(str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__)
 
 
-class Oracle:
-    """onnxruntime in a process of its own, started again when a model crashes it."""
+def serve_reference(pipe):
+    """The same with the reference implementation of the onnx package, which has every type."""
+    from onnx.reference import ReferenceEvaluator
+    while True:
+        try:
+            model, values = pipe.recv()
+        except EOFError:
+            return
+        try:
+            evaluator = ReferenceEvaluator(onnx.load_from_string(model))
+            outputs = evaluator.run(None, dict(zip(evaluator.input_names, values)))
+            for output in outputs:
+                proto(output)  # some are no tensors that ONNX has
+            pipe.send(outputs)
+        except Exception as error:  # noqa: BLE001
+            pipe.send(f"{type(error).__name__}: {error}")
 
-    def __init__(self):
-        self.process = None
+
+class Oracle:
+    """What is compared with, in a process of its own, started again when a model crashes it."""
+
+    def __init__(self, serve):
+        self.process, self.serve = None, serve
 
     def run(self, model, values):
         if self.process is None or not self.process.is_alive():
             context = multiprocessing.get_context("spawn")
             self.pipe, theirs = context.Pipe()
-            self.process = context.Process(target=serve_onnxruntime, args=(theirs,), daemon=True)
+            self.process = context.Process(target=self.serve, args=(theirs,), daemon=True)
             self.process.start()
             theirs.close()
         try:
             self.pipe.send((model.SerializeToString(), values))
             if not self.pipe.poll(60):
                 self.process.kill()
-                return "onnxruntime hangs"
+                return "it hangs"
             return self.pipe.recv()
         except (EOFError, BrokenPipeError, ConnectionResetError):
             self.process.join()
             self.process = None
-            return "onnxruntime crashes"
+            return "it crashes"
 
 
 def tolerance(case, outputs):
@@ -200,13 +218,14 @@ def main():
     parser.add_argument("--binary", default=str(ROOT / "build" / "tenon"))
     parser.add_argument("--operator", action="append", help="only this one; may be given again")
     parser.add_argument("--all", action="store_true", help="also report what was not compared, and how often each entry of disagreements.py was needed")
+    parser.add_argument("--reference", action="store_true", help="compare with the onnx package's reference implementation instead")
     parser.add_argument("--no-shrink", action="store_true")
     options = parser.parse_args()
 
     shutil.rmtree(WORK, ignore_errors=True)
     schemas = versions(options.operator)
     order = np.random.default_rng(options.seed)
-    oracle = Oracle()
+    oracle = Oracle(serve_reference if options.reference else serve_onnxruntime)
     cases, refused, compared = {}, collections.Counter(), collections.Counter()
     pending, attempts = [], collections.Counter()
     for seed in range(options.seed * 1_000_000, options.seed * 1_000_000 + 20 * options.cases):

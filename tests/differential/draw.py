@@ -72,7 +72,7 @@ class Draw:
         if name == "string":
             return np.array([self.choice(WORDS) for _ in range(int(np.prod(shape)))], dtype=object).reshape(shape)
         if name == "bool":
-            return self.rng.random(shape) < 0.5
+            return np.asarray(self.rng.random(shape) < 0.5)
         if name in FLOATS or name.startswith("float8"):
             values = self.rng.uniform(-3 if low is None else low, 3 if high is None else high, shape)
             if low is None and self.chance(0.3):

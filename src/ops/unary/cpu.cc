@@ -105,7 +105,6 @@ struct IsInf {
 TENON_MATH(Exp, f32_exp, std::exp(x))
 TENON_MATH(Log, f32_log, std::log(x))
 TENON_MATH(Tanh, f32_tanh, std::tanh(x))
-TENON_MATH(Erf, f32_erf, std::erf(x))
 TENON_MATH(Sin, f32_sin, std::sin(x))
 TENON_MATH(Cos, f32_cos, std::cos(x))
 TENON_MATH(Asin, f32_asin, std::asin(x))
@@ -114,6 +113,18 @@ TENON_MATH(Atan, f32_atan, std::atan(x))
 TENON_MATH(Sigmoid, f32_sigmoid, 1 / (1 + std::exp(-x)))
 TENON_MATH(Softplus, f32_softplus, (x > 0 ? x : 0) + std::log1p(std::exp(-std::fabs(x))))
 #undef TENON_MATH
+
+// Of integers it is what truncation leaves.
+struct Erf {
+  template <typename T>
+  static T call(T x, const P&) {
+    if constexpr (std::is_integral_v<T>)
+      return static_cast<T>(std::erf(static_cast<double>(x)));
+    else
+      return std::erf(x);
+  }
+  static void array(const float* x, float* y, int64_t n, const P&) { kernels::f32_erf(x, y, n); }
+};
 
 struct Mish {
   static auto call(auto x, const P& p) { return x * std::tanh(Softplus::call(x, p)); }
@@ -188,7 +199,8 @@ void cpu_unary(CpuKernels& list) {
   add_costly<Exp>(list, "Exp");
   add_costly<Log>(list, "Log");
   add_costly<Tanh>(list, "Tanh");
-  add_costly<Erf>(list, "Erf");
+  add<Erf, float, double, float16, bfloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>(
+      list, "Erf", costly_grain);
   add_costly<Sin>(list, "Sin");
   add_costly<Cos>(list, "Cos");
   add_costly<Sigmoid>(list, "Sigmoid");

@@ -83,5 +83,9 @@ TEST(Unary, OldVersions) {
       .run();
 }
 
+TEST(Unary, ErfOfIntegersIsTruncated) {
+  OpTest("Erf").input<int32_t>({4}, {-9, -1, 0, 9}).expect<int32_t>({4}, {-1, 0, 0, 1}).run();
+}
+
 }  // namespace
 }  // namespace tenon

@@ -55,7 +55,7 @@ void define_unary(OperatorList& list) {
                          Row{"Sqrt", from_1, floats},
                          Row{"Exp", from_1, floats},
                          Row{"Log", from_1, floats},
-                         Row{"Erf", {9, 13}, floats},
+                         Row{"Erf", {9, 13}, types::numbers},
                          Row{"Tanh", from_1, floats},
                          Row{"Sigmoid", from_1, floats},
                          Row{"Relu", {1, 6, 13, 14}, floats | types::signed_ints, nullptr, decompose_relu},
