@@ -112,6 +112,10 @@ bench: | packages  ## benchmarks of loading and of the kernels
 	$(BUILD)/bench_load
 	$(BUILD)/bench_kernels
 
+.PHONY: bench-operators
+bench-operators: build venv  ## every operator beside onnxruntime, one thread
+	$(PYTHON) bench/operators.py
+
 .PHONY: digits
 digits: | packages  ## train the model of examples/digits again and draw its picture
 	@scripts/make_venv requirements-test.txt requirements-demo.txt
