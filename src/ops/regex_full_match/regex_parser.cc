@@ -9,8 +9,8 @@
 namespace tenon::ops {
 namespace {
 
-// The limits of RE2.
-constexpr int most_repetitions = 1000, most_nesting = 1000;
+// RE2 repeats as often and nests up to 1000 groups; here each group takes a part of the caller's stack.
+constexpr int most_repetitions = 1000, most_nesting = 200;
 
 using Kind = RegexTree::Kind;
 
