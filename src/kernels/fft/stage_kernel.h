@@ -1,6 +1,7 @@
 // One pass of a Fourier transform. The loops over interleaved sequences are left to the compiler to vectorise.
 #pragma once
 
+#include "base/independent_loop.h"
 #include "kernels/fft/fft.h"
 
 namespace tenon::kernels {
@@ -58,7 +59,7 @@ class FftStageKernel {
       for (int k = 0; k < 2 * radix - 2; ++k) twiddle[k] = stage.twiddles[p * (2 * radix - 2) + k];
       const T *from_real = x_real + p * stride, *from_imaginary = x_imaginary + p * stride;
       T *to_real = y_real + p * radix * stride, *to_imaginary = y_imaginary + p * radix * stride;
-#pragma GCC ivdep
+      TENON_INDEPENDENT_LOOP
       for (int64_t q = 0; q < stride; ++q) {
         ComplexNumber<T> x[radix], y[radix];
         for (int k = 0; k < radix; ++k) x[k] = {from_real[q + k * step], from_imaginary[q + k * step]};

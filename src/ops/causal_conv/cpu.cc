@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/independent_loop.h"
 #include "kernels/math/math.h"
 #include "ops/cpu_support/compute_type.h"
 #include "ops/elementwise.h"
@@ -20,7 +21,7 @@ struct Row {
       const float factor = weight[tap];
       for (int64_t t = 0; past && t < from_past; ++t) y[t] += factor * past[t + tap];
       const float* shifted = x - from_past;
-#pragma GCC ivdep
+      TENON_INDEPENDENT_LOOP
       for (int64_t t = from_past; t < length; ++t) y[t] += factor * shifted[t];
     }
   }
