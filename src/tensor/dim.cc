@@ -278,7 +278,7 @@ Dim floor_div(const Dim& a, const Dim& b) {
       return floor_div(Dim(std::make_shared<const Expression>(Expression{std::move(smaller)})), b.number_ / factor);
     }
   }
-  auto operand = [](std::string text) {
+  auto operand = [](const std::string& text) {
     return text.find_first_of(" */") == std::string::npos ? text : "(" + text + ")";
   };
   std::string text = "floor(" + operand(key(a, a.expression_)) + "/" + operand(key(b, b.expression_)) + ")";

@@ -85,7 +85,7 @@ bool make_input(const tenon::ValueInfo& info, tenon::NamedValues& inputs, Genera
 
 void run_for_a_second(const tenon::Session& session, const tenon::NamedValues& inputs) {
   std::stop_source cancel;
-  std::jthread timer([&](std::stop_token done) {
+  std::jthread timer([&](const std::stop_token& done) {
     std::mutex mutex;
     std::unique_lock lock(mutex);
     std::condition_variable_any().wait_for(lock, done, std::chrono::seconds(1), [] { return false; });
