@@ -2,8 +2,6 @@
 import numpy as np
 from draw import DTYPES, WORDS
 
-ML = "ai.onnx.ml"
-
 
 def floats(d, count, low=-2.0, high=2.0):
     return [float(x) for x in np.round(d.rng.uniform(low, high, count), 3)]
