@@ -33,7 +33,11 @@ std::vector<int32_t> centered(const Tensor& x, const Tensor* zero_point) {
   if (!zero_point || result.empty()) return result;
   const std::vector<int32_t> zeros = zero_points(x, *zero_point);
   const size_t step = result.size() / zeros.size();
-  for (size_t i = 0; i < result.size(); ++i) result[i] -= zeros[i / step];
+  for (size_t block = 0; block < zeros.size(); ++block) {
+    int32_t* __restrict at = result.data() + block * step;
+    const int32_t zero = zeros[block];
+    for (size_t i = 0; i < step; ++i) at[i] -= zero;
+  }
   return result;
 }
 

@@ -33,6 +33,35 @@ inline kernels::ConvShape conv_shape(const WindowAttributes& window, int64_t gro
   return s;
 }
 
+// Adds to a row of outputs what one row of the input gives through one row of the kernel.
+template <typename T>
+void add_row(const kernels::ConvShape& s, const T* row, const T* taps, T* __restrict out) {
+  const int64_t stride = s.stride[2];
+  // The outputs for which tap k reads inside the row.
+  auto shift = [&](int64_t k) { return k * s.dilation[2] - s.pad[2]; };
+  auto first = [&](int64_t k) { return shift(k) >= 0 ? 0 : (-shift(k) + stride - 1) / stride; };
+  auto last = [&](int64_t k) {
+    return s.input[2] <= shift(k) ? 0 : std::min(s.output[2], (s.input[2] - 1 - shift(k)) / stride + 1);
+  };
+  auto add_tap = [&](int64_t k, int64_t from, int64_t to) {
+    const T* at = row + shift(k);
+    for (int64_t o = from; o < to; ++o) out[o] += taps[k] * at[o * stride];
+  };
+  int64_t k = 0;
+  for (; stride == 1 && k + 2 < s.kernel[2]; k += 3) {
+    // Where all three taps read inside, in one pass.
+    const int64_t begin = first(k), end = std::max(begin, last(k + 2));
+    const T *a = row + shift(k), *b = row + shift(k + 1), *c = row + shift(k + 2);
+    const T fa = taps[k], fb = taps[k + 1], fc = taps[k + 2];
+    for (int64_t o = begin; o < end; ++o) out[o] = out[o] + fa * a[o] + fb * b[o] + fc * c[o];
+    for (int64_t tap = k; tap < k + 3; ++tap) {
+      add_tap(tap, first(tap), std::min(last(tap), begin));
+      add_tap(tap, std::max(first(tap), end), last(tap));
+    }
+  }
+  for (; k < s.kernel[2]; ++k) add_tap(k, first(k), last(k));
+}
+
 // Convolution of types that models convolve rarely; T is also the type of the sums.
 template <typename T>
 void conv_any(ThreadPool& pool, const kernels::ConvShape& s, const T* x, const T* w, const T* bias, T* y) {
@@ -55,17 +84,7 @@ void conv_any(ThreadPool& pool, const kernels::ConvShape& s, const T* x, const T
             const int64_t h = oh * s.stride[1] - s.pad[1] + kh * s.dilation[1];
             if (d < 0 || d >= s.input[0] || h < 0 || h >= s.input[1]) continue;
             const T* row = image + (d * s.input[1] + h) * s.input[2];
-            for (int64_t kw = 0; kw < s.kernel[2]; ++kw) {
-              const int64_t shift = kw * s.dilation[2] - s.pad[2], stride = s.stride[2];
-              const int64_t first = shift >= 0 ? 0 : (-shift + stride - 1) / stride;
-              const int64_t last = s.input[2] <= shift ? 0 : std::min(width, (s.input[2] - 1 - shift) / stride + 1);
-              const T factor = taps[kw];
-              if (stride == 1) {
-                for (int64_t o = first; o < last; ++o) out[o] += factor * row[o + shift];
-              } else {
-                for (int64_t o = first; o < last; ++o) out[o] += factor * row[o * stride + shift];
-              }
-            }
+            add_row(s, row, taps, out);
           }
         }
       }

@@ -237,24 +237,28 @@ void run_affine_grid(KernelRun& run) {
     ComputeArguments<T> arguments(run);
     const T* theta = arguments.in(0);
     T* grid = arguments.out(0);
-    int64_t points = 1;
-    for (int64_t a = 0; a < axes; ++a) points *= size[static_cast<size_t>(a + 2)];
-    run.threads().parallel_for(size[0] * points, 2048, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const T* matrix = theta + i / points * axes * (axes + 1);
-        T position[3];
-        int64_t rest = i % points;
-        for (int64_t a = 0; a < axes; ++a) {
-          const int64_t n = size[static_cast<size_t>(axes + 1 - a)];
-          const T at = static_cast<T>(rest % n);
-          position[a] =
-              align ? (n == 1 ? T(-1) : -1 + 2 * at / static_cast<T>(n - 1)) : (2 * at + 1) / static_cast<T>(n) - 1;
-          rest /= n;
-        }
-        for (int64_t row = 0; row < axes; ++row) {
-          T sum = matrix[row * (axes + 1) + axes];
-          for (int64_t a = 0; a < axes; ++a) sum += matrix[row * (axes + 1) + a] * position[a];
-          grid[i * axes + row] = sum;
+    // Where the points of an axis lie; axis 0 is the last of the image.
+    std::vector<T> positions[3];
+    for (int64_t a = 0; a < axes; ++a) {
+      const int64_t n = size[static_cast<size_t>(axes + 1 - a)];
+      for (int64_t at = 0; at < n; ++at) {
+        const T twice = static_cast<T>(2 * at);
+        positions[a].push_back(align ? (n == 1 ? T(-1) : -1 + twice / static_cast<T>(n - 1))
+                                     : (twice + 1) / static_cast<T>(n) - 1);
+      }
+    }
+    const auto width = static_cast<int64_t>(positions[0].size()), height = static_cast<int64_t>(positions[1].size());
+    const int64_t lines = axes == 3 ? height * static_cast<int64_t>(positions[2].size()) : height;
+    run.threads().parallel_for(size[0] * lines, 1 + 4096 / width, [&](int64_t begin, int64_t end) {
+      for (int64_t line = begin; line < end; ++line) {
+        const T* matrix = theta + line / lines * axes * (axes + 1);
+        for (int64_t row = 0; row < axes; ++row, matrix += axes + 1) {
+          T start = matrix[axes] + matrix[1] * positions[1][static_cast<size_t>(line % lines % height)];
+          if (axes == 3) start += matrix[2] * positions[2][static_cast<size_t>(line % lines / height)];
+          const T slope = matrix[0];
+          const T* __restrict x = positions[0].data();
+          T* __restrict out = grid + line * width * axes + row;
+          for (int64_t w = 0; w < width; ++w) out[w * axes] = start + slope * x[w];
         }
       }
     });

@@ -22,6 +22,7 @@ void run_max_unpool(KernelRun& run) {
     if (size < 0) fail(ErrorCode::shape_mismatch, "the padding leaves an image of shape {}", pooled.to_string());
   }
   const int64_t total = pooled.elements();
+  const bool same = pooled == y.shape();
   dispatch_width(x.type(), [&]<typename T>() {
     if constexpr (!std::is_same_v<T, std::string>) {
       const T* from = static_cast<const T*>(x.raw());
@@ -31,6 +32,10 @@ void run_max_unpool(KernelRun& run) {
         if (index < 0 || index >= total)
           fail(ErrorCode::invalid_value, "index {} is out of range for an image of shape {}", index,
                pooled.to_string());
+        if (same) {
+          to[index] = from[i];
+          continue;
+        }
         int64_t rest = index, at = 0, step = 1;
         for (int axis = x.rank() - 1; axis >= 0; --axis) {
           if (rest % pooled[axis] >= y.dim(axis)) {
