@@ -135,6 +135,13 @@ Isa best_isa() {
 
 const std::string& isa_error() { return environment_choice().error; }
 
+std::string missing_baseline() {
+#ifdef __AVX2__
+  if (!cpu_features().avx2) return "AVX2";
+#endif
+  return "";
+}
+
 ScopedIsa::ScopedIsa(Isa isa) : previous_(isa_override.exchange(static_cast<int>(isa))) {}
 ScopedIsa::~ScopedIsa() { isa_override = previous_; }
 

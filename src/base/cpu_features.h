@@ -55,6 +55,9 @@ Isa best_isa();
 // Why TENON_ISA was not followed; empty when it was or is not set.
 const std::string& isa_error();
 
+// What this build takes for granted and this processor lacks; empty when it can run it.
+std::string missing_baseline();
+
 // Makes best_isa() return `isa`, which must be available, until destroyed. For tests and benchmarks.
 class ScopedIsa {
  public:

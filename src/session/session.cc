@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/available_memory.h"
+#include "base/cpu_features.h"
 #include "base/fail.h"
 #include "base/names.h"
 #include "ir/verify.h"
@@ -67,6 +68,11 @@ class Session::Implementation {
       if (name != "cpu") {
         throw Error(ErrorCode::provider_unavailable, fmt::format("there is no provider '{}' in this build", name),
                     "the providers of this build are: cpu");
+      }
+      if (const std::string missing = missing_baseline(); !missing.empty()) {
+        throw Error(ErrorCode::provider_unavailable,
+                    fmt::format("this build is for processors with {}, which this one does not have", missing),
+                    "build Tenon with -DTENON_X86_BASELINE=x86-64");
       }
       providers_.push_back(std::make_unique<CpuProvider>());
     }

@@ -41,28 +41,13 @@ void find_columns(const T* x, int64_t size, int64_t inner, int64_t n, int64_t* y
   }
 }
 
-// The position in one row of adjacent elements: first the best value, then where it is.
+// The position in one row of adjacent elements.
 template <bool largest, bool last, typename T>
 int64_t find_in_row(const T* x, int64_t size) {
-  using C = Compute<T>;
-  C best = extreme<largest>(x, size);
-  auto is_best = [&](const T& element) {
-    C value = static_cast<C>(element);
-    return value == best || (value != value && best != best);
-  };
-  if (!last) {
-    // Whole blocks without it are passed quickly.
-    constexpr int64_t block = 256;
-    int64_t first = 0;
-    for (; first + block <= size; first += block) {
-      int found = best != best;
-      for (int64_t i = 0; i < block; ++i) found |= static_cast<C>(x[first + i]) == best;
-      if (found) break;
-    }
-    return std::find_if(x + first, x + size, is_best) - x;
-  }
+  if constexpr (!last) return first_extreme<largest>(x, size);
+  const Compute<T> best = extreme<largest>(x, size);
   int64_t i = size - 1;
-  while (i > 0 && !is_best(x[i])) --i;
+  while (i > 0 && !is_same_or_both_nan(static_cast<Compute<T>>(x[i]), best)) --i;
   return i;
 }
 

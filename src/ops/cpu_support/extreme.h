@@ -40,4 +40,25 @@ Compute<T> extreme(const T* x, int64_t n) {
   return best;
 }
 
+template <typename C>
+bool is_same_or_both_nan(C a, C b) {
+  return a == b || (a != a && b != b);
+}
+
+// Where the first of the largest (or smallest) of n >= 1 adjacent elements is; of a NaN, if there is one.
+template <bool largest, typename T>
+int64_t first_extreme(const T* x, int64_t n) {
+  using C = Compute<T>;
+  const C best = extreme<largest>(x, n);
+  // Whole blocks without it are passed quickly.
+  constexpr int64_t block = 256;
+  int64_t first = 0;
+  for (; first + block <= n; first += block) {
+    int found = best != best;
+    for (int64_t i = 0; i < block; ++i) found |= static_cast<C>(x[first + i]) == best;
+    if (found) break;
+  }
+  return std::find_if(x + first, x + n, [&](const T& v) { return is_same_or_both_nan(static_cast<C>(v), best); }) - x;
+}
+
 }  // namespace tenon::ops

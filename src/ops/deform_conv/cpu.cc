@@ -1,4 +1,5 @@
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "kernels/gemm/gemm.h"
@@ -12,17 +13,28 @@ namespace {
 
 using kernels::ConvShape;
 
-// The image between its pixels; zero outside.
+// A position between the pixels of an image: where its four neighbours are (-1: outside) and how much each counts.
 template <typename T>
-T pixel(const T* image, int64_t height, int64_t width, T y, T x) {
-  if (!(y > -1 && y < static_cast<T>(height) && x > -1 && x < static_cast<T>(width))) return 0;
-  const T top = std::floor(y), left = std::floor(x), dy = y - top, dx = x - left;
-  const auto h = static_cast<int64_t>(top), w = static_cast<int64_t>(left);
-  auto at = [&](int64_t r, int64_t c) {
-    return r < 0 || r >= height || c < 0 || c >= width ? T(0) : image[r * width + c];
-  };
-  return (1 - dy) * ((1 - dx) * at(h, w) + dx * at(h, w + 1)) + dy * ((1 - dx) * at(h + 1, w) + dx * at(h + 1, w + 1));
-}
+struct Sample {
+  int32_t at[4] = {-1, -1, -1, -1};
+  T weight[4] = {};
+
+  Sample(int64_t height, int64_t width, T y, T x, T factor) {
+    if (!(y > -1 && y < static_cast<T>(height) && x > -1 && x < static_cast<T>(width))) return;
+    const T top = std::floor(y), left = std::floor(x), dy = y - top, dx = x - left;
+    const auto h = static_cast<int64_t>(top), w = static_cast<int64_t>(left);
+    for (int i = 0; i < 4; ++i) {
+      const int64_t row = h + i / 2, column = w + i % 2;
+      if (row < 0 || row >= height || column < 0 || column >= width) continue;
+      at[i] = static_cast<int32_t>(row * width + column);
+      weight[i] = factor * (i / 2 ? dy : 1 - dy) * (i % 2 ? dx : 1 - dx);
+    }
+  }
+  T of(const T* image) const {
+    auto part = [&](int i) { return at[i] < 0 ? T(0) : weight[i] * image[at[i]]; };
+    return (part(0) + part(1)) + (part(2) + part(3));
+  }
+};
 
 void multiply(ThreadPool& pool, int64_t m, int64_t n, int64_t k, const float* a, const float* b, const float* bias,
               float* c) {
@@ -49,6 +61,10 @@ class DeformConv final : public Kernel {
 
   void run(KernelRun& run) const override {
     if (run.output(0).elements() == 0) return;
+    const int64_t pixels = run.input(0).shape().elements(2, run.input(0).rank());
+    if (pixels > std::numeric_limits<int32_t>::max()) {
+      fail(ErrorCode::unsupported, "an image of {} pixels is more than this operator's kernel can address", pixels);
+    }
     const ConvShape s = conv_shape(window_, groups_, run.input(0).shape(), run.input(1).shape(), run.output(0).shape());
     dispatch_compute(run.input(0).type(), [&]<typename T>() { compute<T>(run, s); });
   }
@@ -66,13 +82,18 @@ class DeformConv final : public Kernel {
     T* column = columns.mutable_data<T>().data();
     for (int64_t n = 0; n < s.batch; ++n) {
       const T* image = x + n * s.in_channels * s.input_size();
-      run.threads().parallel_for(s.in_channels * taps, 1 + 2048 / points, [&](int64_t begin, int64_t end) {
+      // All channels of a group are read at the same positions.
+      const int64_t sharing = s.in_channels / offset_groups_;
+      run.threads().parallel_for(offset_groups_ * taps, 1, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
-          const int64_t c = i / taps, tap = i % taps, group = c / (s.in_channels / offset_groups_);
-          const int64_t first = (n * offset_groups_ + group) * taps + tap;
+          const int64_t group = i / taps, tap = i % taps, first = n * offset_groups_ * taps + i;
           const T *dy = offset + 2 * first * points, *dx = dy + points;
-          const T* factor = mask ? mask + first * points : nullptr;
-          sample(s, image + c * s.input_size(), tap, dy, dx, factor, column + i * points);
+          const std::vector<Sample<T>> samples = positions(s, tap, dy, dx, mask ? mask + first * points : nullptr);
+          for (int64_t c = group * sharing; c < (group + 1) * sharing; ++c) {
+            const T* from = image + c * s.input_size();
+            T* to = column + (c * taps + tap) * points;
+            for (int64_t p = 0; p < points; ++p) to[p] = samples[static_cast<size_t>(p)].of(from);
+          }
         }
       });
       for (int64_t g = 0; g < s.groups; ++g) {
@@ -84,19 +105,19 @@ class DeformConv final : public Kernel {
     arguments.finish();
   }
 
-  // What one tap of the kernel reads at every output position.
+  // Where one tap of the kernel reads for every output.
   template <typename T>
-  static void sample(const ConvShape& s, const T* image, int64_t tap, const T* dy, const T* dx, const T* factor,
-                     T* to) {
+  static std::vector<Sample<T>> positions(const ConvShape& s, int64_t tap, const T* dy, const T* dx, const T* factor) {
+    std::vector<Sample<T>> result;
+    result.reserve(static_cast<size_t>(s.output_size()));
     const int64_t kh = tap / s.kernel[2], kw = tap % s.kernel[2];
-    for (int64_t oh = 0; oh < s.output[1]; ++oh) {
-      for (int64_t ow = 0; ow < s.output[2]; ++ow) {
-        const int64_t i = oh * s.output[2] + ow;
-        const T y = static_cast<T>(oh * s.stride[1] - s.pad[1] + kh * s.dilation[1]) + dy[i];
-        const T x = static_cast<T>(ow * s.stride[2] - s.pad[2] + kw * s.dilation[2]) + dx[i];
-        to[i] = pixel(image, s.input[1], s.input[2], y, x) * (factor ? factor[i] : T(1));
-      }
+    for (int64_t i = 0; i < s.output_size(); ++i) {
+      const int64_t oh = i / s.output[2], ow = i % s.output[2];
+      const T y = static_cast<T>(oh * s.stride[1] - s.pad[1] + kh * s.dilation[1]) + dy[i];
+      const T x = static_cast<T>(ow * s.stride[2] - s.pad[2] + kw * s.dilation[2]) + dx[i];
+      result.emplace_back(s.input[1], s.input[2], y, x, factor ? factor[i] : T(1));
     }
+    return result;
   }
 
   WindowAttributes window_;

@@ -1,3 +1,4 @@
+#include "ops/cpu_support/extreme.h"
 #include "ops/softmax/cpu_log_softmax.h"
 
 #include <algorithm>
@@ -66,7 +67,7 @@ class Softmax final : public Kernel {
   int64_t axis_;
 };
 
-// 1 at the first of the largest elements along the axis, 0 elsewhere.
+// 1 at the first of the largest elements along the axis (of the NaNs, if there are any), 0 elsewhere.
 void run_hardmax(KernelRun& run) {
   const Tensor& x = run.input(0);
   Tensor& y = run.output(0);
@@ -80,9 +81,16 @@ void run_hardmax(KernelRun& run) {
     run.threads().parallel_for(view.outer * view.inner, grain, [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
         int64_t first = row / view.inner * view.size * view.inner + row % view.inner;
+        if (view.inner == 1) {
+          std::fill_n(to + first, view.size, T(C(0)));
+          to[first + first_extreme<true>(from + first, view.size)] = T(C(1));
+          continue;
+        }
         int64_t best = 0;
         for (int64_t i = 0; i < view.size; ++i) {
-          if (static_cast<C>(from[first + i * view.inner]) > static_cast<C>(from[first + best * view.inner])) best = i;
+          const auto value = static_cast<C>(from[first + i * view.inner]),
+                     so_far = static_cast<C>(from[first + best * view.inner]);
+          if (value > so_far || (value != value && so_far == so_far)) best = i;
           to[first + i * view.inner] = T(C(0));
         }
         to[first + best * view.inner] = T(C(1));

@@ -47,6 +47,13 @@ struct Sign {
 };
 struct Not {
   static bool call(bool x, const P&) { return !x; }
+  // Compilers vectorise bytes, but not bools.
+  static void array(const bool* from, bool* to, int64_t n, const P&) {
+    const auto* x = reinterpret_cast<const uint8_t*>(from);
+    auto* y = reinterpret_cast<uint8_t*>(to);
+    TENON_INDEPENDENT_LOOP
+    for (int64_t i = 0; i < n; ++i) y[i] = x[i] ^ 1;
+  }
 };
 struct BitwiseNot {
   template <typename T>
