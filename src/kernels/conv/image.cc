@@ -86,6 +86,15 @@ void ImagePanels::pack_panel(int64_t k_begin, int64_t k, int64_t panel, float* o
     }
     return;
   }
+  if (lanes == Width && rows == 1 && shape_.stride[2] == 2 && slack_) {
+    const float* from = image_ + at[0];
+    for (int64_t p = 0; p < k; ++p, out += Width) {
+      float both[2 * Width];
+      std::memcpy(both, from + offsets[p], sizeof both);
+      for (int j = 0; j < Width; ++j) out[j] = both[2 * j];
+    }
+    return;
+  }
   if (lanes == Width) {
     for (int64_t p = 0; p < k; ++p, out += Width) {
       const float* from = image_ + offsets[p];

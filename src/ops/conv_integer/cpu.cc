@@ -6,6 +6,7 @@
 #include "kernels/conv_int8/conv_int8.h"
 #include "ops/cpu_support/conv_shape.h"
 #include "ops/dispatch.h"
+#include "ops/elementwise.h"
 #include "provider/cpu_kernels.h"
 
 namespace tenon::ops {
@@ -58,6 +59,7 @@ class IntegerConv : public Kernel {
     shape.out_channels = w->dim(0);
     shape.groups = groups_;
     shape.kernel[2] = w->shape().elements(2, w->rank());
+    if (exact_in_floats(shape)) exact_weights_ = packed_floats(info.threads(), shape, *w, info.constant(w_zero_input));
     if (!by_gemm(shape)) return;
     weights_ = packed(info.threads(), shape, *w, info.constant(w_zero_input));
   }
@@ -70,6 +72,7 @@ class IntegerConv : public Kernel {
     if (x_zero && x_zero->elements() != 1)
       fail(ErrorCode::shape_mismatch, "x_zero_point has {} elements; it must have 1", x_zero->elements());
     const auto shape = conv_shape(window_, groups_, x.shape(), w.shape(), run.output(0).shape());
+    if (w.elements() > 0 && exact_in_floats(shape)) return convolve_floats(run, shape, x_zero, w_zero, bias, y);
     if (w.elements() == 0 || !by_gemm(shape)) {
       return conv_any<int32_t>(run.threads(), shape, centered(x, x_zero).data(), centered(w, w_zero).data(), bias, y);
     }
@@ -85,6 +88,49 @@ class IntegerConv : public Kernel {
   // A product with one row does too little with what was arranged for it.
   static bool by_gemm(const kernels::ConvShape& shape) { return shape.out_channels > shape.groups; }
 
+  // Sums of few products of 8-bit numbers are whole numbers that floats hold exactly, in any order of summation. With
+  // one output channel a group, the kernel for floats is the faster one.
+  static bool exact_in_floats(const kernels::ConvShape& shape) {
+    constexpr int64_t largest_product = 255 * 255, exact_below = 1 << 24;
+    return !by_gemm(shape) && shape.groups > 0 &&
+           shape.kernel_size() <= exact_below / largest_product / (shape.in_channels / shape.groups);
+  }
+
+  static std::unique_ptr<kernels::PackedConvWeights> packed_floats(ThreadPool& threads, const kernels::ConvShape& shape,
+                                                                   const Tensor& w, const Tensor* w_zero) {
+    const std::vector<int32_t> values = centered(w, w_zero);
+    return std::make_unique<kernels::PackedConvWeights>(threads, shape,
+                                                        std::vector<float>(values.begin(), values.end()).data());
+  }
+
+  void convolve_floats(KernelRun& run, const kernels::ConvShape& shape, const Tensor* x_zero, const Tensor* w_zero,
+                       const int32_t* bias, int32_t* y) const {
+    const Tensor &x = run.input(0), &w = run.input(w_input_);
+    const int32_t zero = x_zero ? ints_of(*x_zero)[0] : 0;
+    Tensor inputs(ElementType::float32, x.shape(), run.allocator());
+    Tensor sums(ElementType::float32, run.output(0).shape(), run.allocator());
+    float *in = inputs.mutable_data<float>().data(), *out = sums.mutable_data<float>().data();
+    dispatch<int8_t, uint8_t>(x.type(), [&]<typename T>() {
+      const T* from = x.data<T>().data();
+      run.threads().parallel_for(x.elements(), cheap_grain, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) in[i] = static_cast<float>(from[i] - zero);
+      });
+    });
+    if (exact_weights_)
+      kernels::conv(run.threads(), shape, in, *exact_weights_, out);
+    else
+      kernels::conv(run.threads(), shape, in, *packed_floats(run.threads(), shape, w, w_zero), out);
+    const int64_t size = shape.output_size();
+    run.threads().parallel_for(
+        shape.batch * shape.out_channels, 1 + cheap_grain / size, [&](int64_t begin, int64_t end) {
+          for (int64_t plane = begin; plane < end; ++plane) {
+            const auto addend = static_cast<uint32_t>(bias ? bias[plane % shape.out_channels] : 0);
+            for (int64_t i = plane * size; i < (plane + 1) * size; ++i)
+              y[i] = static_cast<int32_t>(static_cast<uint32_t>(static_cast<int32_t>(out[i])) + addend);
+          }
+        });
+  }
+
   static std::unique_ptr<kernels::PackedByteConvWeights> packed(ThreadPool& threads, const kernels::ConvShape& shape,
                                                                 const Tensor& w, const Tensor* w_zero) {
     const std::vector<int32_t> zeros = w_zero ? zero_points(w, *w_zero) : std::vector<int32_t>{0};
@@ -96,6 +142,7 @@ class IntegerConv : public Kernel {
   int64_t groups_;
   size_t w_input_, w_zero_input_;
   std::unique_ptr<kernels::PackedByteConvWeights> weights_;
+  std::unique_ptr<kernels::PackedConvWeights> exact_weights_;
 };
 
 class ConvInteger final : public IntegerConv {
