@@ -39,6 +39,7 @@ std::optional<List> content_as(const Tensor& tensor) {
 }  // namespace
 
 std::optional<SymbolicValues> Inference::values(size_t i) const {
+  note_content_read(i);
   if (!has_input(i)) return std::nullopt;
   const Fact& fact = *inputs_[i];
   if (fact.values) return fact.values;
@@ -47,6 +48,7 @@ std::optional<SymbolicValues> Inference::values(size_t i) const {
 }
 
 std::optional<std::vector<int64_t>> Inference::ints(size_t i) const {
+  note_content_read(i);
   if (!has_input(i)) return std::nullopt;
   const Fact& fact = *inputs_[i];
   if (!fact.values) return fact.constant ? content_as<std::vector<int64_t>>(*fact.constant) : std::nullopt;

@@ -36,9 +36,10 @@ class Inference {
   // the model runs.
   using InferSubgraph = std::function<std::vector<Fact>(std::string_view, std::span<const Fact>)>;
 
+  // `wants_values`: whether anybody reads the content that output_values() gives.
   Inference(const ir::Node& node, std::span<const Fact* const> inputs, std::span<Fact> outputs,
-            const InferSubgraph* subgraphs = nullptr)
-      : node_(node), inputs_(inputs), outputs_(outputs), subgraphs_(subgraphs) {}
+            const InferSubgraph* subgraphs = nullptr, bool wants_values = true)
+      : node_(node), inputs_(inputs), outputs_(outputs), subgraphs_(subgraphs), wants_values_(wants_values) {}
 
   const ir::Node& node() const { return node_; }
   size_t input_count() const { return inputs_.size(); }
@@ -57,7 +58,10 @@ class Inference {
   // The content as numbers, however many, if all are known.
   std::optional<std::vector<int64_t>> ints(size_t i) const;
   // The whole content, if known; else null.
-  const Tensor* constant(size_t i) const { return has_input(i) ? inputs_[i]->constant : nullptr; }
+  const Tensor* constant(size_t i) const {
+    note_content_read(i);
+    return has_input(i) ? inputs_[i]->constant : nullptr;
+  }
   const Fact& fact(size_t i) const { return *inputs_[i]; }
 
   // Outputs. Those the node leaves out are ignored.
@@ -66,7 +70,9 @@ class Inference {
   void output(size_t i, Fact fact);
   void output_values(size_t i, SymbolicValues values);
   // Whether anybody reads output_values: not while the model runs, where the values themselves are there.
-  bool wants_values() const { return subgraphs_ != nullptr; }
+  bool wants_values() const { return wants_values_; }
+  // Whether the rule asked for the content of input i.
+  bool has_read_content(size_t i) const { return i < 64 && (content_read_ >> i & 1); }
   void same_as_input(size_t input, size_t output_index = 0) { output(output_index, type(input)); }
   bool wants_output(size_t i) const { return i < node_.output_count() && node_.output(i); }
 
@@ -99,6 +105,12 @@ class Inference {
   std::span<const Fact* const> inputs_;
   std::span<Fact> outputs_;
   const InferSubgraph* subgraphs_;
+  bool wants_values_;
+  mutable uint64_t content_read_ = 0;
+
+  void note_content_read(size_t i) const {
+    if (i < 64) content_read_ |= uint64_t{1} << i;
+  }
 };
 
 // "input 'x' is tensor(float) [2, 3], made by Relu 'r' (node 4)", for error messages.

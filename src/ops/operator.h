@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -12,6 +13,7 @@ namespace tenon::ops {
 
 class Decomposition;
 class Inference;
+struct Layout;
 
 // A set of element types.
 class TypeSet {
@@ -96,6 +98,11 @@ class Operator {
   std::function<void(Inference&)> infer_types;
   std::vector<Adapter> adapters;
   std::function<void(Decomposition&)> decomposition;  // see decomposition.h
+  bool is_random = false;                             // two runs may give different outputs for the same inputs
+  // Where an output begins in input 0, in elements, when it is a part of it; see layout.h.
+  std::optional<int64_t> (*view_rule)(const Layout&, size_t output) = nullptr;
+  // Where an input begins in output 0, in elements, when that is made of its inputs.
+  std::optional<int64_t> (*part_rule)(const Layout&, size_t input) = nullptr;
 
   Operator& input(std::string parameter, std::string variable) {
     return add(inputs, std::move(parameter), std::move(variable), Parameter::Count::one);
@@ -132,6 +139,19 @@ class Operator {
   Operator& lift(int from, int to, std::function<void(ir::Node&)> adapter);
   // How to say the same in smaller operators, for providers that have no kernel.
   Operator& decompose(std::function<void(Decomposition&)> writer);
+
+  Operator& random() {
+    is_random = true;
+    return *this;
+  }
+  Operator& views(std::optional<int64_t> (*rule)(const Layout&, size_t output)) {
+    view_rule = rule;
+    return *this;
+  }
+  Operator& parts(std::optional<int64_t> (*rule)(const Layout&, size_t input)) {
+    part_rule = rule;
+    return *this;
+  }
 
   int newest_version() const { return versions.back(); }
   // The version a node has in a model that imports `opset`; the oldest for one from before the operator existed.

@@ -1,5 +1,7 @@
 #include "provider/kernel.h"
 
+#include <cstring>
+
 #include "base/fail.h"
 #include "provider/output_shape.h"
 
@@ -15,9 +17,9 @@ std::vector<int64_t> KernelRun::ints(size_t i) const {
   return {numbers.begin(), numbers.end()};
 }
 
-Tensor& KernelRun::output(size_t i) {
-  Output& slot = outputs_[i];
-  return slot.value.defined() ? slot.value.tensor() : output(i, output_shape(*this, i));
+Tensor& KernelRun::allocate_output(size_t i) {
+  Value& value = *outputs_[i].value;
+  return value.defined() ? value.tensor() : output(i, output_shape(*this, i));
 }
 
 const Shape& output_shape(const KernelRun& run, size_t i) {
@@ -32,16 +34,28 @@ const Shape& output_shape(const KernelRun& run, size_t i) {
 Tensor& KernelRun::output(size_t i, const Shape& shape) { return output(i, outputs_[i].element, shape); }
 
 Tensor& KernelRun::output(size_t i, ElementType element, const Shape& shape) {
-  Output& slot = outputs_[i];
+  Output& output = outputs_[i];
   TENON_CHECK(element != ElementType::undefined);
-  const Tensor& destination = slot.destination;
-  bool fits = destination.defined() && destination.type() == element && destination.shape() == shape;
-  slot.value = fits ? destination : Tensor(element, shape, allocator_);
-  return slot.value.tensor();
+  if (output.is_placed) {
+    Tensor& tensor = output.value->tensor();
+    TENON_CHECK(tensor.type() == element && tensor.shape() == shape);
+    return tensor;
+  }
+  *output.value = Tensor(element, shape, allocator_);
+  return output.value->tensor();
 }
 
 void KernelRun::set_output(size_t i, Value value) {
-  if (wants_output(i)) outputs_[i].value = std::move(value);
+  if (!wants_output(i)) return;
+  if (!outputs_[i].is_placed) {
+    *outputs_[i].value = std::move(value);
+    return;
+  }
+  Tensor& tensor = outputs_[i].value->tensor();
+  const Tensor& from = value.tensor();
+  TENON_CHECK(tensor.type() == from.type() && tensor.shape() == from.shape());
+  if (tensor.raw() != from.raw() && tensor.bytes() > 0)
+    std::memmove(tensor.mutable_raw(), from.raw(), static_cast<size_t>(tensor.bytes()));
 }
 
 Subgraph& KernelRun::subgraph(std::string_view attribute) const {

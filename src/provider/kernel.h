@@ -27,11 +27,10 @@ class Subgraph {
 class KernelRun {
  public:
   struct Output {
-    bool wanted = false;
+    Value* value = nullptr;                        // where it goes; null: nobody wants it
     ElementType element = ElementType::undefined;  // of a tensor output
     std::optional<Shape> shape;                    // when inference knew it before the kernel ran
-    Tensor destination;                            // memory of the caller for this output, if any
-    Value value;
+    bool is_placed = false;                        // *value is a tensor already, to be written to
   };
 
   KernelRun(const ir::Node& node, std::span<const Value* const> inputs, std::span<Output> outputs,
@@ -42,6 +41,8 @@ class KernelRun {
         subgraphs_(subgraphs),
         threads_(threads),
         allocator_(allocator) {}
+  KernelRun(const KernelRun&) = delete;
+  KernelRun(KernelRun&&) = default;
 
   const ir::Node& node() const { return node_; }
   size_t input_count() const { return inputs_.size(); }
@@ -57,19 +58,31 @@ class KernelRun {
   std::vector<int64_t> ints(size_t i) const;
 
   size_t output_count() const { return outputs_.size(); }
-  bool wants_output(size_t i) const { return i < outputs_.size() && outputs_[i].wanted; }
-  // The output's tensor, allocated in the inferred type and shape on first use.
-  Tensor& output(size_t i);
+  bool wants_output(size_t i) const { return i < outputs_.size() && outputs_[i].value; }
+  // The output's tensor, in the inferred type and shape.
+  Tensor& output(size_t i) {
+    Output& output = outputs_[i];
+    return output.is_placed ? output.value->tensor() : allocate_output(i);
+  }
   // The same with a shape that only the kernel knows.
   Tensor& output(size_t i, const Shape& shape);
   Tensor& output(size_t i, ElementType element, const Shape& shape);
-  // Gives a value out as it is: a view of an input, a sequence, ….
+  // Gives a value out as it is: a view of an input, a sequence, …. Where a plan has a place for the output, a tensor is
+  // copied there.
   void set_output(size_t i, Value value);
   // The shape inference found for output i; nullopt when only the kernel can tell.
   const std::optional<Shape>& inferred_shape(size_t i) const { return outputs_[i].shape; }
 
   // The graphs in the node's attributes, in the order of the attributes.
   Subgraph& subgraph(std::string_view attribute) const;
+
+  // What follows from the types and shapes of inputs and outputs alone, and from what the kernel was made with:
+  // make() returns it when it is first asked for, and it is kept for later runs with the same shapes.
+  template <typename T, typename Make>
+  const T& per_plan(Make make) {
+    if (!per_plan_) per_plan_ = std::make_shared<T>(make());
+    return *static_cast<const T*>(per_plan_.get());
+  }
 
   ThreadPool& threads() const { return threads_; }
   Allocator& allocator() const { return allocator_; }
@@ -83,6 +96,9 @@ class KernelRun {
   std::span<Subgraph* const> subgraphs_;
   ThreadPool& threads_;
   Allocator& allocator_;
+  std::shared_ptr<void> per_plan_;
+
+  Tensor& allocate_output(size_t i);
 };
 
 // One node ready to run: attributes read, constant weights packed. `run` may be called from several threads at once.
@@ -90,6 +106,8 @@ class Kernel {
  public:
   virtual ~Kernel() = default;
   virtual void run(KernelRun& run) const = 0;
+  // Whether output 0 may be written over input i, when that has as many bytes and nobody reads it later.
+  virtual bool may_overwrite(size_t) const { return false; }
 };
 
 // What is known about a node when its kernel is made.

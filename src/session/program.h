@@ -3,7 +3,6 @@
 #include <memory>
 #include <span>
 #include <stop_token>
-#include <unordered_map>
 #include <vector>
 
 #include "ops/operator.h"
@@ -11,6 +10,10 @@
 #include "tenon/session.h"
 
 namespace tenon {
+
+class Frame;
+class PlanCache;
+class Program;
 
 // What all steps of one run share.
 struct RunState {
@@ -23,8 +26,18 @@ struct RunState {
   }
 };
 
-// A graph compiled to a list of steps over numbered slots, one slot per value. Immutable after compiling, so that many
-// runs can share it.
+// A node with its kernel. Values are numbered slots; -1 stands for what is left out.
+struct Step {
+  const ir::Node* node = nullptr;
+  const ops::Operator* op = nullptr;
+  std::unique_ptr<Kernel> kernel;
+  SmallVector<int, 4> inputs;
+  SmallVector<int, 2> outputs;
+  std::vector<std::unique_ptr<Program>> subgraphs;
+};
+
+// A graph compiled to a list of steps over slots, one slot per value. What the steps do with memory is decided by a
+// Plan, made for the shapes of a run and kept for later runs. Many runs can share a program.
 class Program {
  public:
   // `providers` in order of preference. `placement` receives a line per node. The graph must outlive the program.
@@ -33,31 +46,44 @@ class Program {
   ~Program();
 
   // Runs the steps that the wanted outputs need. `inputs` has a value per graph input; undefined ones fall back to
-  // their initializer. `destinations` (may be empty) has memory of the caller per output. Unwanted outputs stay
-  // undefined.
-  std::vector<Value> run(RunState& state, std::span<const Value> inputs, const std::vector<bool>& wanted_outputs,
+  // their initializer. `destinations` (may be empty) has memory of the caller per output, used where it fits. Unwanted
+  // outputs stay undefined.
+  std::vector<Value> run(const RunState& state, std::span<const Value> inputs, const std::vector<bool>& wanted_outputs,
                          std::span<const Tensor> destinations) const;
 
- private:
-  class Frame;
-  class BoundSubgraph;
-  struct Step;
-  struct Compiler;
+  // A value of an outer graph that this one reads.
   struct Capture {
     int outer_slot, inner_slot;
   };
 
-  Program() = default;
-  // `needed` says which steps to run; null: all.
-  void run_steps(RunState& state, Frame& frame, const std::vector<bool>* needed) const;
-  void run_step(RunState& state, Frame& frame, const Step& step) const;
-  std::vector<bool> steps_needed(const std::vector<bool>& wanted_outputs) const;
+  const std::vector<Step>& steps() const { return steps_; }
+  int slot_count() const { return slot_count_; }
+  // Initializers by slot; those of graph inputs are defaults.
+  const std::vector<std::pair<int, Value>>& constants() const { return constants_; }
+  const std::vector<int>& input_slots() const { return input_slots_; }
+  const std::vector<int>& output_slots() const { return output_slots_; }
+  const std::vector<Capture>& captures() const { return captures_; }
+
+  // Plans and frames that no run uses now are given up.
+  void trim() const;
+
+ private:
+  friend class BoundSubgraph;
+  struct Compiler;
+
+  Program();
+  // Makes `frame`, which may be null, ready for the arguments: one per graph input and one per capture, null where
+  // there is none.
+  void prepare_frame(std::unique_ptr<Frame>& frame, const RunState& state, std::span<const Value* const> arguments,
+                     const std::vector<bool>& wanted_outputs) const;
+  void give_back(std::unique_ptr<Frame> frame) const;
 
   std::vector<Step> steps_;
   int slot_count_ = 0;
   std::vector<std::pair<int, Value>> constants_;
   std::vector<int> input_slots_, output_slots_;
   std::vector<Capture> captures_;
+  std::unique_ptr<PlanCache> plans_;
 };
 
 }  // namespace tenon

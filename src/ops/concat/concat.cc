@@ -1,4 +1,5 @@
 #include "ops/inference.h"
+#include "ops/layout.h"
 #include "ops/operator.h"
 
 namespace tenon::ops {
@@ -51,6 +52,14 @@ void infer_concat(Inference& i) {
   if (is_vector) join_values(i);
 }
 
+std::optional<int64_t> find_input(const Layout& layout, size_t input) {
+  const Shape& whole = *layout.outputs[0];
+  int64_t axis = layout.node.int_attribute("axis", 0), start = 0;
+  if (axis < 0) axis += whole.rank();
+  for (size_t i = 0; i < input; ++i) start += (*layout.inputs[i])[static_cast<int>(axis)];
+  return adjacent_part(whole, *layout.inputs[input], static_cast<int>(axis), start);
+}
+
 // Version 1 joined along axis 1 unless told otherwise.
 void axis_was_one(ir::Node& node) {
   if (!node.attribute("axis")) node.set_attribute(ir::Attribute("axis", int64_t{1}));
@@ -65,6 +74,7 @@ void define_concat(OperatorList& list) {
       .types("T", types::movable)
       .required_attribute("axis", AttributeKind::int_)
       .infer(infer_concat)
+      .parts(find_input)
       .lift(1, 4, axis_was_one);
 }
 

@@ -1,13 +1,21 @@
 #include "ops/adapters.h"
 #include "ops/inference.h"
+#include "ops/layout.h"
 #include "ops/operator.h"
 
 namespace tenon::ops {
 namespace {
 
 void infer_dropout(Inference& i) {
-  i.output(0, i.fact(0));
+  i.output(0, i.type(0));
   i.output(1, ElementType::boolean, i.type(0).shape);
+}
+
+// Outside of training the data passes as it is.
+std::optional<int64_t> pass_data(const Layout& layout, size_t output) {
+  const bool trains = layout.inputs.size() > 2 && layout.inputs[2] &&
+                      (!layout.contents[2] || layout.contents[2]->elements() != 1 || layout.contents[2]->data<bool>()[0]);
+  return output == 0 && !trains ? std::optional<int64_t>(0) : std::nullopt;
 }
 
 // Until version 10 the mask had the type of the data.
@@ -45,6 +53,8 @@ void define_dropout(OperatorList& list) {
       .types("T", droppable)
       .attribute("seed", ir::AttributeKind::int_)
       .infer(infer_dropout)
+      .random()
+      .views(pass_data)
       .lift(1, 10, mask_to_bool)
       .lift(10, 12, ratio_to_input);
 }

@@ -2,6 +2,7 @@
 
 #include "ops/adapters.h"
 #include "ops/inference.h"
+#include "ops/layout.h"
 #include "ops/operator.h"
 
 namespace tenon::ops {
@@ -78,13 +79,15 @@ void define_expand(OperatorList& list) {
       .input("shape", shape_type)
       .output("output", "T")
       .types("T", types::movable)
-      .infer(infer_expand);
+      .infer(infer_expand)
+      .views(whole_input_of_same_size);
   list.add("Tile", {1, 6, 13})
       .input("input", "T")
       .input("repeats", shape_type)
       .output("output", "T")
       .types("T", types::movable)
       .infer(infer_tile)
+      .views(whole_input_of_same_size)
       .lift(1, 6, repeat_one_axis);
 }
 

@@ -1,4 +1,5 @@
 #include "ops/inference.h"
+#include "ops/layout.h"
 #include "ops/operator.h"
 
 namespace tenon::ops {
@@ -35,6 +36,21 @@ void infer_gather(Inference& i) {
   for (const Dim* dim = shape.begin() + axis + 1; dim != shape.end(); ++dim) result.push_back(*dim);
   i.output(0, i.element(0), std::move(result));
   pick_values(i);
+}
+
+// One index picks a part.
+std::optional<int64_t> find_picked(const Layout& layout, size_t) {
+  auto indices = layout.ints(1);
+  if (!indices || indices->size() != 1) return std::nullopt;
+  const Shape& whole = *layout.inputs[0];
+  int64_t axis = layout.node.int_attribute("axis", 0), index = indices->front();
+  if (axis < 0) axis += whole.rank();
+  const int64_t size = whole[static_cast<int>(axis)];
+  if (index < 0) index += size;
+  if (index < 0 || index >= size) return std::nullopt;  // the kernel says what is wrong
+  Shape part = whole;
+  part[static_cast<int>(axis)] = 1;
+  return adjacent_part(whole, part, static_cast<int>(axis), index);
 }
 
 void infer_gather_elements(Inference& i) {
@@ -81,7 +97,8 @@ void define_gather(OperatorList& list) {
       .types("T", types::movable)
       .types("Tind", types::index)
       .attribute("axis", AttributeKind::int_)
-      .infer(infer_gather);
+      .infer(infer_gather)
+      .views(find_picked);
   list.add("GatherElements", {11, 13})
       .input("data", "T")
       .input("indices", "Tind")

@@ -1,4 +1,5 @@
 #include "ops/inference.h"
+#include "ops/layout.h"
 #include "ops/operator.h"
 
 namespace tenon::ops {
@@ -8,7 +9,8 @@ void define_identity(OperatorList& list) {
       .input("input", "V")
       .output("output", "V")
       .types("V", types::all, Kinds::any)
-      .infer([](Inference& i) { i.output(0, i.fact(0)); });
+      .infer([](Inference& i) { i.output(0, i.fact(0)); })
+      .views(whole_input);
 }
 
 }  // namespace tenon::ops

@@ -50,6 +50,7 @@ void define_random(OperatorList& list) {
       op.required_attribute("shape", AttributeKind::ints).infer(infer_random);
     }
     op.output("output", types::floats)
+        .random()
         .attribute("dtype", AttributeKind::int_)
         .attribute("seed", AttributeKind::float_)
         .attribute(first, AttributeKind::float_)
@@ -66,14 +67,16 @@ void define_random(OperatorList& list) {
       .output("output", outcomes)
       .attribute("dtype", AttributeKind::int_)
       .attribute("seed", AttributeKind::float_)
-      .infer([](Inference& i) { infer_like(i, outcomes); });
+      .infer([](Inference& i) { infer_like(i, outcomes); })
+      .random();
   list.add("Multinomial", {7, 22})
       .input("input", types::floats)
       .output("output", types::index)
       .attribute("dtype", AttributeKind::int_)
       .attribute("sample_size", AttributeKind::int_)
       .attribute("seed", AttributeKind::float_)
-      .infer(infer_multinomial);
+      .infer(infer_multinomial)
+      .random();
 }
 
 }  // namespace tenon::ops

@@ -2,6 +2,7 @@
 
 #include "ops/adapters.h"
 #include "ops/inference.h"
+#include "ops/layout.h"
 #include "ops/operator.h"
 
 namespace tenon::ops {
@@ -143,6 +144,7 @@ void define_reshape(OperatorList& list) {
       .types("T", types::all)
       .attribute("allowzero", AttributeKind::int_)
       .infer(infer_reshape)
+      .views(whole_input)
       .lift(1, 5, shape_to_input);
   list.add("Squeeze", {1, 11, 13, 21, 23, 24, 25})
       .input("data", "T")
@@ -150,6 +152,7 @@ void define_reshape(OperatorList& list) {
       .output("squeezed", "T")
       .types("T", types::all)
       .infer(infer_squeeze)
+      .views(whole_input)
       .lift(1, 13, axes_to_input);
   list.add("Unsqueeze", {1, 11, 13, 21, 23, 24, 25})
       .input("data", "T")
@@ -157,13 +160,15 @@ void define_reshape(OperatorList& list) {
       .output("expanded", "T")
       .types("T", types::all)
       .infer(infer_unsqueeze)
+      .views(whole_input)
       .lift(1, 13, axes_to_input);
   list.add("Flatten", {1, 9, 11, 13, 21, 23, 24, 25})
       .input("input", "T")
       .output("output", "T")
       .types("T", types::all)
       .attribute("axis", AttributeKind::int_)
-      .infer(infer_flatten);
+      .infer(infer_flatten)
+      .views(whole_input);
 }
 
 }  // namespace tenon::ops

@@ -1,6 +1,7 @@
 #include "ops/slice/slice.h"
 #include "ops/adapters.h"
 #include "ops/inference.h"
+#include "ops/layout.h"
 #include "ops/operator.h"
 
 namespace tenon::ops {
@@ -104,6 +105,24 @@ void infer_slice(Inference& i) {
   if (content) i.output_values(0, std::move(*content));
 }
 
+std::optional<int64_t> find_slice(const Layout& layout, size_t) {
+  auto starts = layout.ints(1), ends = layout.ints(2), axes = layout.ints(3), steps = layout.ints(4);
+  auto is_given = [&](size_t i) { return i < layout.inputs.size() && layout.inputs[i]; };
+  if (!starts || !ends || (is_given(3) && !axes) || (is_given(4) && !steps)) return std::nullopt;
+  const Shape& whole = *layout.inputs[0];
+  SmallVector<int64_t, 6> first(static_cast<size_t>(whole.rank()));
+  for (size_t k = 0; k < starts->size(); ++k) {
+    int64_t axis = axes ? (*axes)[k] : static_cast<int64_t>(k);
+    if (axis < 0) axis += whole.rank();
+    SliceRange range{(*starts)[k], (*ends)[k], steps ? (*steps)[k] : 1};
+    const int64_t size = whole[static_cast<int>(axis)];
+    const int64_t count = range.count_for(size);
+    if (range.step != 1 && count != 1) return std::nullopt;
+    first[static_cast<size_t>(axis)] = count > 0 ? range.start : 0;
+  }
+  return adjacent_part(whole, *layout.outputs[0], {first.data(), first.size()});
+}
+
 void bounds_to_inputs(ir::Node& node) {
   ints_attribute_to_input(node, "starts", 1);
   ints_attribute_to_input(node, "ends", 2);
@@ -123,6 +142,7 @@ void define_slice(OperatorList& list) {
       .types("T", types::movable)
       .types("Tind", types::index)
       .infer(infer_slice)
+      .views(find_slice)
       .lift(1, 10, bounds_to_inputs);
 }
 

@@ -2,6 +2,7 @@
 
 #include "ops/adapters.h"
 #include "ops/inference.h"
+#include "ops/layout.h"
 #include "ops/operator.h"
 
 namespace tenon::ops {
@@ -64,6 +65,17 @@ void infer_split(Inference& i) {
   }
 }
 
+std::optional<int64_t> find_part(const Layout& layout, size_t output) {
+  const Shape& whole = *layout.inputs[0];
+  int64_t axis = layout.node.int_attribute("axis", 0), start = 0;
+  if (axis < 0) axis += whole.rank();
+  for (size_t i = 0; i < output; ++i) {
+    if (!layout.outputs[i]) return std::nullopt;
+    start += (*layout.outputs[i])[static_cast<int>(axis)];
+  }
+  return adjacent_part(whole, *layout.outputs[output], static_cast<int>(axis), start);
+}
+
 // Version 1 could take the sizes as an input of the data's type, too.
 void sizes_of_version_1(ir::Node& node) {
   if (!node.input(1)) return;
@@ -86,6 +98,7 @@ void define_split(OperatorList& list) {
       .attribute("axis", AttributeKind::int_)
       .attribute("num_outputs", AttributeKind::int_)
       .infer(infer_split)
+      .views(find_part)
       .lift(1, 2, sizes_of_version_1)
       .lift(2, 13, sizes_to_input);
 }

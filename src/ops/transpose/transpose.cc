@@ -1,4 +1,5 @@
 #include "ops/inference.h"
+#include "ops/layout.h"
 #include "ops/operator.h"
 
 namespace tenon::ops {
@@ -21,6 +22,23 @@ void infer_transpose(Inference& i) {
   i.output(0, i.element(0), std::move(result));
 }
 
+// Moving axes of size 1 moves nothing.
+std::optional<int64_t> keep_order(const Layout& layout, size_t) {
+  const Shape& shape = *layout.inputs[0];
+  std::vector<int64_t> permutation = layout.node.ints_attribute("perm");
+  if (permutation.empty()) {
+    for (int axis = shape.rank(); axis-- > 0;) permutation.push_back(axis);
+  }
+  int64_t last = -1;
+  for (int64_t axis : permutation) {
+    if (axis < 0) axis += shape.rank();
+    if (shape[static_cast<int>(axis)] == 1) continue;
+    if (axis < last) return std::nullopt;
+    last = axis;
+  }
+  return 0;
+}
+
 }  // namespace
 
 void define_transpose(OperatorList& list) {
@@ -29,7 +47,8 @@ void define_transpose(OperatorList& list) {
       .output("transposed", "T")
       .types("T", types::all)
       .attribute("perm", ir::AttributeKind::ints)
-      .infer(infer_transpose);
+      .infer(infer_transpose)
+      .views(keep_order);
 }
 
 }  // namespace tenon::ops

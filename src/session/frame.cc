@@ -1,0 +1,181 @@
+#include "session/frame.h"
+
+#include <stdexcept>
+
+#include "base/fail.h"
+#include "base/index.h"
+#include "session/bound_subgraph.h"
+#include "session/step_run.h"
+
+namespace tenon {
+namespace {
+
+using Home = Plan::Home;
+
+Tensor tensor_at(const Plan::Slot& slot, void* base, std::shared_ptr<void> owner = nullptr) {
+  return Tensor::over(slot.element, slot.shape, static_cast<std::byte*>(base) + slot.offset, std::move(owner));
+}
+
+}  // namespace
+
+Frame::Frame(const Program& program, const RunState& state)
+    : program_(program),
+      threads_(state.threads),
+      allocator_(state.allocator),
+      values_(static_cast<size_t>(program.slot_count())) {}
+
+void Frame::bind(std::shared_ptr<const Plan> plan) {
+  calls_.clear();
+  plan_ = std::move(plan);
+  if (plan_->arena_bytes > arena_bytes_) {
+    arena_.reset();
+    arena_bytes_ = 0;
+    arena_ = allocator_.allocate(plan_->arena_bytes);
+    arena_bytes_ = plan_->arena_bytes;
+  }
+  for (Value& value : values_) value = Value();
+  for (const auto& [slot, value] : program_.constants()) at(values_, slot) = value;
+  for (const auto& [slot, value] : plan_->known) at(values_, slot) = value;
+  for (const Plan::Block& block : plan_->blocks) {
+    if (block.home != Home::arena && block.home != Home::known) continue;
+    void* base = block.home == Home::known ? at(values_, block.source).tensor().mutable_raw()
+                                           : static_cast<std::byte*>(arena_.get()) + block.offset;
+    for (int slot : block.slots) {
+      if (block.home == Home::known && slot == block.source) continue;
+      at(values_, slot) = tensor_at(at(plan_->slots, slot), base);
+    }
+  }
+
+  size_t input_count = 0, output_count = 0;
+  for (const Plan::Item& item : plan_->items) {
+    const Step& step = at(program_.steps(), item.step);
+    input_count += step.inputs.size();
+    output_count += step.outputs.size();
+  }
+  inputs_.clear();
+  outputs_.clear();
+  inputs_.reserve(input_count);
+  outputs_.reserve(output_count);
+  calls_.reserve(plan_->items.size());
+  for (const Plan::Item& item : plan_->items) {
+    const Step& step = at(program_.steps(), item.step);
+    const size_t first_input = inputs_.size(), first_output = outputs_.size();
+    for (int slot : step.inputs) inputs_.push_back(slot >= 0 ? &at(values_, slot) : nullptr);
+    for (int slot : step.outputs) {
+      KernelRun::Output output;
+      if (slot >= 0) {
+        output.value = &at(values_, slot);
+        output.element = at(plan_->slots, slot).element;
+        output.is_placed = item.is_placed;
+        if (item.is_placed) output.shape = at(plan_->slots, slot).shape;
+      }
+      outputs_.push_back(std::move(output));
+    }
+    calls_.push_back({step.kernel.get(),
+                      KernelRun(*step.node, std::span(inputs_).subspan(first_input),
+                                std::span(outputs_).subspan(first_output), {}, threads_, allocator_),
+                      item.is_placed && item.buffers.empty() && item.drops.empty()});
+  }
+}
+
+void Frame::run(const RunState& state, std::span<const Value* const> arguments, std::span<const Tensor> destinations) {
+  state.throw_if_cancelled();
+  set_arguments(arguments);
+  size_t i = 0;
+  try {
+    for (; i < calls_.size(); ++i) {
+      Call& call = calls_[i];
+      state.throw_if_cancelled();
+      if (call.is_plain)
+        call.kernel->run(call.run);
+      else
+        run_item(state, i, destinations);
+    }
+  } catch (Error& error) {
+    throw error.at_node(at(program_.steps(), plan_->items[i].step).node->describe_here());
+  } catch (const std::bad_alloc&) {
+    throw Error(ErrorCode::out_of_memory, "the system has no memory left")
+        .at_node(at(program_.steps(), plan_->items[i].step).node->describe_here());
+  } catch (const std::length_error&) {
+    throw Error(ErrorCode::overflow, "working memory of more elements than fit is needed")
+        .at_node(at(program_.steps(), plan_->items[i].step).node->describe_here());
+  }
+}
+
+void Frame::set_arguments(std::span<const Value* const> arguments) {
+  const std::vector<int>& inputs = program_.input_slots();
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (!arguments[i]) continue;
+    at(values_, i < inputs.size() ? inputs[i] : program_.captures()[i - inputs.size()].inner_slot) = *arguments[i];
+  }
+  for (int slot : plan_->argument_views) {
+    const Plan::Slot& view = at(plan_->slots, slot);
+    const Tensor& source = at(values_, at(plan_->blocks, view.block).source).tensor();
+    at(values_, slot) = tensor_at(view, const_cast<void*>(source.raw()), source.owner());
+  }
+}
+
+void Frame::run_item(const RunState& state, size_t index, std::span<const Tensor> destinations) {
+  const Plan::Item& item = plan_->items[index];
+  for (int block : item.buffers) allocate(state, block, destinations);
+  if (item.is_placed)
+    calls_[index].kernel->run(calls_[index].run);
+  else
+    run_alone_at(state, at(program_.steps(), item.step));
+  for (int slot : item.drops) at(values_, slot) = Value();
+}
+
+void Frame::allocate(const RunState& state, int index, std::span<const Tensor> destinations) {
+  const Plan::Block& block = at(plan_->blocks, index);
+  std::shared_ptr<void> owner;
+  void* base = nullptr;
+  // The caller's memory, where an output is all of the block.
+  for (size_t i = 0; i < destinations.size() && !base; ++i) {
+    const int slot = program_.output_slots()[i];
+    const Plan::Slot& output = at(plan_->slots, slot);
+    if (!destinations[i].defined() || output.block != index || destinations[i].bytes() != block.bytes) continue;
+    if (destinations[i].type() != output.element || !(destinations[i].shape() == output.shape)) continue;
+    owner = destinations[i].owner();
+    base = const_cast<void*>(destinations[i].raw());
+  }
+  if (!base) {
+    owner = state.allocator.allocate(block.bytes);
+    base = owner.get();
+  }
+  for (int slot : block.slots) at(values_, slot) = tensor_at(at(plan_->slots, slot), base, owner);
+}
+
+void Frame::run_alone_at(const RunState& state, const Step& step) {
+  SmallVector<const Value*, 6> inputs;
+  for (size_t i = 0; i < step.inputs.size(); ++i) {
+    const int slot = step.inputs[i];
+    inputs.push_back(slot >= 0 ? &at(values_, slot) : nullptr);
+    if (slot >= 0 && !at(values_, slot).defined()) {
+      throw Error(ErrorCode::invalid_model,
+                  "it has no value: the graph's inputs are not all given by the node that runs it")
+          .on_tensor(step.node->input(i)->name);
+    }
+  }
+  SmallVector<Value*, 2> outputs;
+  for (int slot : step.outputs) outputs.push_back(slot >= 0 ? &at(values_, slot) : nullptr);
+  std::vector<BoundSubgraph> subgraphs;
+  subgraphs.reserve(step.subgraphs.size());
+  SmallVector<Subgraph*, 2> pointers;
+  for (const auto& program : step.subgraphs) {
+    subgraphs.emplace_back(*program, state, *this);
+    pointers.push_back(&subgraphs.back());
+  }
+  run_alone(step, state, {inputs.data(), inputs.size()}, {outputs.data(), outputs.size()},
+            {pointers.data(), pointers.size()});
+}
+
+Value Frame::output(size_t i) const {
+  const int slot = program_.output_slots()[i];
+  return at(values_, slot);
+}
+
+void Frame::clear() {
+  for (int slot : plan_->transient) at(values_, slot) = Value();
+}
+
+}  // namespace tenon

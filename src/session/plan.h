@@ -1,0 +1,72 @@
+// How a program runs for given shapes: which steps execute, and where every value lies.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "session/program.h"
+
+namespace tenon {
+
+// What decides a plan: types and shapes of the arguments, contents of those that decide shapes, wanted outputs.
+using PlanKey = SmallVector<int64_t, 32>;
+
+struct Plan {
+  // Where a value lies.
+  enum class Home : uint8_t {
+    none,      // no step of this plan reads or writes it
+    argument,  // memory of the caller
+    known,     // content that depends on shapes and weights alone, found when the plan was made
+    arena,     // a part of the run's one block of memory
+    buffer,    // memory of its own, as it is given out or kept by someone
+    kernel,    // its size is known once it is computed: the kernel makes it
+  };
+
+  // Memory that one or more values share: a value, views of it, its parts.
+  struct Block {
+    Home home = Home::arena;
+    int64_t bytes = 0;
+    int64_t offset = 0;              // in the arena
+    int source = -1;                 // of argument and known: the slot that it is
+    int first_step = 0, last_step = 0;
+    SmallVector<int, 2> slots;
+  };
+  struct Slot {
+    int block = -1;
+    int64_t offset = 0;  // bytes into the block
+    ElementType element = ElementType::undefined;
+    Shape shape;
+  };
+  struct Item {
+    int step = 0;
+    bool is_placed = false;            // all outputs have a home before the kernel runs
+    SmallVector<int, 1> buffers;       // blocks to allocate before
+    SmallVector<int, 2> drops;         // slots to let go after
+  };
+
+  std::vector<Slot> slots;
+  std::vector<Block> blocks;
+  std::vector<Item> items;
+  std::vector<std::pair<int, Value>> known;
+  std::vector<int> argument_views;  // slots that are views of arguments
+  std::vector<int> transient;       // slots to clear after a run
+  int64_t arena_bytes = 0;
+  // Arguments whose content decided something.
+  std::vector<bool> content_read;
+
+  Home home(int slot) const {
+    const int block = slots[static_cast<size_t>(slot)].block;
+    return block < 0 ? Home::none : blocks[static_cast<size_t>(block)].home;
+  }
+};
+
+// Longer arguments never decide shapes.
+inline constexpr int64_t most_content = 256;
+
+// `arguments` are one per graph input and one per capture; null where the initializer stands in.
+std::shared_ptr<const Plan> make_plan(const Program& program, const RunState& state,
+                                      std::span<const Value* const> arguments,
+                                      const std::vector<bool>& wanted_outputs);
+
+}  // namespace tenon

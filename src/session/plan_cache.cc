@@ -1,0 +1,123 @@
+#include "session/plan_cache.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace tenon {
+namespace {
+
+uint64_t hash_of(const PlanKey& key) {
+  uint64_t hash = 0x9e3779b97f4a7c15u;
+  for (int64_t word : key) {
+    hash ^= static_cast<uint64_t>(word);
+    hash *= 0xff51afd7ed558ccdu;
+    hash ^= hash >> 32;
+  }
+  return hash;
+}
+
+void add_content(PlanKey& key, const Tensor& tensor) {
+  const auto bytes = static_cast<size_t>(tensor.bytes());
+  for (size_t at = 0; at < bytes; at += sizeof(int64_t)) {
+    int64_t word = 0;
+    std::memcpy(&word, static_cast<const std::byte*>(tensor.raw()) + at, std::min(sizeof word, bytes - at));
+    key.push_back(word);
+  }
+}
+
+}  // namespace
+
+PlanKey PlanCache::key_of(std::span<const Value* const> arguments, const std::vector<bool>& wanted_outputs) const {
+  PlanKey key;
+  int64_t word = 1;
+  for (bool wanted : wanted_outputs) {
+    word = word << 1 | int64_t{wanted};
+    if (word >> 62 == 0) continue;
+    key.push_back(word);
+    word = 1;
+  }
+  key.push_back(word);
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (!arguments[i] || !arguments[i]->is_tensor()) {
+      key.push_back(arguments[i] ? -2 : -1);
+      continue;
+    }
+    const Tensor& tensor = arguments[i]->tensor();
+    const bool with_content = i < content_read_.size() && content_read_[i] && tensor.elements() <= most_content &&
+                              tensor.type() != ElementType::string;
+    key.push_back(static_cast<int64_t>(tensor.type()) << 8 | tensor.rank() << 1 | int64_t{with_content});
+    for (int64_t dim : tensor.shape()) key.push_back(dim);
+    if (with_content) add_content(key, tensor);
+  }
+  return key;
+}
+
+std::shared_ptr<const Plan> PlanCache::find_or_make(const Program& program, const RunState& state,
+                                                    std::span<const Value* const> arguments,
+                                                    const std::vector<bool>& wanted_outputs) {
+  {
+    std::lock_guard lock(mutex_);
+    const PlanKey key = key_of(arguments, wanted_outputs);
+    if (auto plan = find(key, hash_of(key))) return plan;
+  }
+  std::shared_ptr<const Plan> plan = make_plan(program, state, arguments, wanted_outputs);
+  std::lock_guard lock(mutex_);
+  content_read_.resize(arguments.size());
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (!plan->content_read[i] || content_read_[i]) continue;
+    // Plans made before did not know that they depend on this content.
+    content_read_[i] = true;
+    entries_.clear();
+    by_hash_.clear();
+  }
+  PlanKey key = key_of(arguments, wanted_outputs);
+  const uint64_t hash = hash_of(key);
+  if (auto other = find(key, hash)) return other;
+  add(std::move(key), hash, plan);
+  return plan;
+}
+
+std::shared_ptr<const Plan> PlanCache::find(const PlanKey& key, uint64_t hash) {
+  auto [first, last] = by_hash_.equal_range(hash);
+  for (auto found = first; found != last; ++found) {
+    if (!(found->second->key == key)) continue;
+    if (found->second != entries_.begin()) entries_.splice(entries_.begin(), entries_, found->second);
+    return found->second->plan;
+  }
+  return nullptr;
+}
+
+void PlanCache::add(PlanKey key, uint64_t hash, std::shared_ptr<const Plan> plan) {
+  if (entries_.size() >= most_plans) {
+    auto [first, last] = by_hash_.equal_range(entries_.back().hash);
+    by_hash_.erase(std::find_if(first, last, [&](const auto& e) { return e.second == std::prev(entries_.end()); }));
+    entries_.pop_back();
+  }
+  entries_.push_front({std::move(key), hash, std::move(plan)});
+  by_hash_.emplace(hash, entries_.begin());
+}
+
+std::unique_ptr<Frame> PlanCache::take_frame(const std::shared_ptr<const Plan>& plan) {
+  std::lock_guard lock(mutex_);
+  if (frames_.empty()) return nullptr;
+  auto found = std::ranges::find_if(frames_, [&](const auto& frame) { return frame->plan() == plan; });
+  if (found == frames_.end()) found = std::prev(frames_.end());
+  std::unique_ptr<Frame> frame = std::move(*found);
+  frames_.erase(found);
+  return frame;
+}
+
+void PlanCache::give_back(std::unique_ptr<Frame> frame) {
+  frame->clear();
+  std::lock_guard lock(mutex_);
+  if (frames_.size() < most_frames) frames_.push_back(std::move(frame));
+}
+
+void PlanCache::trim() {
+  std::lock_guard lock(mutex_);
+  frames_.clear();
+  entries_.clear();
+  by_hash_.clear();
+}
+
+}  // namespace tenon

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <list>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "session/frame.h"
+
+namespace tenon {
+
+// The plans of a program, the least recently used of which are forgotten, and frames that wait for their next run.
+class PlanCache {
+ public:
+  // The plan for these arguments, made if there is none.
+  std::shared_ptr<const Plan> find_or_make(const Program& program, const RunState& state,
+                                           std::span<const Value* const> arguments,
+                                           const std::vector<bool>& wanted_outputs);
+
+  // A frame, bound to `plan` if one is; null if none waits.
+  std::unique_ptr<Frame> take_frame(const std::shared_ptr<const Plan>& plan);
+  void give_back(std::unique_ptr<Frame> frame);
+  void trim();
+
+ private:
+  struct Entry {
+    PlanKey key;
+    uint64_t hash;
+    std::shared_ptr<const Plan> plan;
+  };
+  static constexpr size_t most_plans = 32, most_frames = 64;
+
+  PlanKey key_of(std::span<const Value* const> arguments, const std::vector<bool>& wanted_outputs) const;
+  void add(PlanKey key, uint64_t hash, std::shared_ptr<const Plan> plan);
+  std::shared_ptr<const Plan> find(const PlanKey& key, uint64_t hash);
+
+  std::mutex mutex_;
+  std::list<Entry> entries_;  // the most recently used first
+  std::unordered_multimap<uint64_t, std::list<Entry>::iterator> by_hash_;
+  std::vector<bool> content_read_;  // arguments whose content belongs to the key
+  std::vector<std::unique_ptr<Frame>> frames_;
+};
+
+}  // namespace tenon

@@ -1,0 +1,70 @@
+#include "session/step_run.h"
+
+#include "base/fail.h"
+#include "ops/check_types.h"
+
+namespace tenon {
+
+using ops::Fact;
+
+Fact fact_of(const Value& value, const ir::Type& declared, bool with_content) {
+  Fact fact;
+  if (value.is_tensor()) {
+    fact = Fact::of(value.tensor());
+    if (!with_content) fact.constant = nullptr;
+  } else {
+    fact.type = declared;
+  }
+  return fact;
+}
+
+bool infer_step(const Step& step, std::span<const Fact* const> inputs, std::span<Fact> outputs,
+                uint64_t* content_read) {
+  // Kernels rely on the types. A model may leave them open, or declare what nothing could check when it was loaded.
+  bool as_declared = true;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i] && inputs[i]->type.is_tensor() && inputs[i]->type.element != step.node->input(i)->type.element)
+      as_declared = false;
+  }
+  if (!as_declared) ops::check_input_types(*step.op, *step.node, inputs);
+  ops::Inference inference(*step.node, inputs, outputs, nullptr, content_read != nullptr);
+  if (step.op->infer_types) step.op->infer_types(inference);
+  if (content_read) {
+    *content_read = 0;
+    for (size_t i = 0; i < inputs.size(); ++i) *content_read |= uint64_t{inference.has_read_content(i)} << (i & 63);
+  }
+  bool all_known = true;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    ir::Type& type = outputs[i].type;
+    if (step.outputs[i] < 0) continue;
+    if (type.element == ElementType::undefined) type.element = step.node->output(i)->type.element;
+    bool known = type.is_tensor() && type.element != ElementType::undefined && type.shape;
+    for (size_t axis = 0; known && axis < type.shape->size(); ++axis) known = (*type.shape)[axis].is_known();
+    all_known &= known;
+  }
+  return all_known;
+}
+
+void run_alone(const Step& step, const RunState& state, std::span<const Value* const> inputs,
+               std::span<Value* const> outputs, std::span<Subgraph* const> subgraphs) {
+  SmallVector<Fact, 4> facts;
+  SmallVector<const Fact*, 6> fact_pointers;
+  facts.reserve(inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i]) facts.push_back(fact_of(*inputs[i], step.node->input(i)->type));
+    fact_pointers.push_back(inputs[i] ? &facts.back() : nullptr);
+  }
+  SmallVector<Fact, 2> inferred(outputs.size());
+  infer_step(step, {fact_pointers.data(), fact_pointers.size()}, {inferred.data(), inferred.size()});
+  SmallVector<KernelRun::Output, 2> places(outputs.size());
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    places[i].value = outputs[i];
+    places[i].element = inferred[i].type.element;
+    if (inferred[i].type.shape) places[i].shape = concrete(*inferred[i].type.shape);
+  }
+  KernelRun run(*step.node, inputs, {places.data(), places.size()}, subgraphs, state.threads, state.allocator);
+  step.kernel->run(run);
+  for (const Value* output : outputs) TENON_CHECK(!output || output->defined());
+}
+
+}  // namespace tenon
