@@ -13,14 +13,14 @@ namespace tenon::ops {
 // What a rule sees: a node, the shapes of its tensors, and the integers in its inputs as far as they are known.
 struct Layout {
   const ir::Node& node;
-  std::span<const Shape* const> inputs, outputs;  // null where one is left out
-  std::span<const Tensor* const> contents;        // of the inputs; null where only the run knows
+  std::span<const Shape*const> inputs, outputs;  // null where one is left out
+  std::span<const Tensor* const> contents;       // of the inputs; null where only the run knows
 
   std::optional<std::vector<int64_t>> ints(size_t input) const;
 };
 
-// Where `part`, cut out of a tensor of shape `whole` at `starts`, begins in it, in elements; nullopt unless its elements
-// are adjacent there.
+// Where `part`, cut out of a tensor of shape `whole` at `starts`, begins in it, in elements; nullopt unless its
+// elements are adjacent there.
 std::optional<int64_t> adjacent_part(const Shape& whole, const Shape& part, std::span<const int64_t> starts);
 // The same for a part that begins at `start` on one axis and at 0 on the others.
 std::optional<int64_t> adjacent_part(const Shape& whole, const Shape& part, int axis, int64_t start);

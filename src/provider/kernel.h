@@ -106,7 +106,7 @@ class Kernel {
  public:
   virtual ~Kernel() = default;
   virtual void run(KernelRun& run) const = 0;
-  // Whether output 0 may be written over input i, when that has as many bytes and nobody reads it later.
+  // Whether output 0 may be written over input i, when that has as many elements and bytes and nobody reads it later.
   virtual bool may_overwrite(size_t) const { return false; }
 };
 

@@ -27,8 +27,8 @@ struct Plan {
   struct Block {
     Home home = Home::arena;
     int64_t bytes = 0;
-    int64_t offset = 0;              // in the arena
-    int source = -1;                 // of argument and known: the slot that it is
+    int64_t offset = 0;  // in the arena
+    int source = -1;     // of argument and known: the slot that it is
     int first_step = 0, last_step = 0;
     SmallVector<int, 2> slots;
   };
@@ -40,9 +40,9 @@ struct Plan {
   };
   struct Item {
     int step = 0;
-    bool is_placed = false;            // all outputs have a home before the kernel runs
-    SmallVector<int, 1> buffers;       // blocks to allocate before
-    SmallVector<int, 2> drops;         // slots to let go after
+    bool is_placed = false;       // all outputs have a home before the kernel runs
+    SmallVector<int, 1> buffers;  // blocks to allocate before
+    SmallVector<int, 2> drops;    // slots to let go after
   };
 
   std::vector<Slot> slots;
@@ -66,7 +66,6 @@ inline constexpr int64_t most_content = 256;
 
 // `arguments` are one per graph input and one per capture; null where the initializer stands in.
 std::shared_ptr<const Plan> make_plan(const Program& program, const RunState& state,
-                                      std::span<const Value* const> arguments,
-                                      const std::vector<bool>& wanted_outputs);
+                                      std::span<const Value* const> arguments, const std::vector<bool>& wanted_outputs);
 
 }  // namespace tenon

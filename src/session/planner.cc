@@ -106,8 +106,7 @@ class Planner {
     const std::vector<int>& inputs = program_.input_slots();
     for (size_t i = 0; i < arguments_.size(); ++i) {
       if (!arguments_[i]) continue;
-      SlotState& slot =
-          at(slots_, i < inputs.size() ? inputs[i] : program_.captures()[i - inputs.size()].inner_slot);
+      SlotState& slot = at(slots_, i < inputs.size() ? inputs[i] : program_.captures()[i - inputs.size()].inner_slot);
       slot.kind = arguments_[i]->is_tensor() ? Kind::argument : Kind::unshaped;
       slot.argument = static_cast<int>(i);
       slot.fact = fact_of(*arguments_[i], {}, /*with_content=*/false);
@@ -156,8 +155,10 @@ class Planner {
     }
     at(kinds_, index) = StepKind::placed;
     if (step.op->is_random) return;
-    if (!take_values(step) && all_known && is_small(step)) evaluate(index, step);
-    else if (has_all_known(step)) at(kinds_, index) = StepKind::gone;
+    if (!take_values(step) && all_known && is_small(step))
+      evaluate(index, step);
+    else if (has_all_known(step))
+      at(kinds_, index) = StepKind::gone;
   }
 
   void set_alone(int index, const Step& step) {
@@ -188,7 +189,8 @@ class Planner {
   }
 
   bool has_all_known(const Step& step) const {
-    return std::ranges::all_of(step.outputs, [&](int slot) { return slot < 0 || at(slots_, slot).kind == Kind::known; });
+    return std::ranges::all_of(step.outputs,
+                               [&](int slot) { return slot < 0 || at(slots_, slot).kind == Kind::known; });
   }
 
   // Contents that inference found, such as those of Shape. Says whether that was all outputs.
@@ -284,8 +286,8 @@ class Planner {
   void drop_unread_steps() {
     std::vector<bool> wanted(slots_.size());
     for (size_t i = 0; i < slots_.size(); ++i) wanted[i] = slots_[i].is_output;
-    std::vector<bool> needed = needed_steps(
-        wanted, [&](int i) { return at(needed_, i) && at(kinds_, i) != StepKind::gone; });
+    std::vector<bool> needed =
+        needed_steps(wanted, [&](int i) { return at(needed_, i) && at(kinds_, i) != StepKind::gone; });
     for (size_t i = 0; i < needed.size(); ++i) {
       if (!needed[i]) continue;
       Plan::Item item;
@@ -402,7 +404,9 @@ class Planner {
     }
     for (int slot : step.outputs) shapes_.push_back(slot >= 0 ? &at(plan_->slots, slot).shape : nullptr);
     std::span<const Shape* const> all{shapes_.data(), shapes_.size()};
-    return {*step.node, all.first(step.inputs.size()), all.subspan(step.inputs.size()),
+    return {*step.node,
+            all.first(step.inputs.size()),
+            all.subspan(step.inputs.size()),
             {contents_.data(), contents_.size()}};
   }
 
@@ -435,15 +439,18 @@ class Planner {
     return all;
   }
 
-  // Writes over an input that nobody reads later.
+  // Writes over an input that nobody reads later. What is given out or kept gets memory of its own, which would
+  // otherwise be that of a whole chain of steps.
   bool overwrite_input(const Step& step, int slot, int here) {
+    if (at(slots_, slot).is_output || at(slots_, slot).is_kept) return false;
     for (size_t i = 0; i < step.inputs.size(); ++i) {
       const int input = step.inputs[i];
       if (input < 0 || !step.kernel->may_overwrite(i)) continue;
       const Plan::Slot& from = at(plan_->slots, input);
       const Plan::Block& block = at(plan_->blocks, from.block);
       if (block.home != Home::arena || block.last_step > here || block.bytes != bytes_of(slot) ||
-          bytes_of(input) != block.bytes || reads_elsewhere(step, i, from.block))
+          bytes_of(input) != block.bytes || from.shape.elements() != at(plan_->slots, slot).shape.elements() ||
+          reads_elsewhere(step, i, from.block))
         continue;
       at(plan_->slots, slot).block = from.block;
       at(plan_->slots, slot).offset = 0;

@@ -18,7 +18,23 @@ void apply(KernelRun& run, const BinaryTable& table, const Tensor& a, const Tens
 class Binary final : public Kernel {
  public:
   Binary(const BinaryTable& table, int64_t grain) : table_(table), grain_(grain) {}
-  void run(KernelRun& run) const override { apply(run, table_, run.input(0), run.input(1), grain_); }
+  void run(KernelRun& run) const override {
+    const Tensor &a = run.input(0), &b = run.input(1);
+    Tensor& y = run.output(0);
+    BinaryLoop loop = loop_for(table_, a.type());
+    void* to = y.mutable_raw();
+    if (a.elements() == y.elements() && b.elements() == y.elements()) {
+      run.threads().parallel_for(y.elements(), grain_, [&](int64_t begin, int64_t end) {
+        loop(a.raw(), b.raw(), to, BroadcastTile{1, end - begin, begin, {begin, begin}, {}, {1, 1}});
+      });
+      return;
+    }
+    const Broadcast& broadcast = run.per_plan<Broadcast>([&] {
+      return Broadcast(y.shape(), {&a.shape(), &b.shape()});
+    });
+    broadcast.run(run.threads(), grain_, [&](const BroadcastTile& tile) { loop(a.raw(), b.raw(), to, tile); });
+  }
+  bool may_overwrite(size_t) const override { return true; }
 
  private:
   const BinaryTable& table_;

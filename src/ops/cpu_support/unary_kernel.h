@@ -22,6 +22,7 @@ class UnaryKernel final : public Kernel {
       loop(from + begin * from_size, to + begin * to_size, end - begin, parameters_);
     });
   }
+  bool may_overwrite(size_t input) const override { return input == 0; }
 
  private:
   const LoopTable<UnaryLoop>& table_;

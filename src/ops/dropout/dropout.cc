@@ -13,8 +13,9 @@ void infer_dropout(Inference& i) {
 
 // Outside of training the data passes as it is.
 std::optional<int64_t> pass_data(const Layout& layout, size_t output) {
-  const bool trains = layout.inputs.size() > 2 && layout.inputs[2] &&
-                      (!layout.contents[2] || layout.contents[2]->elements() != 1 || layout.contents[2]->data<bool>()[0]);
+  const bool trains =
+      layout.inputs.size() > 2 && layout.inputs[2] &&
+      (!layout.contents[2] || layout.contents[2]->elements() != 1 || layout.contents[2]->data<bool>()[0]);
   return output == 0 && !trains ? std::optional<int64_t>(0) : std::nullopt;
 }
 
