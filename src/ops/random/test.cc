@@ -101,7 +101,7 @@ TEST(Random, Bernoulli) {
       .run();
 }
 
-// Each share of ones is within five standard errors of its probability.
+// Each share of ones, and of neighbours that are ones both, is within five standard errors of its probability.
 TEST(Random, BernoulliKeepsEachProbability) {
   const std::vector<double> probabilities{0, 0.001, 0.3, 0.5, 0.9, 1};
   Tensor x(ElementType::float64, Shape{static_cast<int64_t>(probabilities.size()), count});
@@ -109,13 +109,20 @@ TEST(Random, BernoulliKeepsEachProbability) {
     x.mutable_data<double>()[static_cast<size_t>(i)] = probabilities[static_cast<size_t>(i / count)];
   Tensor y = draw("Bernoulli", settings({{"seed", 7}}, ElementType::uint8), x);
   for (size_t row = 0; row < probabilities.size(); ++row) {
-    int64_t ones = 0;
-    for (uint8_t outcome : y.data<uint8_t>().subspan(row * count, count)) {
-      ASSERT_LE(outcome, 1);
-      ones += outcome;
+    auto outcomes = y.data<uint8_t>().subspan(row * count, count);
+    int64_t ones = 0, pairs = 0;
+    for (size_t i = 0; i < outcomes.size(); ++i) {
+      ASSERT_LE(outcomes[i], 1);
+      ones += outcomes[i];
+      if (i % 2 == 1) pairs += outcomes[i] * outcomes[i - 1];
     }
+    auto expect_share = [](int64_t found, double p, int64_t of) {
+      const auto n = static_cast<double>(of);
+      EXPECT_NEAR(static_cast<double>(found) / n, p, 5 * std::sqrt(p * (1 - p) / n));
+    };
     const double p = probabilities[row];
-    EXPECT_NEAR(static_cast<double>(ones) / count, p, 5 * std::sqrt(p * (1 - p) / count));
+    expect_share(ones, p, count);
+    expect_share(pairs, p * p, count / 2);
   }
 }
 
