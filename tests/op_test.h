@@ -87,7 +87,8 @@ class OpTest {
   // Runs the operator; once more brought up one opset at a time if it is of an older one; and as its decomposition into
   // smaller operators if it has one: with shapes that are known, of which only the ranks are, and that are not known.
   void run();
-  // The text of the error that loading or running must throw. The operator's decomposition must throw one too.
+  // The text of the error that loading or running must throw. The operator's decomposition must throw one too, whatever
+  // is known of the shapes.
   std::string error();
 
  private:
@@ -101,7 +102,7 @@ class OpTest {
   }
   NamedValues outputs(const SessionOptions& options = {}, bool lift_steps = false,
                       Declared declared = Declared::shapes);
-  std::string error_of(const SessionOptions& options);
+  std::string error_of(const SessionOptions& options, Declared declared = Declared::shapes);
   void compare(const SessionOptions& options, bool lift_steps = false, Declared declared = Declared::shapes);
 
   std::string op_, domain_;

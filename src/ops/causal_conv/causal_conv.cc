@@ -39,15 +39,12 @@ void infer_causal_conv(Inference& i) {
   i.output(1, i.element(0), SymbolicShape{batch, channels, past});
 }
 
-// The input with the past before it; zeros where there is none.
-Term with_past(Decomposition& d, Term x, Term taps) {
-  if (d.has_input(3)) return concat({d.wide_input(3), x}, 2);
-  return d.add("Pad", {x, concat({taps - d.ints({1}), d.ints({0})}), x.number(0), d.ints({2})});
-}
-
 void decompose_causal_conv(Decomposition& d) {
-  Term x = d.wide_input(0), weight = d.wide_input(1), bias = d.wide_input(2);
-  Term length = size_of(x, 2), taps = size_of(weight, 2), extended = with_past(d, x, taps), y;
+  Term x = d.wide_input(0), weight = d.wide_input(1), bias = d.wide_input(2), y;
+  Term length = size_of(x, 2), taps = size_of(weight, 2);
+  Term past_shape = concat({size_of(x, 0), size_of(x, 1), taps - d.ints({1})});
+  Term past = d.has_input(3) ? reshape(d.wide_input(3), past_shape) : expand(x.number(0), past_shape);
+  Term extended = concat({past, x}, 2);
   if (const int64_t channels = std::max(d.known_size(0, 1), d.known_size(1, 0)); channels > 0) {
     y = d.add("Conv", {extended, weight, bias}, {{"group", channels}});
   } else {

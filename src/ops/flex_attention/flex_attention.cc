@@ -69,7 +69,7 @@ Term modified(Decomposition& d, const char* name, Term x, ElementType precision)
   if (!graph) return x;
   std::vector<ir::Value*> results = d.add_nodes_of(*graph, {cast(x, precision).value});
   if (results.size() != 1) d.give_up(fmt::format("{} does not have one output", name));
-  return cast(Term{&d, results[0], precision}, x.type);
+  return cast(reshape(Term{&d, results[0], precision}, shape_of(x)), x.type);
 }
 
 void decompose_flex_attention(Decomposition& d) {

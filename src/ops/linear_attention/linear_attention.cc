@@ -77,8 +77,8 @@ void decompose_linear_attention(Decomposition& d) {
   };
   Term k_size = size_per_head(1), v_size = size_per_head(2);
   Term query = by_head(0, group, k_size), key = by_head(1, k_size, one), value = by_head(2, one, v_size);
-  Term batch = size_of(query, 0);
-  Term state = d.has_input(3) ? d.wide_input(3) : expand(key.number(0), concat({batch, heads, k_size, v_size}));
+  Term batch = size_of(query, 0), state_shape = concat({batch, heads, k_size, v_size});
+  Term state = d.has_input(3) ? reshape(d.wide_input(3), state_shape) : expand(key.number(0), state_shape);
 
   std::vector<Term> sequences{query, key, value};
   const bool gated = d.has_input(4), delta = d.has_input(5);
