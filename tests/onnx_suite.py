@@ -6,7 +6,7 @@ usage: onnx_suite.py [FOLDER]      (default: build/suite)
     FOLDER/{node,simple,pytorch-converted,pytorch-operator,light}/CASE/
         model.onnx
         tolerance.json                            {"rtol": …, "atol": …}, only where not the default 1e-3 and 1e-7;
-                                                  {"random_zeros": true} where zeros are at random places
+                                                  "nonzero" where outputs are 0 at random
         test_data_set_N/{input,output}_M.pb       TensorProto, SequenceProto or OptionalProto, by the value's type
 
 The package builds the node cases in memory and ships the others as files, the light models without inputs. Tolerances
@@ -128,7 +128,7 @@ def read_comparisons(path=COMPARISONS):
         if not reason:
             raise ValueError(f"{path.name}: no reason is given for how {name} is compared")
         comparisons[name] = {key: json.loads(value) for key, value in (s.split("=") for s in settings.split())}
-        if unknown := set(comparisons[name]) - {"rtol", "atol", "random_zeros"}:
+        if unknown := set(comparisons[name]) - {"rtol", "atol", "nonzero"}:
             raise ValueError(f"{path.name}: {name} has unknown settings: {', '.join(sorted(unknown))}")
     return comparisons
 

@@ -81,10 +81,14 @@ class OpTest {
     return *this;
   }
 
-  // Runs the operator; once more brought up one opset at a time if it is of an older one; and once more as its
-  // decomposition into smaller operators if it has one.
+  // What the model says of its inputs.
+  enum class Declared { shapes, ranks, types };
+
+  // Runs the operator; once more brought up one opset at a time if it is of an older one; and as its decomposition into
+  // smaller operators if it has one: with shapes that are known, of which only the ranks are, and that are not known.
   void run();
-  // The text of the error that loading or running must throw.
+  // The text of the error that loading or running must throw. The operator's decomposition must throw one too, whatever
+  // is known of the shapes.
   std::string error();
 
  private:
@@ -96,8 +100,10 @@ class OpTest {
     attributes_.push_back(std::move(attribute));
     return *this;
   }
-  NamedValues outputs(const SessionOptions& options = {}, bool lift_steps = false);
-  void compare(const SessionOptions& options, bool lift_steps = false);
+  NamedValues outputs(const SessionOptions& options = {}, bool lift_steps = false,
+                      Declared declared = Declared::shapes);
+  std::string error_of(const SessionOptions& options, Declared declared = Declared::shapes);
+  void compare(const SessionOptions& options, bool lift_steps = false, Declared declared = Declared::shapes);
 
   std::string op_, domain_;
   int64_t opset_;

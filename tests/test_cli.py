@@ -139,13 +139,38 @@ def test_test_cases(call, model, tmp_path):
     document = json.loads(call("test", tmp_path / "cases" / "good", "--json").stdout)
     assert document["cases"][0]["result"] == "passed" and document["passed"] == 1
     assert call("test", tmp_path / "cases" / "good").stdout == "1 passed, 0 failed, 0 skipped\n"
-    for allowed in ('{"atol": 10}', '{"random_zeros": true}'):
-        (tmp_path / "cases" / "bad" / "tolerance.json").write_text(allowed)
-        assert call("test", tmp_path / "cases" / "bad").stdout == "1 passed, 0 failed, 0 skipped\n"
-    case(tmp_path / "cases" / "zeros", model, np.ones((100, 2), np.float32), np.zeros((100, 2), np.float32))
-    (tmp_path / "cases" / "zeros" / "tolerance.json").write_text('{"random_zeros": true}')
-    assert "0.0 % of the elements are 0, 100.0 % are expected" in call("test", tmp_path / "cases" / "zeros",
-                                                                      code=CHECK_FAILED).stdout
+    (tmp_path / "cases" / "bad" / "tolerance.json").write_text('{"atol": 10}')
+    assert call("test", tmp_path / "cases" / "bad").stdout == "1 passed, 0 failed, 0 skipped\n"
+
+
+P = np.array([0, 0.1, 0.5, 0.9, 1], np.float32)
+
+
+@pytest.mark.parametrize("nodes, output, nonzero, problem", [
+    ([("Bernoulli", {})], [0, 0, 1, 1, 1], '"input"', None),
+    ([("Bernoulli", {"seed": 3.0})], [0, 0, 1, 1, 1], '"input"', None),
+    ([("Bernoulli", {})], [0, 0, 1, 1], '"input"', "must have the shape of the first input, [5]"),
+    ([("Bernoulli", {})], [0, 0, 2, 1, 1], '"input"', "element 2 is 2; it may be 0 or 1"),
+    ([("Bernoulli", {})], [0, 0, 1, 0, 0], "0.5", " is 1; it may be 0 or "),
+    ([("Bernoulli", {})], [0, 0, 1, 1, 1], "5", "5 is no probability"),
+    ([("Bernoulli", {})], [0, 0, 1, 1, 1], '"1-input"', "element 0 is not 0 in 0.0 % of 10002 runs; 100.0 % are"),
+    ([("Bernoulli", {})], [0, 0, 1, 1, 1], "true", 'it may be a probability, "input" or "1-input"'),
+    ([("Ceil", {})], [0, 0, 1, 1, 1], '"input"', "element 1 is not 0 in 100.0 % of 10002 runs; 10.0 % are expected"),
+    ([("Round", {}), ("Bernoulli", {})], [0, 0, 0, 1, 1], '"input"', "element 1 is not 0 in 0.0 % of 10002 runs"),
+    ([("Sqrt", {}), ("Bernoulli", {})], [0, 0, 1, 1, 1], '"input"', "10.0 % are expected"),
+    ([("Bernoulli", {"dtype": TensorProto.DOUBLE})], [0, 0, 1, 1, 1], '"input"', "expected float, got double"),
+])
+def test_random_zeros(call, tmp_path, nodes, output, nonzero, problem):
+    names = ["x", *(f"v{i}" for i in range(len(nodes) - 1)), "y"]
+    graph = helper.make_graph([helper.make_node(op, [names[i]], [names[i + 1]], **attributes)
+                               for i, (op, attributes) in enumerate(nodes)], "g",
+                              [helper.make_tensor_value_info("x", TensorProto.FLOAT, [5])],
+                              [helper.make_tensor_value_info("y", TensorProto.UNDEFINED, None)])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10), tmp_path / "m.onnx")
+    case(tmp_path / "case", tmp_path / "m.onnx", P, np.array(output, np.float32))
+    (tmp_path / "case" / "tolerance.json").write_text(f'{{"nonzero": {nonzero}}}')
+    lines = call("test", tmp_path / "case", code=CHECK_FAILED if problem else 0).stdout
+    assert (problem or "1 passed") in lines
 
 
 def test_question_marks_are_no_name(call, tmp_path):

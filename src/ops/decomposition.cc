@@ -1,7 +1,10 @@
 #include "ops/decomposition.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <map>
+#include <utility>
 
 #include "base/fail.h"
 #include "ops/adapters.h"
@@ -43,10 +46,14 @@ ElementType Decomposition::element(size_t i) const {
   return value->type.element;
 }
 
-int Decomposition::rank(size_t i) const {
+int Decomposition::known_rank(size_t i) const {
   const ir::Value* value = node_.input(i);
-  if (!value || !value->type.shape) give_up(fmt::format("the rank of input {} is not known", i));
-  return static_cast<int>(value->type.shape->size());
+  return value && value->type.shape ? static_cast<int>(value->type.shape->size()) : -1;
+}
+
+int Decomposition::rank(size_t i) const {
+  if (known_rank(i) < 0) give_up(fmt::format("the rank of input {} is not known", i));
+  return known_rank(i);
 }
 
 int64_t Decomposition::known_size(size_t i, int axis) const {
@@ -62,8 +69,8 @@ Term Decomposition::input(size_t i) { return has_input(i) ? Term{this, node_.inp
 Term Decomposition::wide_input(size_t i) { return has_input(i) ? cast(input(i), wide(element(i))) : Term{}; }
 
 ir::Node& Decomposition::add_node(std::string op, const std::vector<ir::Value*>& inputs) {
-  ir::Node& added = node_.graph().add_node(std::move(op), "", &node_);
-  added_.push_back(&added);
+  ir::Node& added = graph_->add_node(std::move(op), "", before_);
+  if (graph_ == &node_.graph()) added_.push_back(&added);
   added.name = node_.name;
   added.origin = node_.origin;
   for (ir::Value* value : inputs) added.add_input(value);
@@ -71,9 +78,82 @@ ir::Node& Decomposition::add_node(std::string op, const std::vector<ir::Value*>&
 }
 
 ir::Value* Decomposition::add_output(ir::Node& added) {
-  ir::Value& value = node_.graph().add_value(node_.name + "/" + added.op_type, /*fresh=*/true);
+  ir::Value& value = graph_->add_value(node_.name + "/" + added.op_type, /*fresh=*/true);
   added.add_output(&value);
   return &value;
+}
+
+void Decomposition::add_graph(ir::Node& added, const char* name, FunctionRef<void(ir::Graph&)> write) {
+  auto graph = std::make_unique<ir::Graph>();
+  graph->name = name;
+  ir::Graph* outer = std::exchange(graph_, graph.get());
+  ir::Node* before = std::exchange(before_, nullptr);
+  added.set_attribute({name, std::move(graph)});
+  write(*graph_);
+  graph_ = outer;
+  before_ = before;
+}
+
+ir::Value* Decomposition::add_graph_input(const char* name, ir::Type type) {
+  ir::Value& value = graph_->add_value(node_.name + "/" + name, /*fresh=*/true);
+  value.type = std::move(type);
+  graph_->add_input(value);
+  return &value;
+}
+
+std::vector<ir::Value*> Decomposition::add_nodes_of(const ir::Graph& graph, const std::vector<ir::Value*>& inputs) {
+  if (graph.inputs().size() != inputs.size())
+    give_up(fmt::format("graph '{}' has {} inputs instead of {}", graph.name, graph.inputs().size(), inputs.size()));
+  std::map<const ir::Value*, ir::Value*> twins;
+  for (size_t i = 0; i < inputs.size(); ++i) twins[graph.inputs()[i]] = inputs[i];
+  for (const ir::Value& value : graph.values()) {
+    if (twins.count(&value)) continue;
+    ir::Value& twin = graph_->add_value(value.name, /*fresh=*/true);
+    twin.type = value.type;
+    if (value.constant()) graph_->set_initializer(twin, value.constant());
+    if (value.sparse_constant()) graph_->set_initializer(twin, value.sparse_constant());
+    if (value.is_initializer() && graph_ == &node_.graph()) constants_.push_back(&twin);
+    twins[&value] = &twin;
+  }
+  auto twin_of = [&](ir::Value* value) { return value && twins.count(value) ? twins[value] : value; };
+  for (const ir::Node& node : graph.nodes()) {
+    ir::Node& copy = add_node(node.op_type, {});
+    copy.domain = node.domain;
+    copy.name = node.name;
+    copy.origin = node.origin;
+    for (size_t i = 0; i < node.input_count(); ++i) copy.set_input(i, twin_of(node.input(i)));
+    for (ir::Value* value : node.outputs()) copy.add_output(twin_of(value));
+    for (const ir::Attribute& attribute : node.attributes) copy.attributes.push_back(ir::clone(attribute, twins));
+    adopt_subgraphs(copy);
+  }
+  std::vector<ir::Value*> outputs;
+  for (ir::Value* value : graph.outputs()) outputs.push_back(twin_of(value));
+  return outputs;
+}
+
+Decomposition::Step Decomposition::scan(Term state, const std::vector<Term>& sequences, int64_t axis,
+                                        FunctionRef<Step(Term, const std::vector<Term>&)> step) {
+  std::vector<ir::Value*> inputs{state.value};
+  for (const Term& sequence : sequences) inputs.push_back(sequence.value);
+  ir::Node& added = add_node("Scan", inputs);
+  added.set_attribute({"num_scan_inputs", static_cast<int64_t>(sequences.size())});
+  added.set_attribute({"scan_input_axes", std::vector<int64_t>(sequences.size(), axis)});
+  added.set_attribute({"scan_output_axes", std::vector<int64_t>{axis}});
+  Step last;
+  add_graph(added, "body", [&](ir::Graph& body) {
+    auto input = [&](const char* name, ElementType type) {
+      return Term{this, add_graph_input(name, ir::Type::tensor(type)), type};
+    };
+    Term before = input("state", state.type);
+    std::vector<Term> slices;
+    for (const Term& sequence : sequences) slices.push_back(input("slice", sequence.type));
+    last = step(before, slices);
+    body.add_output(*last.state.value);
+    body.add_output(*last.result.value);
+  });
+  last.state.value = add_output(added);
+  last.result.value = add_output(added);
+  return last;
 }
 
 Term Decomposition::add(std::string op, const std::vector<Term>& inputs, std::initializer_list<Setting> attributes,
@@ -90,8 +170,9 @@ Term Decomposition::add(std::string op, const std::vector<Term>& inputs, std::in
 
 Term Decomposition::constant(Tensor tensor) {
   ElementType type = tensor.type();
-  constants_.push_back(&node_.graph().add_constant(std::move(tensor), node_.name + "/constant"));
-  return {this, constants_.back(), type};
+  ir::Value& value = graph_->add_constant(std::move(tensor), node_.name + "/constant");
+  if (graph_ == &node_.graph()) constants_.push_back(&value);
+  return {this, &value, type};
 }
 
 Term Decomposition::number(double value, ElementType type) {
@@ -109,7 +190,7 @@ Term Decomposition::indices(Term count) {
 }
 
 Term Decomposition::axes_from(size_t i, int64_t first) {
-  const bool known = node_.input(i)->type.shape.has_value();
+  const bool known = known_rank(i) >= 0;
   if (!known && first < -64) give_up(fmt::format("axis {} is not one of a tensor's", first));
   if (!known && first >= 0) {
     Term offset = ints({first});
@@ -145,7 +226,10 @@ void Decomposition::finish() {
 }
 
 void Decomposition::undo() {
-  for (; !added_.empty(); added_.pop_back()) node_.graph().remove_node(*added_.back());
+  for (; !added_.empty(); added_.pop_back()) {
+    for (const ir::Attribute& attribute : added_.back()->attributes) attribute.for_each_graph(detach);
+    node_.graph().remove_node(*added_.back());
+  }
   for (ir::Value* value : constants_) node_.graph().remove_initializer(*value);
 }
 
@@ -186,6 +270,8 @@ Term where(Term condition, Term yes, Term no) {
   return yes.decomposition->add("Where", {condition, yes, no}, {}, yes.type);
 }
 
+Term counted_from_front(Term indices) { return where(less(indices, 0), -INFINITY, indices); }
+
 Term cast(Term x, ElementType type) {
   return x.type == type ? x : x.decomposition->add("Cast", {x}, {{"to", type}}, type);
 }
@@ -199,6 +285,8 @@ Term shape_of(Term x) { return x.decomposition->add("Shape", {x}, {}, ElementTyp
 Term shape_of(Term x, int64_t start) {
   return x.decomposition->add("Shape", {x}, {{"start", start}}, ElementType::int64);
 }
+
+Term outer_shape_of(Term x) { return x.decomposition->add("Shape", {x}, {{"end", -1}}, ElementType::int64); }
 
 Term size_of(Term x, int64_t axis) {
   if (axis == -1) return shape_of(x, axis);

@@ -6,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/function_ref.h"
 #include "ir/graph.h"
 
 namespace tenon::ops {
@@ -44,11 +45,12 @@ struct Term {
 //     d.output(0, x * sigmoid(x * d.node().float_attribute("alpha", 1)));
 //   }
 //
-// Types and shapes of the node's inputs are those that inference found, and what its rule checks has been checked. Of
-// the terms in between only the element type is known.
+// Types and shapes of the node's inputs are those that inference found, and what its rule checks of them has been
+// checked: sizes that only a run knows have not. Of the terms in between only the element type is known.
 class Decomposition {
  public:
-  explicit Decomposition(ir::Node& node) : node_(node), results_(node.output_count()) {}
+  explicit Decomposition(ir::Node& node)
+      : node_(node), graph_(&node.graph()), before_(&node), results_(node.output_count()) {}
   Decomposition(const Decomposition&) = delete;
   Decomposition& operator=(const Decomposition&) = delete;
 
@@ -61,7 +63,8 @@ class Decomposition {
   // These give up when it is not known.
   ElementType element(size_t i) const;
   int rank(size_t i) const;
-  // The size of an axis; -1 when only a run can tell.
+  // -1 when only a run can tell.
+  int known_rank(size_t i) const;
   int64_t known_size(size_t i, int axis) const;
 
   // A node of ai.onnx with one output, which is returned. Its element type is the first input's unless another is
@@ -71,6 +74,21 @@ class Decomposition {
   // A node with neither outputs nor attributes yet.
   ir::Node& add_node(std::string op, const std::vector<ir::Value*>& inputs);
   ir::Value* add_output(ir::Node& added);
+
+  // Runs `write`, during which everything is added to a new graph: the attribute `name` of `added`. What it adds may
+  // use the terms outside, but not the other way round.
+  void add_graph(ir::Node& added, const char* name, FunctionRef<void(ir::Graph&)> write);
+  // An input of the graph that is being added.
+  ir::Value* add_graph_input(const char* name, ir::Type type);
+  // The nodes of a graph that the node holds, with these values as its inputs; returns what its outputs are.
+  std::vector<ir::Value*> add_nodes_of(const ir::Graph& graph, const std::vector<ir::Value*>& inputs);
+  // A Scan along one axis of `sequences`. `step` is given the state and the sequences' slices, without that axis, and
+  // returns the next state and a result; the last state and the results, put together along the axis, are returned.
+  struct Step {
+    Term state, result;
+  };
+  Step scan(Term state, const std::vector<Term>& sequences, int64_t axis,
+            FunctionRef<Step(Term, const std::vector<Term>&)> step);
 
   // Constants: a scalar of a numeric type, into whose range it is brought, and a list of int64.
   Term number(double value, ElementType type);
@@ -94,7 +112,9 @@ class Decomposition {
   void undo();
 
   ir::Node& node_;
-  std::vector<ir::Node*> added_;
+  ir::Graph* graph_;              // where nodes are added,
+  ir::Node* before_;              // and before which one; at the end if null
+  std::vector<ir::Node*> added_;  // to the node's own graph
   std::vector<ir::Value*> constants_, results_;
 };
 
@@ -138,6 +158,10 @@ Term where(Term condition, Term yes, Term no);
 inline Term where(Term condition, double yes, Term no) { return where(condition, no.number(yes), no); }
 inline Term where(Term condition, Term yes, double no) { return where(condition, yes, yes.number(no)); }
 
+// The indices as they are, but for those below 0, which Gather would count from the end: no axis has what becomes of
+// them.
+Term counted_from_front(Term indices);
+
 // Adds no node where the type is that already.
 Term cast(Term x, ElementType type);
 
@@ -148,6 +172,8 @@ Term reduce(std::string op, Term x, Term axes = {}, bool keep = true);
 Term shape_of(Term x);
 // From axis `start` on.
 Term shape_of(Term x, int64_t start);
+// Up to the last axis, which is left out.
+Term outer_shape_of(Term x);
 // The size of one axis, which may be negative, as a list of one.
 Term size_of(Term x, int64_t axis);
 // The sizes as they are: 0 is an empty axis.

@@ -14,14 +14,17 @@ namespace {
 const std::set<std::string> function_operators{
     "AffineGrid",
     "Attention",
+    "Bernoulli",
     "BlackmanWindow",
     "CastLike",
+    "CausalConvWithState",
     "Celu",
     "CenterCropPad",
     "Clip",
     "DepthToSpace",
     "DynamicQuantizeLinear",
     "Elu",
+    "FlexAttention",
     "Gelu",
     "GreaterOrEqual",
     "GroupNormalization",
@@ -32,6 +35,7 @@ const std::set<std::string> function_operators{
     "LayerNormalization",
     "LeakyRelu",
     "LessOrEqual",
+    "LinearAttention",
     "LogSoftmax",
     "MeanVarianceNormalization",
     "Mish",
@@ -104,11 +108,42 @@ TEST(Decomposition, GivesUpWithAReasonAndChangesNothing) {
   g.node.op_type = "Attention";
   g.node.add_input(&g.x);
   g.node.add_input(&g.x);
-  EXPECT_EQ(decompose(g.node), "the rank of input 0 is not known");
+  g.node.set_attribute({"left_window_size", int64_t{-2}});
+  EXPECT_EQ(decompose(g.node), "a window size is less than -1");
   EXPECT_EQ(g.ops(), std::vector<std::string>{"Attention"});
   EXPECT_TRUE(g.graph.initializers().empty());
   g.node.op_type = "Conv";
   EXPECT_EQ(decompose(g.node), "it has no decomposition");
+}
+
+// A graph with one input, in which an If has a branch that reads `outer`.
+std::unique_ptr<ir::Graph> reader(ir::Value& outer) {
+  auto graph = std::make_unique<ir::Graph>(), branch = std::make_unique<ir::Graph>();
+  graph->add_input(graph->add_value("scores"));
+  branch->add_node("Relu").add_input(&outer);
+  ir::Node& choice = graph->add_node("If");
+  choice.set_attribute({"then_branch", std::move(branch)});
+  ir::Value& result = graph->add_value("result");
+  choice.add_output(&result);
+  graph->add_output(result);
+  return graph;
+}
+
+TEST(Decomposition, GraphsAreTakenBackToo) {
+  Graph g;
+  g.node.op_type = "FlexAttention";
+  g.node.domain = "ai.onnx.preview";
+  g.node.add_input(&g.x);
+  g.node.add_input(&g.x);
+  g.node.set_attribute({"score_mod", reader(g.x)});
+  auto broken = std::make_unique<ir::Graph>();
+  broken->name = "broken";
+  g.node.set_attribute({"prob_mod", std::move(broken)});
+  const std::vector<ir::Node*> users = g.x.users();
+  EXPECT_EQ(users.size(), 4u);
+  EXPECT_EQ(decompose(g.node), "graph 'broken' has 0 inputs instead of 1");
+  EXPECT_EQ(g.ops(), std::vector<std::string>{"FlexAttention"});
+  EXPECT_EQ(g.x.users(), users);
 }
 
 }  // namespace

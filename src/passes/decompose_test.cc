@@ -68,12 +68,12 @@ TEST(Decompose, ReachesSubgraphs) {
 
 TEST(Decompose, NotesWhatStays) {
   ModelBuilder b;
-  b.input("x", ElementType::float32);
-  b.node("Attention", {"x", "x", "x"}, {"y"}, "attend");
+  b.input("theta", ElementType::float32).input("size", ElementType::int64);
+  b.node("AffineGrid", {"theta", "size"}, {"y"}, "grid");
   b.output("y");
-  Session session = b.session(decomposing("Attention"));
-  EXPECT_EQ(session.notes(), std::vector<std::string>{"Attention 'attend' (node 0): Attention is not decomposed, the "
-                                                      "rank of input 0 is not known"});
+  Session session = b.session(decomposing("AffineGrid"));
+  EXPECT_EQ(session.notes(), std::vector<std::string>{"AffineGrid 'grid' (node 0): AffineGrid is not decomposed, the "
+                                                      "number of spatial axes is not known"});
 }
 
 TEST(Decompose, RefusesNamesThatSayNothing) {

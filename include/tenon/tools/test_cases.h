@@ -23,7 +23,9 @@ std::vector<std::filesystem::path> find_test_cases(const std::filesystem::path& 
 
 struct TestOptions {
   SessionOptions session;
-  // Where the folder has no tolerance.json. With "random_zeros": true in that file, zeros may be in other places.
+  // Where the folder has no tolerance.json. If that file has "nonzero", the outputs are 0 at random: the model is run
+  // many times, without its seeds, and each element must not be 0 as often as "nonzero" says: a probability, "input"
+  // for the same element of the first input, or "1-input".
   Tolerance tolerance;
   // Brings the model up one opset at a time, writing and reading it in between, before it runs: every version adapter
   // then meets every version that it has to bring up.

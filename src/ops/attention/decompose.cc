@@ -2,30 +2,50 @@
 #include <cmath>
 #include <limits>
 
-#include "ops/decomposition.h"
+#include "ops/attention/decompose.h"
 
 namespace tenon::ops {
+
+Term split_heads(Decomposition& d, size_t i, int64_t heads) {
+  Term x = d.input(i);
+  if (d.known_rank(i) == 4) return unsqueeze(x, {3});
+  if (d.known_rank(i) == 3 && heads < 1) d.give_up("the number of heads is not given");
+  Term batch = size_of(x, 0), sequence_or_heads = size_of(x, 1), last = size_of(x, -1), one = d.ints({1});
+  Term shape;
+  if (heads > 0) {
+    Term count = d.ints({heads});
+    shape = concat({batch, one, sequence_or_heads, count, last / count});
+  }
+  if (d.known_rank(i) != 3) {
+    Term own_axis = concat({batch, sequence_or_heads, size_of(x, 2), one, last});
+    shape = shape ? where(equal(shape_of(shape_of(x)), d.ints({3})), shape, own_axis) : own_axis;
+  }
+  return reshape(x, shape);
+}
+
+Term repeat_heads(Term x, Term query_heads) {
+  Term heads = size_of(x, 1), batch = size_of(x, 0), rows = shape_of(x, 2);
+  Term repeated = expand(unsqueeze(x, {2}), concat({batch, heads, query_heads / heads, rows}));
+  return reshape(repeated, concat({batch, query_heads, rows}));
+}
+
 namespace {
 
 constexpr double masked = -std::numeric_limits<double>::infinity();
 
 // Q, K or V as [batch, heads, sequence, size].
-Term with_heads(Decomposition& d, size_t i, const char* heads_attribute) {
-  Term x = d.input(i);
-  if (d.rank(i) == 4) return x;
-  Term heads = d.ints({d.node().int_attribute(heads_attribute, 1)});
-  return transpose(reshape(x, concat({size_of(x, 0), size_of(x, 1), heads, size_of(x, 2) / heads})), {0, 2, 1, 3});
+Term with_heads(Decomposition& d, size_t i, int64_t heads) {
+  if (d.known_rank(i) == 4) return d.input(i);
+  Term x = transpose(split_heads(d, i, heads), {0, 1, 3, 2, 4});
+  return reshape(x, concat({size_of(x, 0), size_of(x, 1) * size_of(x, 2), shape_of(x, 3)}));
 }
 
-// Each head of K or V as often as query heads share it.
-Term repeat_heads(Decomposition& d, Term x, Term query_heads) {
-  bool flat = d.rank(0) == 3;
-  int64_t q = flat ? d.node().int_attribute("q_num_heads", 1) : d.known_size(0, 1);
-  int64_t kv = flat ? d.node().int_attribute("kv_num_heads", 1) : d.known_size(1, 1);
-  if (q >= 0 && q == kv) return x;
-  Term heads = size_of(x, 1), batch = size_of(x, 0), rows = shape_of(x, 2);
-  Term repeated = expand(unsqueeze(x, {2}), concat({batch, heads, query_heads / heads, rows}));
-  return reshape(repeated, concat({batch, query_heads, rows}));
+// [batch, heads, sequence, size] in the layout of Q.
+Term as_query(Decomposition& d, Term x, int64_t heads) {
+  if (d.known_rank(0) == 4) return x;
+  Term q = d.input(0), split = split_heads(d, 0, heads), inner = size_of(split, 3);
+  Term apart = concat({size_of(q, 0), size_of(split, 1), inner, shape_of(x, 2)});
+  return reshape(transpose(reshape(x, apart), {0, 1, 3, 2, 4}), concat({outer_shape_of(q), inner * size_of(x, 3)}));
 }
 
 // attn_mask as an addend. Keys past its end are masked, but one key stands for all.
@@ -63,13 +83,13 @@ Term visible(Decomposition& d, Term queries, Term keys, Term past) {
 
 void decompose_attention(Decomposition& d) {
   const ir::Node& node = d.node();
-  const bool flat = d.rank(0) == 3;
+  const int64_t q_heads = node.int_attribute("q_num_heads", 0), kv_heads = node.int_attribute("kv_num_heads", 0);
   const int64_t mode = node.int_attribute("qk_matmul_output_mode", 0);
   if (mode < 0 || mode > 3) d.give_up("qk_matmul_output_mode is not 0 to 3");
   const ElementType type = wide(d.element(0));
 
-  Term q = cast(with_heads(d, 0, "q_num_heads"), type);
-  Term k = with_heads(d, 1, "kv_num_heads"), v = with_heads(d, 2, "kv_num_heads"), past = d.ints({0});
+  Term q = cast(with_heads(d, 0, q_heads), type);
+  Term k = with_heads(d, 1, kv_heads), v = with_heads(d, 2, kv_heads), past = d.ints({0});
   if (d.has_input(4)) {
     past = size_of(d.input(4), 2);
     k = concat({d.input(4), k}, 2);
@@ -78,8 +98,11 @@ void decompose_attention(Decomposition& d) {
   d.output(1, k);
   d.output(2, v);
   Term heads = size_of(q, 1), queries = size_of(q, 2), keys = size_of(k, 2);
-  k = cast(repeat_heads(d, k, heads), type);
-  v = cast(repeat_heads(d, v, heads), type);
+  const bool own_axis = d.known_rank(0) == 4, flat = d.known_rank(0) == 3;
+  const bool same_heads = (flat && q_heads == kv_heads) ||
+                          (own_axis && d.known_size(0, 1) >= 0 && d.known_size(0, 1) == d.known_size(1, 1));
+  k = cast(same_heads ? k : repeat_heads(k, heads), type);
+  v = cast(same_heads ? v : repeat_heads(v, heads), type);
 
   Term scale =
       node.attribute("scale") ? q.number(node.float_attribute("scale", 1)) : 1 / sqrt(cast(size_of(q, 3), type));
@@ -97,9 +120,7 @@ void decompose_attention(Decomposition& d) {
   stages.push_back(weights);
   d.output(3, stages[static_cast<size_t>(mode)]);
 
-  Term y = d.add("MatMul", {weights, v});
-  if (flat) y = reshape(transpose(y, {0, 2, 1, 3}), concat({size_of(q, 0), queries, heads * size_of(v, 3)}));
-  d.output(0, y);
+  d.output(0, as_query(d, d.add("MatMul", {weights, v}), q_heads));
 }
 
 }  // namespace tenon::ops

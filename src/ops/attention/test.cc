@@ -23,6 +23,12 @@ TEST(Attention, Masks) {
 }
 
 TEST(Attention, PastAndHeads) {
+  attention()
+      .attribute("q_num_heads", 1)
+      .attribute("kv_num_heads", 1)
+      .attribute("is_causal", 1)
+      .expect<float>({1, 1, 2, 1}, {10, 15})
+      .run();
   OpTest("Attention")
       .attribute("scale", 0.0f)
       .attribute("q_num_heads", 2)

@@ -1,3 +1,4 @@
+#include "ops/decomposition.h"
 #include "ops/inference.h"
 #include "ops/operator.h"
 
@@ -38,6 +39,24 @@ void infer_causal_conv(Inference& i) {
   i.output(1, i.element(0), SymbolicShape{batch, channels, past});
 }
 
+void decompose_causal_conv(Decomposition& d) {
+  Term x = d.wide_input(0), weight = d.wide_input(1), bias = d.wide_input(2), y;
+  Term length = size_of(x, 2), taps = size_of(weight, 2);
+  Term past_shape = concat({size_of(x, 0), size_of(x, 1), taps - d.ints({1})});
+  Term past = d.has_input(3) ? reshape(d.wide_input(3), past_shape) : expand(x.number(0), past_shape);
+  Term extended = concat({past, x}, 2);
+  if (const int64_t channels = std::max(d.known_size(0, 1), d.known_size(1, 0)); channels > 0) {
+    y = d.add("Conv", {extended, weight, bias}, {{"group", channels}});
+  } else {
+    Term windows = gather(extended, unsqueeze(d.indices(length), {1}) + d.indices(taps), 2);
+    y = reduce("ReduceSum", windows * weight, d.ints({-1}), /*keep=*/false);
+    if (bias) y = y + unsqueeze(bias, {1});
+  }
+  if (d.node().string_attribute("activation", "none") != "none") y = y * sigmoid(y);
+  d.output(0, y);
+  d.output(1, slice(extended, length, d.ints({INT64_MAX}), 2));
+}
+
 }  // namespace
 
 void define_causal_conv(OperatorList& list) {
@@ -50,7 +69,8 @@ void define_causal_conv(OperatorList& list) {
       .output("present_state", "T")
       .types("T", types::floats - TypeSet{ElementType::float64})
       .attribute("activation", AttributeKind::string)
-      .infer(infer_causal_conv);
+      .infer(infer_causal_conv)
+      .decompose(decompose_causal_conv);
 }
 
 }  // namespace tenon::ops

@@ -34,6 +34,10 @@ Tensor ScanOutput::join(KernelRun& run, int64_t axis, bool reversed, const ir::T
     type = items_.front().type();
   } else if (declared.shape) {
     for (const Dim& dim : *declared.shape) item_shape.push_back(dim.is_known() ? dim.value() : 0);
+  } else {
+    // Nothing tells the rank: the least one that has the axis.
+    const int64_t least = axis < 0 ? -(axis + 1) : axis;
+    for (int64_t a = 0; a < std::min<int64_t>(least, 64); ++a) item_shape.push_back(0);
   }
   int rank = item_shape.rank() + 1;
   if (axis < 0) axis += rank;

@@ -1,3 +1,4 @@
+#include "model_builder.h"
 #include "op_test.h"
 
 namespace tenon {
@@ -179,6 +180,20 @@ TEST(Scan, AxesAndDirections) {
       .expect<float>({2}, {7, 8})
       .expect<float>({0, 2}, {})
       .run();
+}
+
+TEST(Scan, NoStepsOfUnknownRank) {
+  ModelBuilder b;
+  b.input("state", ElementType::float32).input("x", ElementType::float32);
+  ir::Node& scan = b.node("Scan", {"state", "x"}, {"last", "all"});
+  scan.set_attribute({"body", scan_body()});
+  scan.set_attribute({"num_scan_inputs", int64_t{1}});
+  scan.set_attribute({"scan_output_axes", std::vector<int64_t>{1}});
+  b.output("last").output("all");
+  NamedValues y =
+      b.session().run({{"state", Tensor(Shape{2}, {7.0f, 8.0f})}, {"x", Tensor(ElementType::float32, Shape{0, 2})}});
+  EXPECT_EQ(y.at("last").tensor().shape(), (Shape{2}));
+  EXPECT_EQ(y.at("all").tensor().shape(), (Shape{0, 0}));
 }
 
 TEST(Scan, Version8HasABatch) {

@@ -1,5 +1,8 @@
 #include "ops/flex_attention/flex_attention.h"
 
+#include <algorithm>
+
+#include "ops/attention/decompose.h"
 #include "ops/inference.h"
 #include "ops/operator.h"
 
@@ -15,6 +18,11 @@ namespace {
 
 using ir::AttributeKind;
 
+bool may_be_equal(const SymbolicShape& a, const SymbolicShape& b) {
+  return std::ranges::equal(
+      a, b, [](const Dim& x, const Dim& y) { return !x.is_known() || !y.is_known() || x.value() == y.value(); });
+}
+
 // A graph that is given the scores, or the weights, and returns them changed.
 void infer_modifier(Inference& i, const char* name, const ir::Type& type) {
   if (!i.node().attribute(name)) return;
@@ -28,10 +36,11 @@ void infer_modifier(Inference& i, const char* name, const ir::Type& type) {
                 fmt::format("{} must have 1 input and 1 output, it has {} and {}", name, inputs, results->size()));
   }
   const ir::Type& result = (*results)[0].type;
-  if (result.known() && type.element != ElementType::undefined && result.element != type.element) {
-    i.fail_with(ErrorCode::type_mismatch, fmt::format("{} is given {} and returns {}; they must be equal", name,
-                                                      type.to_string(), result.to_string()));
-  }
+  const bool other_element = result.known() && type.element != ElementType::undefined && result.element != type.element;
+  if (!other_element && (!result.shape || may_be_equal(*result.shape, *type.shape))) return;
+  i.fail_with(
+      other_element ? ErrorCode::type_mismatch : ErrorCode::shape_mismatch,
+      fmt::format("{} is given {} and returns {}; they must be equal", name, type.to_string(), result.to_string()));
 }
 
 void infer_flex_attention(Inference& i) {
@@ -54,6 +63,32 @@ void infer_flex_attention(Inference& i) {
   i.output(0, i.element(0), SymbolicShape{batch, heads, dim(0, 2), dim(2, 3)});
 }
 
+// What the node's graph makes of x, which it sees in the type `precision`.
+Term modified(Decomposition& d, const char* name, Term x, ElementType precision) {
+  const ir::Graph* graph = d.node().graph_attribute(name);
+  if (!graph) return x;
+  std::vector<ir::Value*> results = d.add_nodes_of(*graph, {cast(x, precision).value});
+  if (results.size() != 1) d.give_up(fmt::format("{} does not have one output", name));
+  return cast(reshape(Term{&d, results[0], precision}, shape_of(x)), x.type);
+}
+
+void decompose_flex_attention(Decomposition& d) {
+  const ir::Node& node = d.node();
+  const ElementType precision = softmax_precision(node, d.element(0));
+  const ElementType type = precision == ElementType::float64 ? precision : wide(d.element(0));
+  auto operand = [&](size_t i) { return cast(d.input(i), type); };
+  Term q = operand(0), k = operand(1), v = operand(2);
+  if (const int64_t heads = d.known_size(0, 1); heads < 0 || heads != d.known_size(1, 1)) {
+    k = repeat_heads(k, size_of(q, 1));
+    v = repeat_heads(v, size_of(q, 1));
+  }
+  Term scale =
+      node.attribute("scale") ? q.number(node.float_attribute("scale", 1)) : 1 / sqrt(cast(size_of(q, 3), type));
+  Term scores = d.add("MatMul", {q, transpose(k, {0, 1, 3, 2})}) * scale;
+  Term weights = d.add("Softmax", {modified(d, "score_mod", scores, precision)}, {{"axis", -1}});
+  d.output(0, d.add("MatMul", {modified(d, "prob_mod", weights, precision), v}));
+}
+
 }  // namespace
 
 void define_flex_attention(OperatorList& list) {
@@ -67,7 +102,8 @@ void define_flex_attention(OperatorList& list) {
       .attribute("scale", AttributeKind::float_)
       .attribute("score_mod", AttributeKind::graph)
       .attribute("softmax_precision", AttributeKind::int_)
-      .infer(infer_flex_attention);
+      .infer(infer_flex_attention)
+      .decompose(decompose_flex_attention);
 }
 
 }  // namespace tenon::ops

@@ -76,7 +76,7 @@ TEST(FlexAttention, Errors) {
   contains(flex<float>().attribute("score_mod", modifier("Greater", Tensor::scalar(0.0f))).error(),
            "score_mod is given tensor(float) [1, 1, 1, 2] and returns tensor(bool) [1, 1, 1, 2]; they must be equal");
   contains(flex<float>().attribute("prob_mod", modifier("Add", Tensor(Shape{2, 1, 1, 1}, {1.0f, 2.0f}))).error(),
-           "prob_mod is given float [1, 1, 1, 2] and returns float [2, 1, 1, 2]; they must be equal");
+           "prob_mod is given tensor(float) [1, 1, 1, 2] and returns tensor(float) [2, 1, 1, 2]; they must be equal");
   contains(flex<float>().attribute("softmax_precision", 7).error(), "softmax_precision int64 is no type of floats");
   contains(OpTest("FlexAttention", 1, "ai.onnx.preview")
                .input<float>({1, 3, 1, 1}, {1, 2, 3})

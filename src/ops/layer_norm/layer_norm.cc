@@ -54,19 +54,26 @@ Term inverse_root(Decomposition& d, Term mean_of_squares) {
   return 1 / sqrt(mean_of_squares + d.node().float_attribute("epsilon", 1e-5f));
 }
 
+// Scale and bias are broadcast, but must not make the output larger: what inference could not see, Reshape refuses.
+void output_in_shape_of_input(Decomposition& d, Term y) {
+  const bool checked = d.known_rank(0) >= 0 && d.known_rank(1) >= 0 && (!d.has_input(2) || d.known_rank(2) >= 0);
+  d.output(0, checked ? y : reshape(y, shape_of(d.input(0))));
+}
+
 void decompose_layer_norm(Decomposition& d) {
   Term x = d.wide_input(0), axes = d.axes_from(0, d.node().int_attribute("axis", -1));
   Term mean = reduce("ReduceMean", x, axes), centered = x - mean;
   Term factor = inverse_root(d, reduce("ReduceMean", centered * centered, axes));
   Term y = centered * factor * d.wide_input(1);
-  d.output(0, d.has_input(2) ? y + d.wide_input(2) : y);
+  output_in_shape_of_input(d, d.has_input(2) ? y + d.wide_input(2) : y);
   d.output(1, mean);
   d.output(2, factor);
 }
 
 void decompose_rms_norm(Decomposition& d) {
   Term x = d.wide_input(0), axes = d.axes_from(0, d.node().int_attribute("axis", -1));
-  d.output(0, x * inverse_root(d, reduce("ReduceMean", x * x, axes)) * cast(d.input(1), x.type));
+  Term factor = inverse_root(d, reduce("ReduceMean", x * x, axes));
+  output_in_shape_of_input(d, x * factor * cast(d.input(1), x.type));
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+#include "ops/decomposition.h"
 #include "ops/inference.h"
 #include "ops/operator.h"
 
@@ -63,6 +64,39 @@ void infer_linear_attention(Inference& i) {
   i.output(1, i.element(i.has_input(3) ? 3 : 0), SymbolicShape{batch, heads, k_size, v_size});
 }
 
+// The state [batch, heads, key size, value size] goes through the steps one by one. In each, keys are columns of it,
+// values are rows, and the queries that share a head are the rows of a matrix.
+void decompose_linear_attention(Decomposition& d) {
+  const int64_t q_heads = d.node().int_attribute("q_num_heads", 1),
+                kv_heads = d.node().int_attribute("kv_num_heads", 1);
+  Term heads = d.ints({kv_heads}), group = d.ints({q_heads / kv_heads}), one = d.ints({1});
+  auto size_per_head = [&](size_t i) { return size_of(d.input(i), 2) / heads; };
+  auto by_head = [&](size_t i, Term rows, Term columns) {
+    Term x = d.wide_input(i);
+    return reshape(x, concat({size_of(x, 0), size_of(x, 1), heads, rows, columns}));
+  };
+  Term k_size = size_per_head(1), v_size = size_per_head(2);
+  Term query = by_head(0, group, k_size), key = by_head(1, k_size, one), value = by_head(2, one, v_size);
+  Term batch = size_of(query, 0), state_shape = concat({batch, heads, k_size, v_size});
+  Term state = d.has_input(3) ? reshape(d.wide_input(3), state_shape) : expand(key.number(0), state_shape);
+
+  std::vector<Term> sequences{query, key, value};
+  const bool gated = d.has_input(4), delta = d.has_input(5);
+  if (gated) sequences.push_back(exp(by_head(4, size_per_head(4), one)));
+  if (delta) sequences.push_back(unsqueeze(d.wide_input(5), {3, 4}));
+  auto step = [&](Term before, const std::vector<Term>& now) -> Decomposition::Step {
+    Term kept = gated ? before * now[3] : before, added = now[2];
+    if (delta) added = (added - d.add("MatMul", {transpose(now[1], {0, 1, 3, 2}), kept})) * now.back();
+    Term after = kept + now[1] * added;
+    return {after, d.add("MatMul", {now[0], after})};
+  };
+  auto [last, results] = d.scan(state, sequences, /*axis=*/1, step);
+  const float scale = d.node().float_attribute("scale", 0);
+  Term y = results * (scale != 0 ? results.number(scale) : 1 / sqrt(cast(k_size, results.type)));
+  d.output(0, reshape(y, concat({batch, size_of(query, 1), d.ints({q_heads}) * v_size})));
+  d.output(1, last);
+}
+
 }  // namespace
 
 void define_linear_attention(OperatorList& list) {
@@ -83,7 +117,8 @@ void define_linear_attention(OperatorList& list) {
       .required_attribute("q_num_heads", AttributeKind::int_)
       .attribute("scale", AttributeKind::float_)
       .attribute("update_rule", AttributeKind::string)
-      .infer(infer_linear_attention);
+      .infer(infer_linear_attention)
+      .decompose(decompose_linear_attention);
 }
 
 }  // namespace tenon::ops

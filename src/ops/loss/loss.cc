@@ -36,6 +36,7 @@ void decompose_losses(Decomposition& d, Term scores) {
     counted = negation(equal(classes, d.ints({d.node().int_attribute("ignore_index", 0)})));
     classes = where(counted, classes, 0);
   }
+  classes = counted_from_front(classes);
   auto only_counted = [&](Term x) { return counted ? where(counted, x, 0) : x; };
   Term chosen = d.add("GatherElements", {scores, unsqueeze(classes, {1})}, {{"axis", 1}});
   Term losses = -d.add("Squeeze", {chosen, d.ints({1})}), weights;

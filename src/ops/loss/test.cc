@@ -117,6 +117,13 @@ TEST(Loss, Errors) {
   EXPECT_EQ(
       OpTest("SoftmaxCrossEntropyLoss").input<float>({1, 2}, {1, 2}).input<int64_t>({1}, {2}).error(),
       "invalid-value in SoftmaxCrossEntropyLoss 'tested' (node 0): class 2 at position 0 is not one of the 2 classes");
+  EXPECT_NE(OpTest("NegativeLogLikelihoodLoss")
+                .attribute("ignore_index", -2)
+                .input<float>({1, 2}, {1, 2})
+                .input<int32_t>({1}, {-1})
+                .error()
+                .find("class -1 at position 0 is not one of the 2 classes"),
+            std::string::npos);
   EXPECT_NE(nll("sum")
                 .input<float>({2}, {1, 1})
                 .error()

@@ -1,3 +1,4 @@
+#include "ops/decomposition.h"
 #include "ops/inference.h"
 #include "ops/operator.h"
 
@@ -39,6 +40,13 @@ void infer_multinomial(Inference& i) {
   i.output(0, type, SymbolicShape{i.has_shape(0) ? i.shape(0)[0] : Dim::unknown(), samples});
 }
 
+void decompose_bernoulli(Decomposition& d) {
+  Term x = d.wide_input(0);
+  Term drawn = d.add("RandomUniformLike", {x});
+  if (d.node().attribute("seed")) drawn.value->producer()->set_attribute({"seed", d.node().float_attribute("seed", 0)});
+  d.output(0, less(drawn, x));
+}
+
 }  // namespace
 
 void define_random(OperatorList& list) {
@@ -68,7 +76,8 @@ void define_random(OperatorList& list) {
       .attribute("dtype", AttributeKind::int_)
       .attribute("seed", AttributeKind::float_)
       .infer([](Inference& i) { infer_like(i, outcomes); })
-      .random();
+      .random()
+      .decompose(decompose_bernoulli);
   list.add("Multinomial", {7, 22})
       .input("input", types::floats)
       .output("output", types::index)

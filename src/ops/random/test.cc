@@ -9,7 +9,8 @@ namespace {
 constexpr int64_t count = 100000;
 
 // What one node gives for one input.
-Tensor draw(const std::string& op, std::vector<ir::Attribute> attributes, Tensor input = {}, int threads = 1) {
+Tensor draw(const std::string& op, std::vector<ir::Attribute> attributes, Tensor input = {}, int threads = 1,
+            std::vector<std::string> decompose = {}) {
   ModelBuilder b;
   if (input.defined()) b.input("x", input.type(), symbolic(input.shape()));
   ir::Node& node = b.node(op, input.defined() ? std::vector<std::string>{"x"} : std::vector<std::string>{}, {"y"});
@@ -17,6 +18,7 @@ Tensor draw(const std::string& op, std::vector<ir::Attribute> attributes, Tensor
   b.output("y");
   SessionOptions options;
   options.threads = threads;
+  options.decompose = std::move(decompose);
   return b.session(options).run(input.defined() ? NamedValues{{"x", input}} : NamedValues{}).at("y").tensor();
 }
 
@@ -97,6 +99,44 @@ TEST(Random, Bernoulli) {
       .input<float16>({2}, {float16(1), float16(0)})
       .expect<float16>({2}, {float16(1), float16(0)})
       .run();
+}
+
+// Each share of ones, and of neighbours that are ones both, is within five standard errors of its probability.
+TEST(Random, BernoulliKeepsEachProbability) {
+  const std::vector<double> probabilities{0, 0.001, 0.3, 0.5, 0.9, 1};
+  Tensor x(ElementType::float64, Shape{static_cast<int64_t>(probabilities.size()), count});
+  for (int64_t i = 0; i < x.elements(); ++i)
+    x.mutable_data<double>()[static_cast<size_t>(i)] = probabilities[static_cast<size_t>(i / count)];
+  Tensor y = draw("Bernoulli", settings({{"seed", 7}}, ElementType::uint8), x);
+  for (size_t row = 0; row < probabilities.size(); ++row) {
+    auto outcomes = y.data<uint8_t>().subspan(row * count, count);
+    int64_t ones = 0, pairs = 0;
+    for (size_t i = 0; i < outcomes.size(); ++i) {
+      ASSERT_LE(outcomes[i], 1);
+      ones += outcomes[i];
+      if (i % 2 == 1) pairs += outcomes[i] * outcomes[i - 1];
+    }
+    auto expect_share = [](int64_t found, double p, int64_t of) {
+      const auto n = static_cast<double>(of);
+      EXPECT_NEAR(static_cast<double>(found) / n, p, 5 * std::sqrt(p * (1 - p) / n));
+    };
+    const double p = probabilities[row];
+    expect_share(ones, p, count);
+    expect_share(pairs, p * p, count / 2);
+  }
+}
+
+// A seed draws the same numbers in both.
+TEST(Random, BernoulliAsSmallerOperators) {
+  for (ElementType type : {ElementType::float32, ElementType::float64, ElementType::float16, ElementType::bfloat16}) {
+    std::vector<ir::Attribute> uniform = settings({{"seed", 3}}, type, /*with_shape=*/true);
+    Tensor x = draw("RandomUniform", std::move(uniform));
+    for (ElementType to : {ElementType::undefined, ElementType::boolean, ElementType::int64}) {
+      Tensor whole = draw("Bernoulli", settings({{"seed", 1}}, to), x);
+      EXPECT_TRUE(identical(draw("Bernoulli", settings({{"seed", 1}}, to), x, 1, {"Bernoulli"}), whole));
+      EXPECT_FALSE(identical(draw("Bernoulli", settings({}, to), x, 1, {"Bernoulli"}), whole));
+    }
+  }
 }
 
 TEST(Random, Multinomial) {

@@ -64,12 +64,13 @@ void infer_range(Inference& i) {
   i.output(0, i.element(0), SymbolicShape{std::move(length)});
 }
 
-// (limit - start) / delta, rounded up. Integers are without sign on the way, as the distance may not fit with one.
+// (limit - start) / delta, rounded up; negative if that is no number or too long for a length. Integers are without
+// sign on the way, as the distance may not fit with one.
 Term length(Decomposition& d, Term start, Term limit, Term delta) {
   if (delta.type != ElementType::int64) {
     auto exact = [](Term x) { return cast(x, ElementType::float64); };
     Term count = d.add("Ceil", {(exact(limit) - exact(start)) / exact(delta)});
-    return max(cast(count, ElementType::int64), 0);
+    return where(less(count, 0x1p62), cast(max(count, 0), ElementType::int64), -1);
   }
   auto as = [&](Term x, ElementType type) { return d.add("BitCast", {x}, {{"to", type}}, type); };
   Term forward = greater(delta, 0), lower = where(forward, start, limit), upper = where(forward, limit, start);
@@ -83,7 +84,9 @@ void decompose_range(Decomposition& d) {
   bool floats = types::floats.contains(d.element(0));
   auto operand = [&](size_t i) { return floats ? d.wide_input(i) : cast(d.input(i), ElementType::int64); };
   Term start = operand(0), delta = operand(2);
-  Term index = d.indices(length(d, start, operand(1), delta));
+  // A negative count is refused where it is used.
+  Term count = where(equal(delta, 0), d.ints({-1}), length(d, start, operand(1), delta));
+  Term index = d.indices(count);
   d.output(0, start + cast(index, start.type) * delta);
 }
 

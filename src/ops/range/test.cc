@@ -22,6 +22,12 @@ TEST(Range, Numbers) {
 
 TEST(Range, Errors) {
   EXPECT_NE(range<int64_t>(0, 5, 0).error().find("delta is 0"), std::string::npos);
+  EXPECT_NE(range<int32_t>(5, 0, 0).error().find("delta is 0"), std::string::npos);
+  EXPECT_NE(range<float>(0, 0, 0).error().find("delta is 0"), std::string::npos);
+  EXPECT_NE(range<double>(1, 0, 0).error().find("delta is 0"), std::string::npos);
+  EXPECT_NE(range<float16>(float16(0), float16(1), float16(0)).error().find("delta is 0"), std::string::npos);
+  EXPECT_NE(range<float>(0, NAN, 1).error().find("has no length"), std::string::npos);
+  EXPECT_NE(range<int64_t>(INT64_MIN, INT64_MAX, 1).error().find("is too long"), std::string::npos);
   EXPECT_NE(range<float>(0, INFINITY, 1).error().find("a range from 0 to inf by 1 has no length"), std::string::npos);
 }
 

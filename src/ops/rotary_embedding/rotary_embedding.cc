@@ -1,4 +1,4 @@
-#include "ops/decomposition.h"
+#include "ops/attention/decompose.h"
 #include "ops/inference.h"
 #include "ops/operator.h"
 
@@ -48,17 +48,14 @@ void infer_rotary_embedding(Inference& i) {
   }
 }
 
-// Heads are an axis of their own: before the sequence where the node has them there, after it where it has none.
 void decompose_rotary_embedding(Decomposition& d) {
-  const bool flat = d.rank(0) == 3, interleaved = d.node().int_attribute("interleaved", 0) != 0;
-  Term x = d.wide_input(0), shape = shape_of(x);
-  if (flat) {
-    Term heads = d.ints({d.node().int_attribute("num_heads", 1)});
-    x = reshape(x, concat({size_of(x, 0), size_of(x, 1), heads, size_of(x, 2) / heads}));
-  }
+  const bool interleaved = d.node().int_attribute("interleaved", 0) != 0;
+  Term x = split_heads(d, 0, d.node().int_attribute("num_heads", 0));
+  x = cast(x, wide(x.type));
+  Term positions = d.has_input(3) ? counted_from_front(d.input(3)) : Term{};
   auto cache = [&](size_t i) {
     Term values = d.wide_input(i);
-    return unsqueeze(d.has_input(3) ? gather(values, d.input(3), 0) : values, {flat ? 2 : 1});
+    return unsqueeze(positions ? gather(values, positions, 0) : values, {1, 3});
   };
   Term cosine = cache(1), sine = cache(2);
   Term zero = d.ints({0}), half = size_of(cosine, -1), rotated = half + half;
@@ -66,13 +63,10 @@ void decompose_rotary_embedding(Decomposition& d) {
   Term b = interleaved ? slice(x, d.ints({1}), rotated, -1, 2) : slice(x, half, rotated, -1);
   Term real = cosine * a - sine * b, imaginary = sine * a + cosine * b;
   Term rest = slice(x, rotated, d.ints({INT64_MAX}), -1);
-  if (interleaved) {
-    Term pairs = concat({unsqueeze(real, {-1}), unsqueeze(imaginary, {-1})}, -1);
-    Term rows = concat({size_of(x, 0), size_of(x, 1), size_of(x, 2), rotated});
-    d.output(0, reshape(concat({reshape(pairs, rows), rest}, -1), shape));
-  } else {
-    d.output(0, reshape(concat({real, imaginary, rest}, -1), shape));
-  }
+  Term turned = interleaved ? reshape(concat({unsqueeze(real, {-1}), unsqueeze(imaginary, {-1})}, -1),
+                                      concat({outer_shape_of(x), rotated}))
+                            : concat({real, imaginary}, -1);
+  d.output(0, reshape(concat({turned, rest}, -1), shape_of(d.input(0))));
 }
 
 }  // namespace

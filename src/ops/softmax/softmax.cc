@@ -58,7 +58,8 @@ struct Shifted {
 Shifted shifted(Decomposition& d) {
   Term x = d.wide_input(0), axes = d.ints({d.node().int_attribute("axis", -1)});
   // A scalar has no axis.
-  if (d.node().input(0)->type.shape && d.rank(0) == 0) axes = {};
+  if (d.known_rank(0) == 0) axes = {};
+  if (d.known_rank(0) < 0) axes = slice(axes, d.ints({0}), shape_of(shape_of(x)), 0);
   x = x - reduce("ReduceMax", x, axes);
   return {x, reduce("ReduceSum", exp(x), axes)};
 }

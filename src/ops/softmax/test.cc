@@ -15,6 +15,8 @@ TEST(Softmax, Axes) {
       .run();
   OpTest("LogSoftmax").input<float>({2}, {1, 2}).expect<float>({2}, {-1.3132617f, -0.3132617f}).run();
   OpTest("Hardmax").attribute("axis", 0).input<float>({2, 2}, {1, 5, 1, 6}).expect<float>({2, 2}, {1, 0, 0, 1}).run();
+  OpTest("Softmax").input<float>({}, {5}).expect<float>({}, {1}).run();
+  OpTest("LogSoftmax").input<float>({}, {5}).expect<float>({}, {0}).run();
   OpTest("Softmax").input<float>({0, 3}, {}).expect<float>({0, 3}, {}).run();
   OpTest("Softmax").input<float>({3, 0}, {}).expect<float>({3, 0}, {}).run();
 }

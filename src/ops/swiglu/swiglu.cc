@@ -15,8 +15,9 @@ void infer_swiglu(Inference& i) {
 }
 
 void decompose_swiglu(Decomposition& d) {
-  Term a = d.wide_input(0);
-  d.output(0, a * sigmoid(a * d.node().float_attribute("alpha", 1)) * d.wide_input(1));
+  // B has the shape of A and is not broadcast.
+  Term a = d.wide_input(0), b = reshape(d.wide_input(1), shape_of(a));
+  d.output(0, a * sigmoid(a * d.node().float_attribute("alpha", 1)) * b);
 }
 
 }  // namespace
