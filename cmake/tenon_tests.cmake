@@ -1,7 +1,7 @@
 # One test program per folder of src/ (and one for tests/), so that editing one relinks only its own.
 find_package(GTest REQUIRED)
 
-add_library(tenon_test_support STATIC tests/op_test.cc tests/model_builder.cc)
+add_library(tenon_test_support STATIC tests/op_test.cc tests/model_builder.cc tests/pass_test.cc)
 target_include_directories(tenon_test_support PUBLIC src tests)
 target_link_libraries(tenon_test_support PUBLIC tenon tenon_headers GTest::gtest_main)
 target_compile_options(tenon_test_support PUBLIC $<$<CONFIG:Release>:-O0>)  # tests are compiled more often than they run

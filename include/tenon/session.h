@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tenon/error.h"
+#include "tenon/optimization.h"
 #include "tenon/value.h"
 
 namespace tenon {
@@ -25,6 +26,12 @@ struct SessionOptions {
   // Operators to run as their decomposition into smaller ones even where a provider has a kernel; "all" for every one
   // that has a decomposition.
   std::vector<std::string> decompose;
+  // How much the model is rewritten before it runs.
+  OptimizationLevel level = OptimizationLevel::all;
+  // Passes that do not run, by the names that optimization_passes() lists.
+  std::vector<std::string> disabled_passes;
+  // Values that no rewrite may take away or rename, beside the model's outputs.
+  std::vector<std::string> keep;
   // Hears what a user should know but need not act on, such as a declared shape that the model contradicts.
   std::function<void(const std::string&)> log;
 };
@@ -86,6 +93,8 @@ class Session {
   const std::vector<ValueInfo>& overridable_initializers() const;
   // Every node with its provider, kernel and reasons, in the order they run; subgraphs included.
   const std::vector<NodePlacement>& placement() const;
+  // Every change that the optimiser made, in order.
+  const std::vector<Rewrite>& rewrites() const;
   // What the session did that a user may want to know.
   const std::vector<std::string>& notes() const;
 

@@ -3,6 +3,7 @@
 
 #include "tenon/element_type.h"
 #include "tenon/error.h"
+#include "tenon/optimization.h"
 #include "tenon/scalar.h"
 #include "tenon/session.h"
 #include "tenon/shape.h"

@@ -64,24 +64,38 @@ Node& Graph::add_node(std::string op_type, std::string domain, Node* before) {
   return *self;
 }
 
-void Graph::remove_node(Node& node) {
+void Graph::remove_node(Node& node, Removed* bin) {
   node.remove_trailing_inputs(0);
+  Removed gone;
   for (Value* value : node.outputs_) {
     if (!value) continue;
     TENON_CHECK(value->users_.empty());
     value->producer_ = nullptr;
-    values_.erase(value->self_);
+    gone.values.splice(gone.values.end(), values_, value->self_);
   }
-  nodes_.erase(node.self_);
+  gone.nodes.splice(gone.nodes.end(), nodes_, node.self_);
+  if (!bin) return;
+  bin->values.splice(bin->values.end(), gone.values);
+  bin->nodes.splice(bin->nodes.end(), gone.nodes);
+}
+
+void Graph::remove_unused_initializers(const std::function<bool(const Value&)>& may_go, Removed* bin) {
+  Removed gone;
+  std::erase_if(initializers_, [&](Value* value) {
+    if (!value->users_.empty() || value->is_input_ || !may_go(*value)) return false;
+    gone.values.splice(gone.values.end(), values_, value->self_);
+    return true;
+  });
+  if (bin) bin->values.splice(bin->values.end(), gone.values);
 }
 
 void Graph::replace_uses(Value& old_value, Value& new_value) {
-  std::vector<Node*> users = old_value.users_;
-  for (Node* user : users) {
-    for (size_t i = 0; i < user->input_count(); ++i) {
-      if (user->input(i) == &old_value) user->set_input(i, &new_value);
-    }
+  if (&old_value == &new_value) return;
+  for (Node* user : old_value.users_) {
+    std::ranges::replace(user->inputs_, &old_value, &new_value);
+    new_value.users_.push_back(user);
   }
+  old_value.users_.clear();
   std::ranges::replace(outputs_, &old_value, &new_value);
 }
 

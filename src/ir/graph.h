@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <list>
 #include <map>
 #include <memory>
@@ -236,8 +237,12 @@ class Graph {
 
   // A node before `before` (at the end if null).
   Node& add_node(std::string op_type, std::string domain = {}, Node* before = nullptr);
-  // Removes a node whose outputs nobody uses; its output values go with it.
-  void remove_node(Node& node);
+  // Nodes and values that were removed from a graph but are still there to be pointed at.
+  struct Removed;
+  // Removes a node whose outputs nobody uses; its output values go with it. Both stay in `bin`, if there is one.
+  void remove_node(Node& node, Removed* bin = nullptr);
+  // Removes the initializers that nobody reads, for which `may_go` holds.
+  void remove_unused_initializers(const std::function<bool(const Value&)>& may_go, Removed* bin = nullptr);
   // Every use of `old_value`, as a graph output too, becomes a use of `new_value`.
   void replace_uses(Value& old_value, Value& new_value);
 
@@ -258,6 +263,11 @@ class Graph {
   int64_t fresh_names_ = 0;
 
   friend void adopt_subgraphs(Node& node);
+};
+
+struct Graph::Removed {
+  std::list<Value> values;
+  std::list<Node> nodes;
 };
 
 // Copies one attribute, subgraphs included.

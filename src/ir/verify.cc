@@ -74,7 +74,42 @@ void sort_all(Graph& graph) {
   }
 }
 
+void count_uses(const Graph& graph, std::unordered_map<const Value*, size_t>& uses) {
+  for (const Node& node : graph.nodes()) {
+    TENON_CHECK(&node.graph() == &graph);
+    for (const Value* value : node.inputs()) {
+      if (value) ++uses[value];
+    }
+    for (const Value* value : node.outputs()) {
+      TENON_CHECK(!value || (value->producer() == &node && &value->graph() == &graph));
+    }
+    for (const Attribute& attribute : node.attributes) {
+      attribute.for_each_graph([&](const Graph& subgraph) {
+        TENON_CHECK(subgraph.owner() == &node);
+        count_uses(subgraph, uses);
+      });
+    }
+  }
+}
+
+void compare_uses(const Graph& graph, const std::unordered_map<const Value*, size_t>& uses) {
+  for (const Value& value : graph.values()) {
+    auto found = uses.find(&value);
+    TENON_CHECK(value.users().size() == (found == uses.end() ? 0 : found->second));
+  }
+  for (const Node& node : graph.nodes()) {
+    for (const Attribute& attribute : node.attributes)
+      attribute.for_each_graph([&](const Graph& subgraph) { compare_uses(subgraph, uses); });
+  }
+}
+
 }  // namespace
+
+void verify_links(const Graph& graph) {
+  std::unordered_map<const Value*, size_t> uses;
+  count_uses(graph, uses);
+  compare_uses(graph, uses);
+}
 
 void verify_and_sort(Graph& graph) {
   Problems problems;

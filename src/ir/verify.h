@@ -8,4 +8,8 @@ namespace tenon::ir {
 // before what they read, and throws if they form a cycle.
 void verify_and_sort(Graph& graph);
 
+// Throws ErrorCode::internal if nodes and values do not agree on who makes and who reads what, subgraphs included. Only
+// a bug in Tenon can bring that about.
+void verify_links(const Graph& graph);
+
 }  // namespace tenon::ir

@@ -38,19 +38,13 @@ std::optional<List> content_as(const Tensor& tensor) {
 
 }  // namespace
 
-std::optional<SymbolicValues> Inference::values(size_t i) const {
-  note_content_read(i);
-  if (!has_input(i)) return std::nullopt;
-  const Fact& fact = *inputs_[i];
+std::optional<SymbolicValues> values_of(const Fact& fact) {
   if (fact.values) return fact.values;
   if (!fact.constant || static_cast<size_t>(fact.constant->elements()) > most_values) return std::nullopt;
   return content_as<SymbolicValues>(*fact.constant);
 }
 
-std::optional<std::vector<int64_t>> Inference::ints(size_t i) const {
-  note_content_read(i);
-  if (!has_input(i)) return std::nullopt;
-  const Fact& fact = *inputs_[i];
+std::optional<std::vector<int64_t>> ints_of(const Fact& fact) {
   if (!fact.values) return fact.constant ? content_as<std::vector<int64_t>>(*fact.constant) : std::nullopt;
   std::vector<int64_t> numbers;
   for (const Dim& dim : *fact.values) {

@@ -27,6 +27,12 @@ struct Fact {
   static Fact of(const Tensor& tensor);
 };
 
+// The content of an int32, int64 or bool tensor of rank 0 or 1 and at most `most_values` elements, as far as known:
+// each element may be a number or an expression.
+std::optional<SymbolicValues> values_of(const Fact& fact);
+// The content as numbers, however many, if all are known.
+std::optional<std::vector<int64_t>> ints_of(const Fact& fact);
+
 // What an operator's inference rule sees and fills in. The same rule runs on symbolic shapes when a model is loaded and
 // on real ones when it runs: an output whose shape it gives as numbers is allocated for the kernel, one it leaves
 // unknown is allocated by the kernel itself.
@@ -52,11 +58,15 @@ class Inference {
   bool has_shape(size_t i) const { return has_input(i) && inputs_[i]->type.shape.has_value(); }
   const SymbolicShape& shape(size_t i) const { return *inputs_[i]->type.shape; }
   int rank(size_t i) const { return static_cast<int>(shape(i).size()); }
-  // The content of an input of int32, int64 or bool of at most `most_values` elements, as far as known: each element
-  // may be a number or an expression.
-  std::optional<SymbolicValues> values(size_t i) const;
-  // The content as numbers, however many, if all are known.
-  std::optional<std::vector<int64_t>> ints(size_t i) const;
+  // values_of and ints_of an input; nullopt when it is left out.
+  std::optional<SymbolicValues> values(size_t i) const {
+    note_content_read(i);
+    return has_input(i) ? values_of(*inputs_[i]) : std::nullopt;
+  }
+  std::optional<std::vector<int64_t>> ints(size_t i) const {
+    note_content_read(i);
+    return has_input(i) ? ints_of(*inputs_[i]) : std::nullopt;
+  }
   // The whole content, if known; else null.
   const Tensor* constant(size_t i) const {
     note_content_read(i);

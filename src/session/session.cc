@@ -7,6 +7,7 @@
 #include "base/cpu_features.h"
 #include "base/fail.h"
 #include "base/names.h"
+#include "ir/count.h"
 #include "ir/verify.h"
 #include "onnx/model_file.h"
 #include "ops/operator.h"
@@ -14,9 +15,11 @@
 #include "passes/decompose.h"
 #include "passes/infer.h"
 #include "passes/lift.h"
+#include "passes/optimizer.h"
 #include "providers/cpu/cpu_provider.h"
 #include "session/check_inputs.h"
 #include "session/describe.h"
+#include "session/evaluate.h"
 #include "session/memory_pool.h"
 #include "session/program.h"
 
@@ -39,8 +42,12 @@ class Session::Implementation {
     describe_interface();
     std::vector<const Provider*> order;
     for (const auto& provider : providers_) order.push_back(provider.get());
+    optimize(order, options_.level);
+    const size_t nodes = ir::count_nodes(*model_->graph);
     note(passes::decompose(*model_->graph,
                            [&](const ir::Node& node) { return is_asked_to_decompose(node) || !runs(node); }));
+    // Not beyond basic: fusions would undo what was just decomposed.
+    if (ir::count_nodes(*model_->graph) != nodes) optimize(order, std::min(options_.level, OptimizationLevel::basic));
     program_ = Program::compile(*model_->graph, order, *threads_, placement);
   }
 
@@ -76,6 +83,16 @@ class Session::Implementation {
       }
       providers_.push_back(std::make_unique<CpuProvider>());
     }
+  }
+
+  void optimize(const std::vector<const Provider*>& order, OptimizationLevel level) {
+    passes::OptimizerOptions options;
+    options.level = level;
+    options.disabled = options_.disabled_passes;
+    options.keep = options_.keep;
+    options.evaluate = [&](const ir::Node& node) { return evaluate(node, order, *threads_, memory_); };
+    std::vector<Rewrite> made = passes::optimize(*model_->graph, options);
+    std::ranges::move(made, std::back_inserter(rewrites));
   }
 
   void check_decompose() const {
@@ -175,6 +192,7 @@ class Session::Implementation {
   ModelInfo model_info;
   std::vector<ValueInfo> inputs, outputs, overridable;
   std::vector<NodePlacement> placement;
+  std::vector<Rewrite> rewrites;
   std::vector<std::string> notes;
 
  private:
@@ -202,6 +220,7 @@ const std::vector<ValueInfo>& Session::inputs() const { return implementation_->
 const std::vector<ValueInfo>& Session::outputs() const { return implementation_->outputs; }
 const std::vector<ValueInfo>& Session::overridable_initializers() const { return implementation_->overridable; }
 const std::vector<NodePlacement>& Session::placement() const { return implementation_->placement; }
+const std::vector<Rewrite>& Session::rewrites() const { return implementation_->rewrites; }
 const std::vector<std::string>& Session::notes() const { return implementation_->notes; }
 NamedValues Session::run(const NamedValues& inputs, const RunOptions& options) const {
   return implementation_->run(inputs, options);

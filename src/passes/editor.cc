@@ -1,0 +1,314 @@
+#include "passes/editor.h"
+
+#include <algorithm>
+
+#include "base/fail.h"
+#include "base/names.h"
+#include "ops/check_types.h"
+#include "passes/infer.h"
+
+namespace tenon::passes {
+namespace {
+
+using ops::Fact;
+
+template <typename Visit>
+void for_each_subgraph(const ir::Node& node, Visit&& visit) {
+  for (const ir::Attribute& attribute : node.attributes) attribute.for_each_graph(visit);
+}
+
+bool has_subgraph(const ir::Node& node) {
+  bool has = false;
+  for_each_subgraph(node, [&](const ir::Graph&) { has = true; });
+  return has;
+}
+
+void collect_names(const ir::Graph& graph, std::vector<std::string_view>& names) {
+  for (const ir::Value& value : graph.values()) names.push_back(value.name);
+  for (const ir::Node& node : graph.nodes())
+    for_each_subgraph(node, [&](const ir::Graph& subgraph) { collect_names(subgraph, names); });
+}
+
+}  // namespace
+
+Editor::Editor(ir::Graph& graph, std::span<const std::string> keep, Evaluator evaluator)
+    : graph_(graph), evaluator_(std::move(evaluator)), facts_(infer_types(graph).facts) {
+  std::unordered_set<std::string_view> missing(keep.begin(), keep.end());
+  index(graph, missing);
+  for (const std::string& name : keep) {
+    if (!missing.count(name)) continue;
+    std::vector<std::string_view> names;
+    collect_names(graph, names);
+    std::string_view nearest = nearest_name(name, names);
+    throw Error(ErrorCode::unknown_name, fmt::format("'{}' is to be kept, but the model has no such value", name),
+                nearest.empty() ? "" : fmt::format("did you mean '{}'?", nearest));
+  }
+}
+
+void Editor::index(ir::Graph& graph, std::unordered_set<std::string_view>& missing) {
+  for (ir::Value* value : graph.outputs()) {
+    auto& graphs = outputs_[value];
+    if (graphs.empty() || graphs.back() != &graph) graphs.push_back(&graph);
+  }
+  for (const ir::Value& value : graph.values()) {
+    if (missing.erase(value.name)) kept_.insert(&value);
+  }
+  for (const ir::Node& node : graph.nodes())
+    for_each_subgraph(node, [&](ir::Graph& subgraph) { index(subgraph, missing); });
+}
+
+const Fact& Editor::fact(const ir::Value& value) {
+  auto [at, added] = facts_.try_emplace(&value);
+  if (added) {
+    if (value.is_fixed())
+      at->second = Fact::of(value.constant()->tensor);
+    else
+      at->second.type = value.type;
+  }
+  return at->second;
+}
+
+const SymbolicShape* Editor::shape(const ir::Value* value) {
+  if (!value) return nullptr;
+  const ir::Type& type = fact(*value).type;
+  return type.is_tensor() && type.shape ? &*type.shape : nullptr;
+}
+
+int Editor::rank(const ir::Value* value) {
+  const SymbolicShape* sizes = shape(value);
+  return sizes ? static_cast<int>(sizes->size()) : -1;
+}
+
+bool Editor::same_shape(const ir::Value* a, const ir::Value* b) {
+  const SymbolicShape *first = shape(a), *second = shape(b);
+  return first && second && std::ranges::equal(*first, *second);
+}
+
+const Tensor* Editor::constant(const ir::Value* value) {
+  return value && value->is_fixed() ? &value->constant()->tensor : nullptr;
+}
+
+std::optional<ops::SymbolicValues> Editor::values(const ir::Value* value) {
+  if (!value) return std::nullopt;
+  return ops::values_of(fact(*value));
+}
+
+std::optional<std::vector<int64_t>> Editor::ints(const ir::Value* value) {
+  if (!value) return std::nullopt;
+  return ops::ints_of(fact(*value));
+}
+
+bool Editor::can_replace(const ir::Value& old, const ir::Value& by) const {
+  if (!is_pinned(old)) return true;
+  return &old.graph() == &by.graph() && !by.is_graph_input() && !is_pinned(by);
+}
+
+void Editor::infer(ir::Node& node) {
+  const ops::Operator* op = ops::operators().find(node.domain, node.op_type);
+  if (!op) fail(ErrorCode::internal, "pass '{}' adds the operator {}, which does not exist", pass_, node.op_type);
+  if (std::string problem = ops::check_node(*op, node); !problem.empty())
+    fail(ErrorCode::internal, "pass '{}' adds a node that is not valid: {}", pass_, problem);
+  std::vector<const Fact*> inputs;
+  for (const ir::Value* value : node.inputs()) inputs.push_back(value ? &fact(*value) : nullptr);
+  ops::check_input_types(*op, node, inputs);
+  std::vector<Fact> outputs(node.output_count());
+  // Nodes with subgraphs do not come here; its being there asks for symbolic contents.
+  const ops::Inference::InferSubgraph subgraphs = [](std::string_view, std::span<const Fact>) {
+    return std::vector<Fact>();
+  };
+  ops::Inference inference(node, inputs, outputs, &subgraphs);
+  if (op->infer_types) op->infer_types(inference);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (ir::Value* value = node.output(i); value && improve(*value, std::move(outputs[i]))) {
+      value->type = facts_[value].type;
+      outdated_.insert(value->users().begin(), value->users().end());
+    }
+  }
+}
+
+bool Editor::improve(const ir::Value& value, Fact better) {
+  auto [at, added] = facts_.try_emplace(&value);
+  Fact& known = at->second;
+  if (added) known.type = value.type;
+  bool improved = false;
+  auto take = [&](auto& field, auto& news) {
+    field = std::move(news);
+    improved = true;
+  };
+  if (!known.type.known()) {
+    if (better.type.known()) take(known.type, better.type);
+  } else if (known.type.is_tensor() && better.type.is_tensor() && better.type.shape) {
+    if (known.type.element == ElementType::undefined && better.type.element != ElementType::undefined)
+      take(known.type.element, better.type.element);
+    if (!known.type.shape) take(known.type.shape, better.type.shape);
+    for (size_t i = 0; better.type.shape && i < better.type.shape->size() && i < known.type.shape->size(); ++i) {
+      Dim &before = (*known.type.shape)[i], &after = (*better.type.shape)[i];
+      if ((before.has_unknown() && !after.has_unknown()) || (!before.is_known() && after.is_known()))
+        take(before, after);
+    }
+  }
+  if (!known.values && better.values) take(known.values, better.values);
+  if (!known.constant && better.constant) take(known.constant, better.constant);
+  return improved;
+}
+
+void Editor::rewrite(ir::Node& at, const std::function<void(Patch&)>& change) {
+  TENON_CHECK(!is_removed(at));
+  Rewrite record;
+  record.pass = pass_;
+  changed_.insert(&at.graph());
+  Patch patch(*this, at, record);
+  try {
+    change(patch);
+  } catch (Error& error) {
+    throw Error(error.code(), fmt::format("pass '{}': {}", pass_, error.message())).at_node(at.describe());
+  }
+  for (const ir::Node* node : patch.added_) {
+    record.after.push_back(node->op_type + (node->name.empty() ? "" : " '" + node->name + "'"));
+  }
+  remove_if_unused(std::move(patch.replaced_), record);
+  for (ir::Value* value : patch.constants_) {
+    if (value->users().empty()) unread_.insert(value);
+  }
+  rewrites.push_back(std::move(record));
+}
+
+void Editor::remove_unused(std::span<ir::Node* const> nodes) {
+  Rewrite record;
+  record.pass = pass_;
+  for (const ir::Node* node : nodes) changed_.insert(&node->graph());
+  remove_if_unused({nodes.begin(), nodes.end()}, record);
+  if (!record.before.empty()) rewrites.push_back(std::move(record));
+}
+
+void Editor::remove_unused_initializers(ir::Graph& graph) {
+  for (const ir::Value* value : graph.initializers()) {
+    if (value->users().empty() && !value->is_graph_input() && !is_pinned(*value)) {
+      unread_.insert(value);
+      changed_.insert(&graph);
+    }
+  }
+}
+
+void Editor::move_uses(ir::Value& old, ir::Value& by, bool takes_name, Rewrite& record) {
+  TENON_CHECK(&old != &by && can_replace(old, by));
+  Fact before = fact(old);
+  bool better_now = improve(old, fact(by));
+  if (improve(by, std::move(before))) outdated_.insert(by.users().begin(), by.users().end());
+  by.type = facts_[&by].type;
+  if (better_now) outdated_.insert(old.users().begin(), old.users().end());
+  changed_.insert(&old.graph());
+  if (takes_name || is_pinned(old)) {
+    if (!takes_name) record.renamed.emplace_back(by.name, old.name);
+    take_name(by, old);
+  } else {
+    record.renamed.emplace_back(old.name, by.name);
+  }
+  old.graph().replace_uses(old, by);
+}
+
+void Editor::take_name(ir::Value& value, ir::Value& from) {
+  std::swap(value.name, from.name);
+  value.value_info_position = std::max(value.value_info_position, from.value_info_position);
+  from.value_info_position = -1;
+  if (value.constant()) {
+    auto renamed = std::make_shared<ir::Constant>(*value.constant());
+    renamed->name = value.name;
+    value.graph().set_initializer(value, ir::ConstantPtr(renamed));
+    facts_[&value].constant = &value.constant()->tensor;
+    outdated_.insert(value.users().begin(), value.users().end());
+  }
+  if (auto found = outputs_.find(&from); found != outputs_.end()) {
+    for (ir::Graph* graph : found->second) {
+      for (size_t i = 0; i < graph->outputs().size(); ++i) {
+        if (graph->outputs()[i] == &from) graph->set_output(i, value);
+      }
+    }
+    outputs_[&value] = std::move(found->second);
+    outputs_.erase(&from);
+  }
+  if (kept_.erase(&from)) kept_.insert(&value);
+}
+
+void Editor::lost_user(ir::Value& value, std::vector<ir::Node*>& unused) {
+  if (!value.users().empty()) return;
+  if (value.producer()) unused.push_back(value.producer());
+  if (value.is_initializer()) {
+    unread_.insert(&value);
+    changed_.insert(&value.graph());
+  }
+}
+
+void Editor::forget_subgraph(ir::Graph& graph, std::vector<ir::Value*>& read) {
+  for (ir::Value* value : graph.outputs()) {
+    auto found = outputs_.find(value);
+    if (found == outputs_.end()) continue;
+    std::erase(found->second, &graph);
+    if (found->second.empty()) outputs_.erase(found);
+    read.push_back(value);
+  }
+  for (ir::Node& node : graph.nodes()) {
+    removed_.insert(&node);
+    outdated_.erase(&node);
+    for_each_subgraph(node, [&](ir::Graph& inner) { forget_subgraph(inner, read); });
+    for (ir::Value* value : node.inputs()) {
+      if (value) read.push_back(value);
+    }
+    node.remove_trailing_inputs(0);
+  }
+  for (const ir::Value& value : graph.values()) {
+    facts_.erase(&value);
+    unread_.erase(&value);
+  }
+  changed_.erase(&graph);
+}
+
+void Editor::remove_if_unused(std::vector<ir::Node*> nodes, Rewrite& record) {
+  while (!nodes.empty()) {
+    ir::Node* node = nodes.back();
+    nodes.pop_back();
+    if (is_removed(*node)) continue;
+    auto is_used = [&](const ir::Value* value) { return value && (!value->users().empty() || is_pinned(*value)); };
+    if (std::ranges::any_of(node->outputs(), is_used)) continue;
+    record.before.push_back(node->describe());
+    removed_.insert(node);
+    outdated_.erase(node);
+    std::vector<ir::Value*> read;
+    for_each_subgraph(*node, [&](ir::Graph& subgraph) { forget_subgraph(subgraph, read); });
+    // Values of the removed subgraphs themselves are of no interest any more.
+    std::erase_if(read, [&](const ir::Value* value) { return value->producer() && is_removed(*value->producer()); });
+    for (ir::Value* value : node->inputs()) {
+      if (value) read.push_back(value);
+    }
+    changed_.insert(&node->graph());
+    node->graph().remove_node(*node, &bin_);
+    for (ir::Value* value : read) lost_user(*value, nodes);
+  }
+}
+
+void Editor::infer_again(ir::Graph& graph) {
+  for (ir::Node& node : graph.nodes()) {
+    if (outdated_.empty()) return;
+    if (outdated_.erase(&node) && !has_subgraph(node)) infer(node);
+    for_each_subgraph(node, [&](ir::Graph& subgraph) { infer_again(subgraph); });
+  }
+}
+
+void Editor::end_pass() {
+  for (ir::Graph* graph : changed_) {
+    graph->sort_topologically();
+    if (!unread_.empty()) {
+      graph->remove_unused_initializers(
+          [&](const ir::Value& value) { return unread_.count(&value) && !is_pinned(value); }, &bin_);
+    }
+  }
+  infer_again(graph_);
+  for (const ir::Value& value : bin_.values) facts_.erase(&value);
+  bin_ = {};
+  outdated_.clear();
+  removed_.clear();
+  unread_.clear();
+  changed_.clear();
+}
+
+}  // namespace tenon::passes

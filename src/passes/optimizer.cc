@@ -1,0 +1,134 @@
+#include "passes/optimizer.h"
+
+#include <algorithm>
+#include <variant>
+
+#include "base/fail.h"
+#include "base/names.h"
+#include "ir/verify.h"
+#include "passes/optimize/passes.h"
+
+namespace tenon {
+namespace {
+
+using enum OptimizationLevel;
+using passes::Editor;
+
+struct Pass : OptimizationPass {
+  std::variant<void (*)(Editor&, ir::Node&), void (*)(Editor&, ir::Graph&)> rewrite;
+};
+
+constexpr bool same_bits = true, rounds = false;
+
+// The list of passes. A sweep runs them from top to bottom.
+const Pass passes_in_order[] = {
+    {{"dead-code", basic, same_bits, "removes nodes and weights that no output needs"}, passes::remove_dead_code},
+    {{"identity", basic, same_bits, "removes Identity"}, passes::remove_identities},
+    {{"fold-constants", basic, same_bits, "computes what depends on constants only"}, passes::fold_constants},
+    {{"gemm-bias", basic, rounds, "MatMul and Add of a bias become Gemm"}, passes::add_bias_to_gemm},
+    {{"conv-scale", basic, rounds, "a constant Mul after Conv goes into its weights"}, passes::scale_conv_weights},
+};
+
+constexpr std::string_view level_names[] = {"none", "exact", "basic", "extended", "all"};
+
+// Sweeps until nothing changes; enough for passes to hand work to each other, and an end if two undo each other.
+constexpr int most_sweeps = 16;
+
+template <typename Visit>
+void for_each_subgraph(const ir::Node& node, Visit&& visit) {
+  for (const ir::Attribute& attribute : node.attributes) attribute.for_each_graph(visit);
+}
+
+class Optimizer {
+ public:
+  Optimizer(ir::Graph& graph, const passes::OptimizerOptions& options)
+      : graph_(graph), options_(options), editor_(graph, options.keep, options.evaluate) {
+    for (const Pass& pass : passes_in_order) {
+      if (is_wanted(pass)) passes_.push_back(&pass);
+    }
+  }
+
+  std::vector<Rewrite> run() {
+    for (int sweep = 0; sweep < most_sweeps; ++sweep) {
+      const size_t before = editor_.rewrites.size();
+      for (const Pass* pass : passes_) run(*pass);
+      if (editor_.rewrites.size() == before) break;
+    }
+    return std::move(editor_.rewrites);
+  }
+
+ private:
+  bool is_wanted(const Pass& pass) const {
+    if (std::ranges::find(options_.disabled, pass.name) != options_.disabled.end()) return false;
+    return options_.level == OptimizationLevel::exact ? pass.exact : pass.level <= options_.level;
+  }
+
+  void run(const Pass& pass) {
+    const size_t before = editor_.rewrites.size();
+    editor_.begin_pass(pass.name);
+    visit(pass, graph_);
+    editor_.end_pass();
+    if (editor_.rewrites.size() == before) return;
+    if (options_.verify) {
+      try {
+        ir::verify_and_sort(graph_);
+        ir::verify_links(graph_);
+      } catch (const Error& error) {
+        fail(ErrorCode::internal, "pass '{}' left a broken graph: {}", pass.name, error.what());
+      }
+    }
+    if (options_.after_pass) options_.after_pass(pass.name, graph_);
+  }
+
+  void visit(const Pass& pass, ir::Graph& graph) {
+    if (const auto* on_graph = std::get_if<1>(&pass.rewrite)) (*on_graph)(editor_, graph);
+    std::vector<ir::Node*> nodes;
+    for (ir::Node& node : graph.nodes()) nodes.push_back(&node);
+    for (ir::Node* node : nodes) {
+      if (editor_.is_removed(*node)) continue;
+      if (const auto* on_node = std::get_if<0>(&pass.rewrite)) (*on_node)(editor_, *node);
+      if (editor_.is_removed(*node)) continue;
+      for_each_subgraph(*node, [&](ir::Graph& subgraph) { visit(pass, subgraph); });
+    }
+  }
+
+  ir::Graph& graph_;
+  const passes::OptimizerOptions& options_;
+  Editor editor_;
+  std::vector<const Pass*> passes_;
+};
+
+void check_names(const std::vector<std::string>& disabled) {
+  std::vector<std::string_view> names;
+  for (const Pass& pass : passes_in_order) names.push_back(pass.name);
+  for (const std::string& name : disabled) {
+    if (std::ranges::find(names, name) != names.end()) continue;
+    std::string_view nearest = nearest_name(name, names);
+    throw Error(
+        ErrorCode::invalid_argument, fmt::format("there is no optimiser pass '{}' to disable", name),
+        nearest.empty() ? "`tenon optimize --list-passes` lists them" : fmt::format("did you mean '{}'?", nearest));
+  }
+}
+
+}  // namespace
+
+std::string_view name_of(OptimizationLevel level) { return level_names[static_cast<size_t>(level)]; }
+
+OptimizationLevel optimization_level(std::string_view name) {
+  auto found = std::ranges::find(level_names, name);
+  if (found != std::end(level_names)) return static_cast<OptimizationLevel>(found - std::begin(level_names));
+  std::string_view nearest = nearest_name(name, level_names);
+  throw Error(ErrorCode::invalid_argument, fmt::format("there is no optimisation level '{}'", name),
+              nearest.empty() ? fmt::format("the levels are {}", quoted_list(level_names))
+                              : fmt::format("did you mean '{}'?", nearest));
+}
+
+std::vector<OptimizationPass> optimization_passes() { return {std::begin(passes_in_order), std::end(passes_in_order)}; }
+
+std::vector<Rewrite> passes::optimize(ir::Graph& graph, const OptimizerOptions& options) {
+  check_names(options.disabled);
+  if (options.level == none && options.keep.empty()) return {};
+  return Optimizer(graph, options).run();
+}
+
+}  // namespace tenon

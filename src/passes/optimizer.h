@@ -1,0 +1,26 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "passes/editor.h"
+
+namespace tenon::passes {
+
+struct OptimizerOptions {
+  OptimizationLevel level = OptimizationLevel::all;
+  std::vector<std::string> disabled;  // passes, by name
+  std::vector<std::string> keep;      // values that stay
+  Evaluator evaluate;                 // without it no constants are folded
+  bool verify = false;                // whether the graph is checked after each pass that changed it
+  // Hears of each pass that changed the graph.
+  std::function<void(std::string_view pass, const ir::Graph& graph)> after_pass;
+};
+
+// Runs the passes of a level over the graph and the graphs in it, again and again until nothing changes. The nodes must
+// be lifted and sorted. Returns what was changed, in order. Throws ErrorCode::invalid_argument for a pass that does not
+// exist, ErrorCode::unknown_name for a value to be kept that does not.
+std::vector<Rewrite> optimize(ir::Graph& graph, const OptimizerOptions& options);
+
+}  // namespace tenon::passes
