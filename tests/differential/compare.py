@@ -237,9 +237,9 @@ def main():
 
     shutil.rmtree(WORK, ignore_errors=True)
     schemas = versions(options.operator)
-    accepted = functools.cache(lambda *version: None if options.reference else kernels.types(*version))
+    accepted = functools.cache(lambda schema: None if options.reference else kernels.types(schema))
     if not options.reference:
-        schemas = [version for version in schemas if kernels.accepts(*version)]
+        schemas = [(schema, last) for schema, last in schemas if kernels.accepts(schema)]
     order = np.random.default_rng(options.seed)
     oracle = Oracle(serve_reference if options.reference else serve_onnxruntime)
     cases, refused, compared = {}, collections.Counter(), collections.Counter()
@@ -254,7 +254,7 @@ def main():
         if attempts[key] >= 40 and not compared[key]:
             continue  # a version that onnxruntime does not run after all
         attempts[key] += 1
-        made = make(schema, last, seed, accepted=accepted(schema, last))
+        made = make(schema, last, seed, accepted=accepted(schema))
         outputs = "nothing was drawn" if made is None else oracle.run(*made[1:])
         if isinstance(outputs, str):
             refused[schema.name, outputs[:90]] += 1
@@ -269,14 +269,14 @@ def main():
         if not problem:
             continue
         schema, last, seed = cases[folder]
-        if entry := explained(make(schema, last, seed, accepted=accepted(schema, last))[0]):
+        if entry := explained(make(schema, last, seed, accepted=accepted(schema))[0]):
             needed[entry] += 1
         else:
             failures[schema.name, schema.since_version].append((cases[folder], problem))
     for (name, version), list_ in sorted(failures.items()):
         (schema, last, seed), problem = list_[0]
         target, text = (None, problem) if options.no_shrink else shrink(
-            oracle, options.binary, lambda *how: make(schema, last, *how, accepted(schema, last)), schema, seed, problem)
+            oracle, options.binary, lambda *how: make(schema, last, *how, accepted(schema)), schema, seed, problem)
         print(f"{name} (version {version}), {len(list_)} cases: {text}\n    {target or f'seed {seed}'}")
     if options.all:
         for entry in disagreements.LIST:

@@ -29,12 +29,10 @@ def without_recipe():
         if schema.domain in NEWEST and not schema.deprecated and schema.since_version <= NEWEST[schema.domain]:
             history[schema.domain, schema.name].append(schema)
     result = []
-    for (domain, name), list_ in sorted(history.items()):
+    for (_, name), list_ in sorted(history.items()):
         if name in RECIPES or name in NO_RECIPE:
             continue
-        starts = sorted(schema.since_version for schema in list_)
-        last = dict(zip(starts, [start - 1 for start in starts[1:]] + [NEWEST[domain]]))
-        result += [f"{name}-{s.since_version}" for s in list_ if kernels.accepts(s, last[s.since_version])]
+        result += [f"{name}-{schema.since_version}" for schema in list_ if kernels.accepts(schema)]
     return result
 
 

@@ -14,22 +14,26 @@ def list_kernels():
 
 
 KERNELS = list_kernels()
+OPEN = 2**31 - 1
 
 
-def kernels(schema, last):
-    return [k for k in KERNELS[schema.domain, schema.name] if k.version_range[0] <= last and k.version_range[1] >= schema.since_version]
+def kernels(schema):
+    """A kernel without a last version is for the operator version that it starts with only."""
+    since = schema.since_version
+    return [k for k in KERNELS[schema.domain, schema.name]
+            if since == k.version_range[0] or k.version_range[0] < since <= k.version_range[1] < OPEN]
 
 
-def accepts(schema, last):
-    """Whether onnxruntime has a kernel for a version, which holds up to opset `last`, or runs it as a function or as a constant."""
+def accepts(schema):
+    """Whether onnxruntime has a kernel for a version, or runs it as a function or as a constant."""
     function = schema.has_function or schema.has_context_dependent_function
-    return bool(kernels(schema, last)) or function or schema.name == "Constant"
+    return bool(kernels(schema)) or function or schema.name == "Constant"
 
 
-def types(schema, last):
+def types(schema):
     """{type parameter: types that some kernel takes}."""
     result = collections.defaultdict(set)
-    for kernel in kernels(schema, last):
+    for kernel in kernels(schema):
         for name, allowed in kernel.type_constraints.items():
             result[name] |= set(allowed)
     return result

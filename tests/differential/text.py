@@ -17,7 +17,7 @@ def string_normalizer(case):
     case.maybe("case_change_action", d.choice(["LOWER", "UPPER", "NONE"]))
     case.maybe("is_case_sensitive", d.integer(0, 1))
     case.maybe("stopwords", d.choice([["monday", "x"], ["FRIDAY"], ["Monday", "tuesday", "FRIDAY", "x"]]))
-    case.maybe("locale", d.choice(["en_US", "C"]), 0.2)
+    case.maybe("locale", d.choice(["en_US", "en_US.UTF-8"]), 0.2)
 
 
 def regex(case):
