@@ -37,6 +37,8 @@ def attention(case):
     case.maybe("scale", d.choice([0.7, 1.0]), 0.3)
     case.maybe("softcap", d.choice([0.0, 2.0]), 0.3)
     case.maybe("softmax_precision", element_type(d.choice(["float", "double", "float16"])), 0.2)
+    if case.attributes.get("softmax_precision") == element_type("float16"):
+        case.absolute = 4e-3  # as for float16 elsewhere
     for side in ("left_window_size", "right_window_size"):
         case.maybe(side, d.integer(-1, 3), 0.3)
     if case.outputs == 3 and d.chance(0.4):
