@@ -1,6 +1,10 @@
 #include "tenon/tools/compare_values.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <numeric>
+#include <vector>
 
 #include "base/fail.h"
 #include "tensor/element_value.h"
@@ -69,6 +73,33 @@ std::string tensor_difference(const Tensor& actual, const Tensor& expected, cons
       element_as_text(expected, worst), element_as_text(actual, worst));
 }
 
+Tensor picked(const Tensor& from, const std::vector<size_t>& order) {
+  Tensor result(from.type(), from.shape());
+  if (from.type() == ElementType::string) {
+    for (size_t i = 0; i < order.size(); ++i)
+      result.mutable_data<std::string>()[i] = from.data<std::string>()[order[i]];
+    return result;
+  }
+  const auto size = static_cast<size_t>(bits_of(from.type()) / 8);
+  for (size_t i = 0; i < order.size(); ++i) {
+    std::memcpy(static_cast<std::byte*>(result.mutable_raw()) + i * size,
+                static_cast<const std::byte*>(from.raw()) + order[i] * size, size);
+  }
+  return result;
+}
+
+// With its entries in the order of the keys: the order they have means nothing.
+Map sorted(const Map& map) {
+  if (map.keys.elements() != map.values.elements()) return map;
+  std::vector<size_t> order(static_cast<size_t>(map.keys.elements()));
+  std::iota(order.begin(), order.end(), size_t{0});
+  if (map.keys.type() == ElementType::string)
+    std::ranges::stable_sort(order, {}, [&](size_t i) { return map.keys.data<std::string>()[i]; });
+  else
+    std::ranges::stable_sort(order, {}, [&](size_t i) { return element_as_double(map.keys, static_cast<int64_t>(i)); });
+  return {picked(map.keys, order), picked(map.values, order)};
+}
+
 }  // namespace
 
 std::string difference(const Value& actual, const Value& expected, const Tolerance& tolerance) {
@@ -91,9 +122,10 @@ std::string difference(const Value& actual, const Value& expected, const Toleran
     if (a && e) return difference(*a, *e, tolerance);
   }
   if (expected.is_map() && actual.is_map()) {
-    std::string keys = tensor_difference(actual.map().keys, expected.map().keys, tolerance);
+    const Map a = sorted(actual.map()), e = sorted(expected.map());
+    std::string keys = tensor_difference(a.keys, e.keys, tolerance);
     if (!keys.empty()) return "keys: " + keys;
-    return tensor_difference(actual.map().values, expected.map().values, tolerance);
+    return tensor_difference(a.values, e.values, tolerance);
   }
   // An optional that holds something may be given as the thing itself.
   if (expected.is_optional() && expected.optional().item && !actual.is_optional())

@@ -3,14 +3,17 @@
 
 usage: compare.py [--cases N] [--seed N] [--binary build/tenon] [--operator NAME …] [--all]
 
-A recipe (elementwise.py, shapes.py, networks.py, others.py, classical.py) draws inputs and attributes that suit the operator's schema; the version decides which of
-them are inputs and which are attributes. onnxruntime runs the node without optimisation, in a process of its own since some
-nodes crash it, and its outputs become a test case for `tenon test`. A case that fails is drawn again with smaller sizes until it is as
-small as it gets, and stays in build/differential/failed. disagreements.py lists where onnxruntime does not do what ONNX says; such
+A recipe (recipes.py lists the files that hold them) draws inputs and attributes that suit the operator's schema; the version decides
+which of them are inputs and which are attributes; gaps.py finds what no recipe draws, kernels.py what onnxruntime has.
+onnxruntime runs the node without optimisation, in a process of its own since some nodes crash it, and its outputs become a test case
+for `tenon test`. A case that fails is drawn again with smaller sizes until it is as small as it gets, and stays in
+build/differential/failed. disagreements.py lists where onnxruntime does not do what ONNX says; such
 cases are counted apart; --all says how often each entry was needed.
 """
 import argparse
 import collections
+import ctypes
+import functools
 import json
 import multiprocessing
 import shutil
@@ -22,45 +25,36 @@ import numpy as np
 import onnx
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-import classical  # noqa: E402
 import disagreements  # noqa: E402
-import elementwise  # noqa: E402
-import networks  # noqa: E402
-import others  # noqa: E402
-import shapes  # noqa: E402
-from case import Case, NoCase  # noqa: E402
-from draw import Draw  # noqa: E402
+import kernels  # noqa: E402
+from recipes import make, versions  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 WORK = ROOT / "build" / "differential"
-RECIPES = {**elementwise.RECIPES, **shapes.RECIPES, **networks.RECIPES, **others.RECIPES, **classical.RECIPES}
-NEWEST = {"": 26, "ai.onnx.ml": 5}  # of what onnxruntime takes
 PER_CALL = 100
 
 
-def versions(names):
-    """[(schema, last opset in which it holds)] of the operators that have recipes."""
-    history = collections.defaultdict(list)
-    for schema in onnx.defs.get_all_schemas_with_history():
-        if schema.name in RECIPES and (not names or schema.name in names) and schema.domain in NEWEST:
-            history[schema.domain, schema.name].append(schema)
-    result = []
-    for (domain, _), list_ in sorted(history.items()):
-        list_.sort(key=lambda s: s.since_version)
-        ends = [s.since_version - 1 for s in list_[1:]] + [NEWEST[domain]]
-        result += [(s, end) for s, end in zip(list_, ends) if not s.deprecated and s.since_version <= min(end, NEWEST[domain])]
-    return result
+def run_by_bytes(session, feeds):
+    """Tensors of types that numpy does not have go in and come out as bytes."""
+    from onnxruntime import OrtValue
 
+    def enter(value):
+        if value.dtype.kind != "V" and value.dtype.names is None and value.dtype in (np.dtype(t) for t in "?bBhHiIqQefd"):
+            return OrtValue.ortvalue_from_numpy(value)
+        raw = np.ascontiguousarray(value).reshape(value.shape).view(f"u{value.dtype.itemsize}")
+        return OrtValue.ortvalue_from_numpy_with_onnx_type(raw, onnx.helper.np_dtype_to_tensor_dtype(value.dtype))
 
-def make(schema, last, seed, size=5):
-    """A case with its model and inputs, or None."""
-    draw = Draw(seed, size)
-    case = Case(schema, draw.integer(schema.since_version, last), draw)
-    try:
-        RECIPES[schema.name](case)
-        return case, *case.model()
-    except NoCase:
-        return None
+    def leave(value):
+        tensor = onnx.TensorProto(data_type=value.element_type(), dims=value.shape())
+        bits = {onnx.TensorProto.INT4: 4, onnx.TensorProto.UINT4: 4, onnx.TensorProto.FLOAT4E2M1: 4, onnx.TensorProto.INT2: 2,
+                onnx.TensorProto.UINT2: 2}.get(tensor.data_type)
+        bits = bits or onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type).itemsize * 8
+        count = (int(np.prod(value.shape())) * bits + 7) // 8
+        tensor.raw_data = ctypes.string_at(value.data_ptr(), count) if count else b""
+        return onnx.numpy_helper.to_array(tensor).reshape(value.shape())
+
+    entered = {name: enter(value) for name, value in feeds.items()}
+    return [leave(value) for value in session.run_with_ort_values(None, entered)]
 
 
 def serve_onnxruntime(pipe):
@@ -79,16 +73,11 @@ def serve_onnxruntime(pipe):
         try:
             session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
             feeds = {i.name: v for i, v in zip(session.get_inputs(), values)}
-            kinds = {i.name: i.type for i in session.get_inputs()}
-            for name, value in feeds.items():  # types that numpy does not have go in through OrtValue
-                if isinstance(value, np.ndarray) and value.dtype.kind == "V" or "float8" in kinds[name]:
-                    number = onnx.helper.np_dtype_to_tensor_dtype(value.dtype)
-                    feeds[name] = onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type(value, number)
-            if any(isinstance(v, onnxruntime.OrtValue) for v in feeds.values()) or \
-                    any("bfloat16" in o.type or "float8" in o.type for o in session.get_outputs()):
-                pipe.send("types that onnxruntime's Python cannot give back")
-                continue
-            pipe.send(session.run(None, feeds))
+            types = [i.type for i in [*session.get_inputs(), *session.get_outputs()]]
+            if any(part in type_ for type_ in types for part in ("bfloat16", "float8", "float4", "int4", "int2")):
+                pipe.send(run_by_bytes(session, feeds))
+            else:
+                pipe.send(session.run(None, feeds))
         except Exception as error:  # noqa: BLE001: every reason not to run it is one
             pipe.send(str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__)
 
@@ -144,10 +133,32 @@ def tolerance(case, outputs):
     return {"rtol": bound, "atol": max(case.absolute, bound if bound > 2e-3 else bound / 10)}
 
 
-def proto(value):
+def proto(value, kind=None):
+    """The message that a file of a test case holds. The type is needed for optionals and for maps of doubles."""
+    if kind is not None and kind.HasField("optional_type"):
+        message = onnx.OptionalProto
+        if value is None:
+            return message()
+        if isinstance(value, list):
+            return message(elem_type=message.SEQUENCE, sequence_value=proto(value))
+        return message(elem_type=message.TENSOR, tensor_value=proto(value))
+    if isinstance(value, dict):
+        return map_proto(value, kind)
     if isinstance(value, list):
-        return onnx.numpy_helper.from_list(value)
+        maps = [map_proto(item) for item in value if isinstance(item, dict)]
+        if maps:
+            return onnx.SequenceProto(elem_type=onnx.SequenceProto.MAP, map_values=maps)
+        return onnx.SequenceProto(elem_type=onnx.SequenceProto.TENSOR, tensor_values=[proto(item) for item in value])
     return onnx.numpy_helper.from_array(np.asarray(value))
+
+
+def map_proto(value, kind=None):
+    number = kind.map_type.value_type.tensor_type.elem_type if kind is not None else onnx.TensorProto.FLOAT
+    items = [proto(np.array(item, dtype=onnx.helper.tensor_dtype_to_np_dtype(number))) for item in value.values()]
+    values = onnx.SequenceProto(elem_type=onnx.SequenceProto.TENSOR, tensor_values=items)
+    if isinstance(next(iter(value)), str):
+        return onnx.MapProto(key_type=onnx.TensorProto.STRING, string_keys=[key.encode() for key in value], values=values)
+    return onnx.MapProto(key_type=onnx.TensorProto.INT64, keys=list(value), values=values)
 
 
 def write(folder, case, model, values, outputs):
@@ -155,11 +166,12 @@ def write(folder, case, model, values, outputs):
     data.mkdir(parents=True, exist_ok=True)
     (folder / "model.onnx").write_bytes(model.SerializeToString())
     (folder / "tolerance.json").write_text(json.dumps(tolerance(case, outputs)))
-    for kind, list_ in (("input", values), ("output", outputs)):
-        for i, value in enumerate(list_):
-            if value is None:  # an optional output that onnxruntime leaves out
-                continue
-            (data / f"{kind}_{i}.pb").write_bytes(proto(value).SerializeToString())
+    result = onnx.helper.make_optional_type_proto(onnx.TypeProto()) if case.optional else None
+    messages = {f"input_{i}": proto(value, model.graph.input[i].type) for i, value in enumerate(values)}
+    # None where onnxruntime leaves an optional output out.
+    messages |= {f"output_{i}": proto(value, result) for i, value in enumerate(outputs) if value is not None or case.optional}
+    for name, message in messages.items():
+        (data / f"{name}.pb").write_bytes(message.SerializeToString())
 
 
 def run_tenon(binary, folders):
@@ -167,13 +179,14 @@ def run_tenon(binary, folders):
     result = {}
     for at in range(0, len(folders), PER_CALL):
         part = folders[at:at + PER_CALL]
-        run = subprocess.run([binary, "test", "--json", *part], capture_output=True, text=True, timeout=600)
         try:
+            run = subprocess.run([binary, "test", "--json", *part], capture_output=True, text=True, timeout=60)
             for entry in json.loads(run.stdout)["cases"]:
                 result[entry["name"]] = "" if entry["result"] == "passed" else entry.get("reason", entry["result"])
-        except (json.JSONDecodeError, KeyError):
+        except (json.JSONDecodeError, KeyError, subprocess.TimeoutExpired) as error:
             if len(part) == 1:
-                result[str(part[0])] = f"tenon ended with {run.returncode}: {run.stderr[-300:]}"
+                hangs = isinstance(error, subprocess.TimeoutExpired)
+                result[str(part[0])] = "tenon hangs" if hangs else f"tenon ended with {run.returncode}: {run.stderr[-300:]}"
             else:
                 for folder in part:
                     result.update(run_tenon(binary, [folder]))
@@ -185,11 +198,11 @@ def explained(case):
     return next((e for e in disagreements.LIST if e.operator == case.schema.name and e.applies(case)), None)
 
 
-def shrink(oracle, binary, schema, last, seed, problem):
+def shrink(oracle, binary, draw, schema, seed, problem):
     """The smallest failing case of many drawn with ever smaller sizes, in its folder."""
     best, target = None, WORK / "failed" / f"{schema.name}-{schema.since_version}-{seed}"
     for attempt in range(80):
-        made = make(schema, last, seed if attempt == 0 else seed * 1000 + attempt, size=5 if attempt == 0 else 1 + attempt % 4)
+        made = draw(seed if attempt == 0 else seed * 1000 + attempt, 5 if attempt == 0 else 1 + attempt % 4)
         if made is None:
             continue
         case, model, values = made
@@ -224,6 +237,9 @@ def main():
 
     shutil.rmtree(WORK, ignore_errors=True)
     schemas = versions(options.operator)
+    accepted = functools.cache(lambda schema: None if options.reference else kernels.types(schema))
+    if not options.reference:
+        schemas = [(schema, last) for schema, last in schemas if kernels.accepts(schema)]
     order = np.random.default_rng(options.seed)
     oracle = Oracle(serve_reference if options.reference else serve_onnxruntime)
     cases, refused, compared = {}, collections.Counter(), collections.Counter()
@@ -235,10 +251,10 @@ def main():
             pending = [schemas[k] for k in order.permutation(len(schemas))]
         schema, last = pending.pop()
         key = schema.domain, schema.name, schema.since_version
-        if attempts[key] >= 12 and not compared[key]:
-            continue  # a version that onnxruntime does not have
+        if attempts[key] >= 40 and not compared[key]:
+            continue  # a version that onnxruntime does not run after all
         attempts[key] += 1
-        made = make(schema, last, seed)
+        made = make(schema, last, seed, accepted=accepted(schema))
         outputs = "nothing was drawn" if made is None else oracle.run(*made[1:])
         if isinstance(outputs, str):
             refused[schema.name, outputs[:90]] += 1
@@ -253,13 +269,14 @@ def main():
         if not problem:
             continue
         schema, last, seed = cases[folder]
-        if entry := explained(make(schema, last, seed)[0]):
+        if entry := explained(make(schema, last, seed, accepted=accepted(schema))[0]):
             needed[entry] += 1
         else:
             failures[schema.name, schema.since_version].append((cases[folder], problem))
     for (name, version), list_ in sorted(failures.items()):
         (schema, last, seed), problem = list_[0]
-        target, text = (None, problem) if options.no_shrink else shrink(oracle, options.binary, schema, last, seed, problem)
+        target, text = (None, problem) if options.no_shrink else shrink(
+            oracle, options.binary, lambda *how: make(schema, last, *how, accepted(schema)), schema, seed, problem)
         print(f"{name} (version {version}), {len(list_)} cases: {text}\n    {target or f'seed {seed}'}")
     if options.all:
         for entry in disagreements.LIST:

@@ -10,7 +10,9 @@ DTYPES = {
     "int32": np.dtype(np.int32), "int64": np.dtype(np.int64), "uint8": np.dtype(np.uint8), "uint16": np.dtype(np.uint16),
     "uint32": np.dtype(np.uint32), "uint64": np.dtype(np.uint64), "bool": np.dtype(np.bool_), "string": np.dtype(object),
     "float8e4m3fn": np.dtype(ml_dtypes.float8_e4m3fn), "float8e5m2": np.dtype(ml_dtypes.float8_e5m2),
-    "int4": np.dtype(ml_dtypes.int4), "uint4": np.dtype(ml_dtypes.uint4),
+    "float8e4m3fnuz": np.dtype(ml_dtypes.float8_e4m3fnuz), "float8e5m2fnuz": np.dtype(ml_dtypes.float8_e5m2fnuz),
+    "float8e8m0": np.dtype(ml_dtypes.float8_e8m0fnu), "float4e2m1": np.dtype(ml_dtypes.float4_e2m1fn),
+    "int4": np.dtype(ml_dtypes.int4), "uint4": np.dtype(ml_dtypes.uint4), "int2": np.dtype(ml_dtypes.int2), "uint2": np.dtype(ml_dtypes.uint2),
 }
 FLOATS = ("float", "double", "float16", "bfloat16")
 WORDS = ["", "a", "b", "cat", "dog", "Dog", "two words", "ä", "0", "-1.5", "7"]
@@ -18,6 +20,11 @@ WORDS = ["", "a", "b", "cat", "dog", "Dog", "two words", "ä", "0", "-1.5", "7"]
 
 def type_name(dtype):
     return next(name for name, known in DTYPES.items() if known == dtype)
+
+
+def is_packed(dtype):
+    """Whether a byte holds several elements."""
+    return dtype != object and type_name(dtype) in ("int4", "uint4", "int2", "uint2", "float4e2m1")
 
 
 def element_type(name):
@@ -73,14 +80,16 @@ class Draw:
             return np.array([self.choice(WORDS) for _ in range(int(np.prod(shape)))], dtype=object).reshape(shape)
         if name == "bool":
             return np.asarray(self.rng.random(shape) < 0.5)
-        if name in FLOATS or name.startswith("float8"):
+        if name == "float8e8m0":  # powers of two
+            return np.exp2(self.rng.integers(-2, 3, shape)).astype(dtype)
+        if name in FLOATS or name.startswith(("float8", "float4")):
             values = self.rng.uniform(-3 if low is None else low, 3 if high is None else high, shape)
             if low is None and self.chance(0.3):
                 values = np.round(values)
             return np.asarray(values).astype(dtype)
         info = ml_dtypes.iinfo(dtype)
-        low = max(int(info.min), -5) if low is None else low
-        high = min(int(info.max), 6) if high is None else high
+        low = max(int(info.min), -5 if low is None else low)
+        high = min(int(info.max), 6 if high is None else high)
         return np.asarray(self.rng.integers(low, high, shape, endpoint=True)).astype(dtype)
 
     def ints(self, values, name="int64"):

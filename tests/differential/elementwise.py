@@ -48,12 +48,29 @@ def unary(case):
     attributes(case)
 
 
+def one_sided(case, shape):
+    """Before version 7: a shape that occurs in the other, which `broadcast` allows and `axis` finds."""
+    d = case.draw
+    if not shape or d.chance(0.4):
+        case.maybe("broadcast", 0)
+        return shape
+    case.set("broadcast", 1)
+    first = d.integer(0, len(shape) - 1)
+    last = len(shape)
+    if d.chance():
+        last = d.integer(first + 1, len(shape))
+        case.set("axis", first)
+    return shape[first:last]
+
+
 def binary(case):
     d, names = case.draw, [p.name for p in case.schema.inputs]
     op = case.schema.name
     shape = d.shape()
     other = d.broadcast(shape)
-    if op != "PRelu" and d.chance(0.3):
+    if "broadcast" in case.schema.attributes:
+        other = one_sided(case, shape)
+    elif op != "PRelu" and d.chance(0.3):
         shape, other = other, shape
     first = case.type(names[0])
     low, high = (None, None)
@@ -71,8 +88,8 @@ def binary(case):
     y = case.tensor(names[1], other, low, high)
     if op in ("Div", "Mod") and not second.startswith("uint") and d.chance(0.4):
         case.set(names[1], -y)
-    if op == "Mod" and (first in FLOATS or d.chance(0.3)):
-        case.set("fmod", 1)
+    if op == "Mod":
+        case.maybe("fmod", 1 if first in FLOATS else d.integer(0, 1), 1.0 if first in FLOATS else 0.4)
 
 
 def variadic(case):
@@ -136,7 +153,8 @@ def where(case):
 def cast(case):
     d = case.draw
     to = d.choice(["float", "double", "float16", "bfloat16", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32",
-                   "uint64", "bool", "string", "float8e4m3fn", "float8e5m2"])
+                   "uint64", "bool", "string", "float8e4m3fn", "float8e5m2", "float8e4m3fnuz", "float8e5m2fnuz", "int4", "uint4", "float4e2m1",
+                   "float8e8m0", "int2", "uint2"])
     source = case.type("input")
     if source == "string":
         texts = ["1", "0", "12", "3"] if to.startswith(("int", "uint", "bool")) else ["1.5", "-2", "1e3", "NaN", "INF", "-INF", "0.25"]
@@ -146,6 +164,7 @@ def cast(case):
         case.tensor("input", d.shape(), *((0, 6) if to.startswith("u") else (None, None)))
     case.set("to", element_type(to) if case.version >= 6 else to.upper())
     case.maybe("saturate", d.integer(0, 1), 0.3)
+    case.maybe("round_mode", d.choice(["up", "down", "nearest"]), 0.3)
 
 
 def cumulative(case):

@@ -1,7 +1,5 @@
-"""Operators of neural networks: products, convolutions, pools, normalisations, recurrence, quantization."""
-import numpy as np
-from case import NoCase
-from draw import DTYPES
+"""Operators of neural networks: products, convolutions, pools, normalisations, recurrence."""
+from draw import element_type
 
 
 def matmul(case):
@@ -19,9 +17,9 @@ def matmul(case):
     case.tensor(names[1], b)
     if case.schema.name == "MatMulInteger":
         if d.chance(0.6):
-            case.set("a_zero_point", d.tensor(case.type("A"), (), 0, 3))
+            case.set("a_zero_point", d.tensor(case.type("A"), (m,) if len(a) == 2 and d.chance(0.2) else (), 0, 3))
         if d.chance(0.6):
-            case.set("b_zero_point", d.tensor(case.type("B"), (), 0, 3))
+            case.set("b_zero_point", d.tensor(case.type("B"), (n,) if len(b) == 2 and d.chance(0.3) else (), 0, 3))
 
 
 def gemm(case):
@@ -32,7 +30,9 @@ def gemm(case):
     case.tensor("A", (k, m) if ta else (m, k))
     case.tensor("B", (n, k) if tb else (k, n))
     if case.version < 11 or d.chance(0.7):
-        shape = d.choice([(m, n), (1, n), (m, 1), (n,), (1,), ()]) if case.version >= 7 else (m, n)
+        broadcast = case.version < 7 and d.chance()
+        shape = d.choice([(m, n), (1, n), (m, 1), (n,), (1,), ()]) if case.version >= 7 else (n,) if broadcast else (m, n)
+        case.maybe("broadcast", int(broadcast), 1.0 if broadcast else 0.3)
         case.tensor("C", shape)
     case.maybe("transA", ta, 1.0 if ta else 0.3)
     case.maybe("transB", tb, 1.0 if tb else 0.3)
@@ -77,7 +77,7 @@ def conv(case):
         if d.chance(0.5):
             case.set("x_zero_point", d.tensor(case.type(x_name), (), 0, 3))
         if d.chance(0.5):
-            case.set("w_zero_point", d.tensor(case.type(w_name), (), 0, 3))
+            case.set("w_zero_point", d.tensor(case.type(w_name), (outputs,) if d.chance(0.3) else (), 0, 3))
     elif d.chance(0.5):
         case.tensor("B", (outputs,))
 
@@ -88,16 +88,28 @@ def conv_transpose(case):
     kernel = [d.integer(1, 3) for _ in range(spatial)]
     groups = d.choice([1, 1, 2])
     inputs, outputs = groups * d.integer(1, 3), d.integer(1, 3)
-    case.tensor("X", (d.integer(1, 2), inputs, *[d.integer(1, 5) for _ in range(spatial)]))
+    image = [d.integer(1, 5) for _ in range(spatial)]
+    case.tensor("X", (d.integer(1, 2), inputs, *image))
     case.tensor("W", (inputs, outputs, *kernel))
-    strides = [d.integer(1, 3) for _ in range(spatial)]
+    strides, dilations = [d.integer(1, 3) for _ in range(spatial)], [1] * spatial
     case.maybe("strides", strides)
-    if "strides" in case.attributes and d.chance(0.3):
+    if "strides" not in case.attributes:
+        strides = [1] * spatial
+    if any(s > 1 for s in strides) and d.chance(0.3):
         case.set("output_padding", [d.integer(0, s - 1) for s in strides])
     elif d.chance(0.3):
-        case.set("dilations", [d.integer(1, 2) for _ in range(spatial)])
-    if d.chance(0.4):
+        dilations = [d.integer(1, 2) for _ in range(spatial)]
+        case.set("dilations", dilations)
+    how = d.integer(0, 4)
+    if how < 2:
         case.set("pads", [d.integer(0, k - 1) // 2 for k in kernel * 2])
+    elif how == 2:
+        case.set("auto_pad", d.choice(["SAME_UPPER", "SAME_LOWER", "VALID", "NOTSET"]))
+    elif how == 3:
+        extra = case.attributes.get("output_padding", [0] * spatial)
+        reach = [s * (i - 1) + e + (k - 1) * x + 1 for s, i, e, k, x in zip(strides, image, extra, kernel, dilations)]
+        case.set("output_shape", [d.integer(max(1, r - k + 1), r) for r, k in zip(reach, kernel)])
+        case.maybe("auto_pad", d.choice(["SAME_UPPER", "SAME_LOWER"]))
     case.maybe("group", groups, 1.0 if groups > 1 else 0.2)
     case.maybe("kernel_shape", kernel)
     if d.chance(0.5):
@@ -115,8 +127,8 @@ def pool(case):
     case.maybe("count_include_pad", d.integer(0, 1), 0.4)
     if case.schema.name == "LpPool":
         case.maybe("p", d.integer(1, 3))
+    case.maybe("storage_order", d.integer(0, 1), 0.2)
     case.tensor("X", (d.integer(1, 2), d.integer(1, 3), *image))
-    case.attributes = {k: v for k, v in case.attributes.items() if k in case.schema.attributes}
     if case.schema.name == "MaxPool" and case.version >= 8 and d.chance(0.3):
         case.outputs = 2
 
@@ -125,18 +137,25 @@ def global_pool(case):
     d = case.draw
     case.tensor("X", (d.dim(), d.dim(), *[d.dim() for _ in range(d.integer(1, 3))]))
     case.maybe("p", d.integer(1, 3))
-    case.attributes = {k: v for k, v in case.attributes.items() if k in case.schema.attributes}
 
 
 def batch_norm(case):
     d = case.draw
     x = case.tensor("X", d.shape(low=2, empty=False))
     names = [p.name for p in case.schema.inputs[1:5]]
+    per_element = case.has("spatial") and d.chance(0.2)
+    shape = x.shape[1:] if per_element else (x.shape[1],)
+    case.maybe("spatial", int(not per_element), 1.0 if per_element else 0.3)
     for name in names[:3]:
-        case.set(name, d.tensor(case.type(name), (x.shape[1],)))
-    case.set(names[3], d.tensor(case.type(names[3]), (x.shape[1],), 0.3, 2))
-    case.maybe("epsilon", 1e-3)
+        case.set(name, d.tensor(case.type(name), shape))
+    case.set(names[3], d.tensor(case.type(names[3]), shape, 0.3, 2))
+    case.maybe("epsilon", d.choice([1e-3, 1e-2]))
+    case.maybe("momentum", d.choice([0.5, 0.99]), 0.3)
+    case.set("is_test", 1)
     case.outputs = 1
+    if case.has("training_mode") and d.chance(0.3):
+        case.set("training_mode", 1)
+        case.outputs = 3
 
 
 def instance_norm(case):
@@ -144,7 +163,7 @@ def instance_norm(case):
     x = case.tensor("input", (d.dim(), d.dim(), *[d.dim() + 1 for _ in range(d.integer(1, 3))]))
     case.tensor("scale", (x.shape[1],))
     case.tensor("B", (x.shape[1],))
-    case.maybe("epsilon", 1e-3)
+    case.maybe("epsilon", d.choice([1e-3, 1e-2]))
 
 
 def layer_norm(case):
@@ -157,8 +176,9 @@ def layer_norm(case):
     case.tensor(names[1], rest)
     if len(names) > 2 and d.chance(0.6):
         case.tensor(names[2], rest)
-    case.maybe("epsilon", 1e-3)
-    case.outputs = 1
+    case.maybe("epsilon", d.choice([1e-3, 1e-2]))
+    case.maybe("stash_type", element_type(d.choice(["float", "bfloat16"])), 0.3)
+    case.outputs = d.integer(1, len(case.schema.outputs))
     case.wide = True
 
 
@@ -170,16 +190,18 @@ def group_norm(case):
     case.tensor("scale", (count,))
     case.tensor("bias", (count,))
     case.set("num_groups", groups)
+    case.maybe("epsilon", d.choice([1e-3, 1e-2]))
+    case.maybe("stash_type", element_type(d.choice(["float", "bfloat16"])), 0.3)
     case.wide = True
 
 
 def lrn(case):
     d = case.draw
-    case.tensor("X", (d.dim(), d.dim(), d.dim(), d.dim()))
-    case.set("size", d.choice([1, 3, 5]))
-    case.maybe("alpha", 0.01)
-    case.maybe("beta", 0.6)
-    case.maybe("bias", 1.5)
+    case.tensor("X", [d.dim() for _ in range(d.choice([2, 3, 4, 4, 4, 5]))])
+    case.set("size", d.choice([1, 2, 3, 4, 5]))
+    case.maybe("alpha", d.choice([0.01, 1.0]))
+    case.maybe("beta", d.choice([0.6, 0.75]))
+    case.maybe("bias", d.choice([1.0, 1.5]))
 
 
 def lp_norm(case):
@@ -190,8 +212,29 @@ def lp_norm(case):
 
 
 def mean_variance(case):
-    case.tensor("X", [case.draw.dim() + 1 for _ in range(4)])
+    d, rank = case.draw, case.draw.choice([3, 4, 4, 5])
+    case.tensor("X", [d.dim() + 1 for _ in range(rank)])
+    case.maybe("axes", d.axes(rank), 0.6 if rank == 4 else 1.0)
     case.wide = True
+
+
+# Activations of recurrent layers, with how many of alpha and beta they have.
+ACTIVATIONS = {"Relu": 0, "Tanh": 0, "Sigmoid": 0, "Softsign": 0, "Softplus": 0, "LeakyRelu": 1, "ThresholdedRelu": 1, "Elu": 1,
+               "Affine": 2, "ScaledTanh": 2, "HardSigmoid": 2}
+
+
+def activations(case, ways):
+    d, count = case.draw, {"RNN": 1, "GRU": 2, "LSTM": 3}[case.schema.name]
+    if d.chance(0.6):
+        return
+    # An activation without parameters has no place in the lists of them, so all have two, one or none.
+    parameters = d.integer(0, 2)
+    chosen = [d.choice([name for name, has in ACTIVATIONS.items() if has == parameters]) for _ in range(count * ways)]
+    case.set("activations", chosen)
+    for name, needs in (("activation_alpha", 1), ("activation_beta", 2)):
+        if parameters >= needs:  # Affine and ScaledTanh are no ONNX operators, so they have no defaults
+            defaults = not {"Affine", "ScaledTanh"} & set(chosen)
+            case.maybe(name, [d.choice([0.2, 0.5, 0.8]) for _ in chosen], 0.8 if defaults else 1.0)
 
 
 def recurrent(case):
@@ -200,9 +243,12 @@ def recurrent(case):
     steps, batch, size, hidden = d.dim(), d.dim(), d.dim(), d.dim()
     direction = d.choice(["forward", "reverse", "bidirectional"])
     ways = 2 if direction == "bidirectional" else 1
-    layout = 0
+    layout = int(case.has("layout") and d.chance(0.2))
+    case.maybe("layout", layout, 1.0 if layout else 0.2)
     case.maybe("direction", direction, 1.0 if direction != "forward" else 0.3)
     case.set("hidden_size", hidden)
+    case.maybe("output_sequence", d.integer(0, 1), 0.3)
+    activations(case, ways)
     case.tensor("X", (batch, steps, size) if layout else (steps, batch, size))
     case.set("W", d.tensor(case.type("X"), (ways, gates * hidden, size), -0.5, 0.5))
     case.set("R", d.tensor(case.type("X"), (ways, gates * hidden, hidden), -0.5, 0.5))
@@ -211,84 +257,16 @@ def recurrent(case):
     if d.chance(0.4):
         case.set("sequence_lens", d.ints([d.integer(1, steps) for _ in range(batch)], "int32"))
     if d.chance(0.5):
-        case.tensor("initial_h", (ways, batch, hidden))
+        case.tensor("initial_h", (batch, ways, hidden) if layout else (ways, batch, hidden))
     if case.schema.name == "LSTM":
         if d.chance(0.5):
-            case.tensor("initial_c", (ways, batch, hidden))
+            case.tensor("initial_c", (batch, ways, hidden) if layout else (ways, batch, hidden))
         if d.chance(0.3):
             case.tensor("P", (ways, 3 * hidden))
-    if case.schema.name == "GRU" and d.chance(0.5) and case.has("linear_before_reset"):
-        case.set("linear_before_reset", 1)
-    if d.chance(0.3):
-        case.set("clip", 1.5)
+        case.maybe("input_forget", d.integer(0, 1), 0.3)
+    case.maybe("linear_before_reset", d.integer(0, 1))
+    case.maybe("clip", d.choice([0.5, 1.5]), 0.3)
     case.outputs = 3 if case.schema.name == "LSTM" else 2
-
-
-def quantize(case):
-    d = case.draw
-    name = case.schema.inputs[0].name
-    x = case.tensor(name, d.shape(low=1, empty=False), -20 if case.schema.name == "QuantizeLinear" else None,
-                    20 if case.schema.name == "QuantizeLinear" else None)
-    per_axis = case.has("axis") and d.chance(0.5)
-    axis = d.axis(x.ndim) if per_axis else 0
-    shape = (x.shape[axis],) if per_axis else ()
-    scale = case.schema.inputs[1].name
-    case.set(scale, d.tensor(case.type(scale, ("float", "float16")), shape, 0.1, 1.5))
-    zero = case.schema.inputs[2].name
-    if d.chance(0.7):
-        if case.type(zero) == "int32" or case.type(zero).startswith("float8"):
-            case.set(zero, np.zeros(shape, dtype=DTYPES[case.type(zero)]))
-        else:
-            case.tensor(zero, shape, 0, 7)
-    elif case.schema.name == "DequantizeLinear":
-        case.type(zero)
-    if per_axis:
-        case.set("axis", axis)
-
-
-def dynamic_quantize(case):
-    case.tensor("x", case.draw.shape(low=1, empty=False), -4, 5)
-    case.outputs = 3
-
-
-def resize(case):
-    d = case.draw
-    if case.version < 11:
-        raise NoCase("version 10 has no attributes that say how positions map")
-    rank = d.choice([2, 3, 4])
-    shape = (1, 1) * (rank > 2) + tuple(d.integer(2, 5) for _ in range(2 if rank > 2 else rank))
-    shape = shape[:rank] if rank != 3 else (1, d.integer(2, 5), d.integer(2, 5))
-    x = case.tensor("X", shape)
-    mode = d.choice(["nearest", "linear", "cubic"] if rank == 4 and case.type("X") == "float" else ["nearest", "linear"])
-    case.set("mode", mode)
-    mapping = d.choice(["half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel"])
-    case.set("coordinate_transformation_mode", mapping)
-    if mode == "nearest":
-        case.maybe("nearest_mode", d.choice(["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"]))
-    if case.version < 13:
-        case.set("roi", np.zeros(0, dtype=DTYPES[case.type("roi")]))
-        case.set("scales", np.zeros(0, dtype=np.float32))
-    lead = x.ndim - 2
-    if d.chance(0.5):
-        case.set("sizes", d.ints([*x.shape[:lead], d.integer(1, 9), d.integer(1, 9)]))
-    else:
-        case.set("scales", np.array([1.0] * lead + [d.choice([0.5, 1.0, 1.5, 2.0, 3.0]) for _ in range(2)], dtype=np.float32))
-    case.wide = True
-    if case.type("X") in ("int8", "uint8", "int32"):
-        case.absolute = 1.0  # the fraction is cut off
-
-
-def grid_sample(case):
-    d = case.draw
-    n, c, h, w = d.integer(1, 2), d.integer(1, 2), d.integer(2, 5), d.integer(2, 5)
-    case.tensor("X", (n, c, h, w))
-    grid = case.schema.inputs[1].name
-    case.set(grid, d.tensor(case.type(grid), (n, d.dim(), d.dim(), 2), -1.3, 1.3))
-    linear, cubic = ("bilinear", "bicubic") if case.version < 20 else ("linear", "cubic")
-    case.maybe("mode", d.choice([linear, "nearest", cubic]))
-    case.maybe("padding_mode", d.choice(["zeros", "border", "reflection"]))
-    case.maybe("align_corners", d.integer(0, 1))
-    case.wide = True
 
 
 def einsum(case):
@@ -315,6 +293,5 @@ RECIPES = {
     "GlobalLpPool": global_pool, "BatchNormalization": batch_norm, "InstanceNormalization": instance_norm,
     "LayerNormalization": layer_norm, "RMSNormalization": layer_norm, "GroupNormalization": group_norm, "LRN": lrn,
     "LpNormalization": lp_norm, "MeanVarianceNormalization": mean_variance, "RNN": recurrent, "GRU": recurrent, "LSTM": recurrent,
-    "QuantizeLinear": quantize, "DequantizeLinear": quantize, "DynamicQuantizeLinear": dynamic_quantize, "Resize": resize,
-    "GridSample": grid_sample, "Einsum": einsum, "Det": det,
+    "Einsum": einsum, "Det": det,
 }

@@ -2,6 +2,7 @@
 import numpy as np
 from case import NoCase
 from draw import DTYPES, element_type
+from onnx import numpy_helper
 
 
 def factors(d, count):
@@ -24,6 +25,7 @@ def reshape(case):
     d = case.draw
     x = case.tensor("data", d.shape())
     shape = factors(d, x.size)
+    case.maybe("allowzero", 0, 0.2)
     if x.size and d.chance(0.5):
         shape[d.integer(0, len(shape) - 1)] = -1
     elif x.size and x.ndim and d.chance(0.5):
@@ -228,13 +230,16 @@ def top_k(case):
     k = d.integer(1, x.shape[axis])
     case.set("K" if case.version >= 10 else "k", d.ints([k]) if case.version >= 10 else k)
     case.maybe("largest", d.integer(0, 1))
+    case.maybe("sorted", 1 if k > 1 else d.integer(0, 1), 0.4)  # without order, results of several are not to be compared
     case.outputs = 2
 
 
 def tile(case):
     d = case.draw
     if case.version < 6:
-        raise NoCase("version 1 has tiles and axis")
+        x = case.tensor("input", d.shape(low=1, high=3))
+        case.set("tiles", np.array(d.integer(1, 3), dtype=x.dtype))
+        return case.set("axis", np.array(d.integer(0, x.ndim - 1), dtype=x.dtype))
     x = case.tensor("input", d.shape(high=3))
     case.set("repeats", d.ints([d.integer(0 if d.chance(0.1) else 1, 3) for _ in range(x.ndim)]))
 
@@ -245,7 +250,6 @@ def depth_to_space(case):
     if case.schema.name == "DepthToSpace":
         shape = (n, c * block * block, h, w)
         case.maybe("mode", d.choice(["DCR", "CRD"]))
-        case.attributes = {k: v for k, v in case.attributes.items() if k in case.schema.attributes}
     else:
         shape = (n, c, h * block, w * block)
     case.tensor("input", shape)
@@ -280,7 +284,6 @@ def constant_of_shape(case):
     d = case.draw
     case.set("input", d.ints([d.dim(low=0) for _ in range(d.integer(0, 4))]))
     if d.chance(0.7):
-        from onnx import numpy_helper
         kind = d.choice(["float", "double", "float16", "int8", "int32", "int64", "uint8", "bool"])
         case.set("value", numpy_helper.from_array(d.tensor(kind, (1,))))
 

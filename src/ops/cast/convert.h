@@ -13,7 +13,8 @@ struct ConvertOptions {
   std::string round_mode = "up";  // to float8e8m0: up, down or nearest
 };
 
-// A copy of `from` in another element type. Integers wrap around; floats to integers truncate.
+// A copy of `from` in another element type. Integers wrap around; floats to integers truncate, to those
+// below 8 bits they round to the nearest, ties to even.
 Tensor convert(const Tensor& from, ElementType to, Allocator& allocator = system_allocator());
 // The same into memory that is there, which has as many elements.
 void convert_into(const Tensor& from, Tensor& to, ThreadPool& threads, const ConvertOptions& options = {});

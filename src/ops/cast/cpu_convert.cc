@@ -95,6 +95,14 @@ void plain_loop(const void* from, void* to, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] = convert_one<To>(x[i]);
 }
 
+// For integers below 8 bits: to the nearest, ties to even. The low bits of each byte are the result.
+template <typename From>
+void round_to_bytes(const void* from, void* to, int64_t n) {
+  const From* __restrict x = static_cast<const From*>(from);
+  uint8_t* __restrict y = static_cast<uint8_t*>(to);
+  for (int64_t i = 0; i < n; ++i) y[i] = static_cast<uint8_t>(clamped<int32_t>(std::nearbyint(x[i])));
+}
+
 template <typename From, typename... To>
 constexpr LoopTable<Loop> loops_from() {
   LoopTable<Loop> table{};
@@ -288,6 +296,8 @@ void convert_range(const Tensor& from, ElementType to, void* out, int64_t first,
   }
   const void* stage = staged(from.type(), from.raw(), first, n, in_buffer);
   Loop loop = plain_loops[static_cast<size_t>(in_stage)][static_cast<size_t>(out_stage)];
+  if (is_floating(in_stage) && !is_floating(to) && bits_of(to) < 8)
+    loop = in_stage == ElementType::float64 ? round_to_bytes<double> : round_to_bytes<float>;
   if (!loop) fail(ErrorCode::unsupported, "cannot convert from {} to {}", name_of(from.type()), name_of(to));
   loop(stage, target, n);
   if (!direct) pack(to, out_buffer, n, out, first, options);

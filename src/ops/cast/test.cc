@@ -68,8 +68,13 @@ TEST(Cast, SmallTypes) {
       .run();
   OpTest("Cast")
       .attribute("to", number(int4))
-      .input<float>({3}, {-8, 7, -1.5f})
-      .expect(packed(int4, {-8, 7, -1}))
+      .input<float>({6}, {-8, 7, -1.5f, 2.5f, 3.5f, 1.2f})
+      .expect(packed(int4, {-8, 7, -2, 2, 4, 1}))
+      .run();
+  OpTest("Cast")
+      .attribute("to", number(uint2))
+      .input<double>({3}, {0.9, 4.8, 2.4})
+      .expect(packed(uint2, {1, 1, 2}))
       .run();
   OpTest("Cast")
       .attribute("to", number(float4e2m1))

@@ -36,6 +36,7 @@ ResizeMode mode_of(const ir::Node& node) {
                                      {{"half_pixel", Transform::half_pixel},
                                       {"half_pixel_symmetric", Transform::half_pixel_symmetric},
                                       {"pytorch_half_pixel", Transform::pytorch_half_pixel},
+                                      {"tf_half_pixel_for_nn", Transform::tf_half_pixel},
                                       {"align_corners", Transform::align_corners},
                                       {"asymmetric", Transform::asymmetric},
                                       {"tf_crop_and_resize", Transform::crop}});

@@ -16,6 +16,8 @@ double original(const ResizeMode& mode, const ResizedAxis& axis, double x) {
       return in / 2 * (1 - static_cast<double>(axis.output) / exact) + (x + 0.5) / axis.scale - 0.5;
     case ResizeMode::Transform::pytorch_half_pixel:
       return exact == 1 ? 0 : (x + 0.5) / axis.scale - 0.5;
+    case ResizeMode::Transform::tf_half_pixel:
+      return (x + 0.5) / axis.scale;
     case ResizeMode::Transform::align_corners:
       return exact == 1 ? 0 : x * (in - 1) / (exact - 1);
     case ResizeMode::Transform::asymmetric:

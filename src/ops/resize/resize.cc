@@ -138,19 +138,6 @@ void add_roi(ir::Node& node) {
   node.set_input(2, constant(grow));
 }
 
-// The mode sampled at (x + 0.5) / scale, half a pixel further than half_pixel; rounding it down is rounding that to
-// the nearest.
-void replace_tf_half_pixel(ir::Node& node) {
-  if (node.string_attribute("coordinate_transformation_mode", "half_pixel") != "tf_half_pixel_for_nn") return;
-  if (node.string_attribute("mode", "nearest") != "nearest" ||
-      node.string_attribute("nearest_mode", "round_prefer_floor") != "floor") {
-    throw Error(ErrorCode::unsupported,
-                "tf_half_pixel_for_nn has a newer equivalent only with mode nearest and nearest_mode floor");
-  }
-  node.set_attribute({"coordinate_transformation_mode", std::string("half_pixel")});
-  node.set_attribute({"nearest_mode", std::string("round_prefer_ceil")});
-}
-
 void set_scales(ir::Node& node, const std::vector<float>& scales) {
   Tensor tensor(Shape{static_cast<int64_t>(scales.size())}, std::span<const float>(scales));
   node.set_input(1, &node.graph().add_constant(std::move(tensor), "scales"));
@@ -217,8 +204,7 @@ void define_resize(OperatorList& list) {
       .attribute("mode", AttributeKind::string)
       .attribute("nearest_mode", AttributeKind::string)
       .infer(infer_resize)
-      .lift(10, 11, add_roi)
-      .lift(11, 13, replace_tf_half_pixel);
+      .lift(10, 11, add_roi);
   // Deprecated since version 10; every version becomes a Resize.
   list.add("Upsample", {1, 7, 9, 10})
       .input("X", "T")

@@ -13,6 +13,7 @@ struct ResizeMode {
     half_pixel,
     half_pixel_symmetric,
     pytorch_half_pixel,
+    tf_half_pixel,  // of version 11 only
     align_corners,
     asymmetric,
     crop

@@ -132,6 +132,14 @@ TEST(Resize, Versions) {
       .input<float>({1}, {0.5f})
       .expect<float>({2}, {2, 4})
       .run();
+  // Samples at 0.25, 0.75, 1.25 and so on, the last beyond the last element.
+  resize("linear", 11)
+      .attribute("coordinate_transformation_mode", "tf_half_pixel_for_nn")
+      .input<float>({3}, {1, 2, 4})
+      .input<float>({0}, {})
+      .input<float>({1}, {2})
+      .expect<float>({6}, {1.25f, 1.75f, 2.5f, 3.5f, 4, 4})
+      .run();
 }
 
 TEST(Resize, NearestOfVersion10) {

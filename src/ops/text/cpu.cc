@@ -78,11 +78,18 @@ class StringSplit final : public Kernel {
     return from;
   }
 
+  // The end of `text` without the white space behind it; a word begins at `from`.
+  static size_t end_of_words(std::string_view text, size_t from) {
+    size_t end = from;
+    for (; from < text.size(); from = skip(text, end, true)) end = skip(text, from, false);
+    return end;
+  }
+
   std::vector<std::string_view> split_at_white_space(std::string_view text) const {
     std::vector<std::string_view> parts;
     for (size_t begin = skip(text, 0, true); begin < text.size();) {
       bool last = static_cast<int64_t>(parts.size()) == most_splits_;
-      size_t end = last ? text.size() : skip(text, begin, false);
+      size_t end = last ? end_of_words(text, begin) : skip(text, begin, false);
       parts.push_back(text.substr(begin, end - begin));
       begin = skip(text, end, true);
     }

@@ -44,7 +44,7 @@ TEST(StringSplit, WhiteSpace) {
   test("StringSplit", {1}, {" a  b c "})
       .attribute("delimiter", "")
       .attribute("maxsplit", 1)
-      .expect<std::string>({1, 2}, {"a", "b c "})
+      .expect<std::string>({1, 2}, {"a", "b c"})
       .no_output()
       .run();
   test("StringSplit", {1}, {" a b"}).attribute("maxsplit", 0).expect<std::string>({1, 1}, {"a b"}).no_output().run();
