@@ -25,7 +25,7 @@ void infer_values(Inference& i, ValueFunction function) {
   for (size_t k = 0; k < i.input_count(); ++k) {
     if (!i.has_shape(k) || i.rank(k) > 1) return;
     if (i.rank(k) == 1 && !(i.shape(k)[0].is_known() && i.shape(k)[0].value() <= static_cast<int64_t>(most))) return;
-    auto values = i.values(k);
+    auto values = i.followed_values(k);
     if (!values) return;
     // A declared shape may contradict the content.
     if (i.rank(k) == 1 && !i.shape(k)[0].is(static_cast<int64_t>(values->size()))) return;

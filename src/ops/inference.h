@@ -67,6 +67,10 @@ class Inference {
     note_content_read(i);
     return has_input(i) ? ints_of(*inputs_[i]) : std::nullopt;
   }
+  // values() of an input whose content only decides that of the outputs, not their shapes.
+  std::optional<SymbolicValues> followed_values(size_t i) const {
+    return wants_values_ && has_input(i) ? values_of(*inputs_[i]) : std::nullopt;
+  }
   // The whole content, if known; else null.
   const Tensor* constant(size_t i) const {
     note_content_read(i);
@@ -81,7 +85,7 @@ class Inference {
   void output_values(size_t i, SymbolicValues values);
   // Whether anybody reads output_values: not while the model runs, where the values themselves are there.
   bool wants_values() const { return wants_values_; }
-  // Whether the rule asked for the content of input i.
+  // Whether the rule asked for the content of input i, to check it or to find a shape.
   bool has_read_content(size_t i) const { return i < 64 && (content_read_ >> i & 1); }
   void same_as_input(size_t input, size_t output_index = 0) { output(output_index, type(input)); }
   bool wants_output(size_t i) const { return i < node_.output_count() && node_.output(i); }

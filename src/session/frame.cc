@@ -1,5 +1,6 @@
 #include "session/frame.h"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "base/fail.h"
@@ -30,7 +31,12 @@ void Frame::bind(std::shared_ptr<const Plan> plan) {
   if (plan_->arena_bytes > arena_bytes_) {
     arena_.reset();
     arena_bytes_ = 0;
-    arena_ = allocator_.allocate(plan_->arena_bytes);
+    try {
+      arena_ = allocate_arena();
+    } catch (...) {
+      plan_.reset();
+      throw;
+    }
     arena_bytes_ = plan_->arena_bytes;
   }
   for (Value& value : values_) value = Value();
@@ -74,7 +80,26 @@ void Frame::bind(std::shared_ptr<const Plan> plan) {
     calls_.push_back({step.kernel.get(),
                       KernelRun(*step.node, std::span(inputs_).subspan(first_input),
                                 std::span(outputs_).subspan(first_output), {}, threads_, allocator_),
-                      item.is_placed && item.buffers.empty() && item.drops.empty()});
+                      item.is_placed && !item.needs_check && item.buffers.empty() && item.drops.empty()});
+  }
+}
+
+std::shared_ptr<void> Frame::allocate_arena() const {
+  try {
+    return allocator_.allocate(plan_->arena_bytes);
+  } catch (Error& error) {
+    // Name who needs most of it.
+    int largest = -1;
+    for (size_t i = 0; i < plan_->blocks.size(); ++i) {
+      if (plan_->blocks[i].home != Home::arena) continue;
+      if (largest < 0 || plan_->blocks[i].bytes > at(plan_->blocks, largest).bytes) largest = static_cast<int>(i);
+    }
+    if (largest < 0) throw;
+    for (const Step& step : program_.steps()) {
+      if (std::ranges::find(step.outputs, at(plan_->blocks, largest).source) != step.outputs.end())
+        throw error.at_node(step.node->describe_here());
+    }
+    throw;
   }
 }
 
@@ -118,11 +143,25 @@ void Frame::set_arguments(std::span<const Value* const> arguments) {
 void Frame::run_item(const RunState& state, size_t index, std::span<const Tensor> destinations) {
   const Plan::Item& item = plan_->items[index];
   for (int block : item.buffers) allocate(state, block, destinations);
+  if (item.is_placed && item.needs_check) check(at(program_.steps(), item.step));
   if (item.is_placed)
     calls_[index].kernel->run(calls_[index].run);
   else
     run_alone_at(state, at(program_.steps(), item.step));
   for (int slot : item.drops) at(values_, slot) = Value();
+}
+
+void Frame::check(const Step& step) const {
+  SmallVector<ops::Fact, 4> facts;
+  SmallVector<const ops::Fact*, 6> inputs;
+  facts.reserve(step.inputs.size());
+  for (size_t i = 0; i < step.inputs.size(); ++i) {
+    const int slot = step.inputs[i];
+    if (slot >= 0) facts.push_back(fact_of(at(values_, slot), step.node->input(i)->type));
+    inputs.push_back(slot >= 0 ? &facts.back() : nullptr);
+  }
+  SmallVector<ops::Fact, 2> outputs(step.outputs.size());
+  infer_step(step, {inputs.data(), inputs.size()}, {outputs.data(), outputs.size()});
 }
 
 void Frame::allocate(const RunState& state, int index, std::span<const Tensor> destinations) {
@@ -175,6 +214,7 @@ Value Frame::output(size_t i) const {
 }
 
 void Frame::clear() {
+  if (!plan_) return;
   for (int slot : plan_->transient) at(values_, slot) = Value();
 }
 

@@ -41,6 +41,7 @@ struct Plan {
   struct Item {
     int step = 0;
     bool is_placed = false;       // all outputs have a home before the kernel runs
+    bool needs_check = false;     // inputs whose content the shapes do not show must be checked in every run
     SmallVector<int, 1> buffers;  // blocks to allocate before
     SmallVector<int, 2> drops;    // slots to let go after
   };

@@ -139,10 +139,14 @@ class Planner {
       uint64_t content_read = 0;
       has_shapes = infer_step(step, facts, inferred, &content_read);
       // The shapes may follow from numbers that are computed from arguments.
-      if (!has_shapes && find_contents(step, content_read)) {
+      while (!has_shapes && find_contents(step, content_read)) {
         for (Fact& fact : outputs) fact = {};
         has_shapes = infer_step(step, facts, inferred, &content_read);
         all_known = std::ranges::all_of(inputs, [](const Fact* fact) { return !fact || fact->constant; });
+      }
+      for (size_t i = 0; i < inputs.size() && i < 64; ++i) {
+        if ((content_read >> i & 1) && inputs[i] && !inputs[i]->constant && !inputs[i]->values)
+          at(needs_check_, index) = true;
       }
     }
     if (!has_shapes || has_strings(outputs)) return set_alone(index, step);
@@ -293,6 +297,7 @@ class Planner {
       Plan::Item item;
       item.step = static_cast<int>(i);
       item.is_placed = kinds_[i] == StepKind::placed;
+      item.needs_check = needs_check_[i];
       plan_->items.push_back(std::move(item));
     }
   }
@@ -560,6 +565,7 @@ class Planner {
   std::span<const Value* const> arguments_;
   std::vector<SlotState> slots_;
   std::vector<bool> needed_;
+  std::vector<bool> needs_check_ = std::vector<bool>(program_.steps().size());
   std::vector<StepKind> kinds_ = std::vector<StepKind>(program_.steps().size());
   std::deque<std::pair<int, Value>> known_;
   std::vector<int> item_positions_;  // of the items that are left, in the list before views were taken out

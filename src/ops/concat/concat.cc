@@ -11,7 +11,7 @@ using ir::AttributeKind;
 void join_values(Inference& i) {
   SymbolicValues joined;
   for (size_t input = 0; input < i.input_count(); ++input) {
-    if (auto values = i.values(input)) {
+    if (auto values = i.followed_values(input)) {
       for (const Dim& dim : *values) joined.push_back(dim);
       continue;
     }

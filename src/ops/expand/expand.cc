@@ -28,7 +28,7 @@ void infer_expand(Inference& i) {
     if (dim.is_known() && dim.value() < 0) i.fail("the new shape has size {}", dim.value());
   }
   SymbolicShape result = i.broadcast(i.shape(0), SymbolicShape(target->begin(), target->end()));
-  auto values = i.values(0);
+  auto values = i.followed_values(0);
   bool is_vector = result.size() == 1 && result[0].is_known() && result[0].value() <= static_cast<int64_t>(most_values);
   if (values && is_vector && values->size() == 1)
     values = SymbolicValues(static_cast<size_t>(result[0].value()), (*values)[0]);

@@ -9,9 +9,9 @@ using ir::AttributeKind;
 
 // A dim picked out of a shape stays a dim.
 void pick_values(Inference& i) {
-  auto data = i.rank(0) == 1 ? i.values(0) : std::nullopt;
+  auto data = i.rank(0) == 1 ? i.followed_values(0) : std::nullopt;
   if (!data || i.rank(1) > 1) return;
-  auto indices = i.values(1);
+  auto indices = i.followed_values(1);
   if (!indices) return;
   SymbolicValues picked;
   for (const Dim& index : *indices) {

@@ -15,7 +15,7 @@ void give(Inference& i, SymbolicShape shape) {
   bool followed = shape.size() <= 1;
   i.output(0, i.element(0), std::move(shape));
   if (!followed) return;
-  if (auto values = i.values(0)) i.output_values(0, std::move(*values));
+  if (auto values = i.followed_values(0)) i.output_values(0, std::move(*values));
 }
 
 // The size that stands for -1. Axes copied by a 0 count on neither side, so that empty axes do not hide it.

@@ -77,7 +77,7 @@ void infer_slice(Inference& i) {
       i.fail("{} has {} elements for {} axes", name, (*list)->size(), axes.size());
   }
   SymbolicShape result = shape;
-  auto content = shape.size() <= 1 ? i.values(0) : std::nullopt;
+  auto content = shape.size() <= 1 ? i.followed_values(0) : std::nullopt;
   for (size_t k = 0; k < axes.size(); ++k) {
     Dim& dim = result[static_cast<size_t>(axes[k])];
     Dim step = i.has_input(4) ? (steps ? (*steps)[k] : Dim::unknown()) : Dim(1);

@@ -49,7 +49,7 @@ void infer_split(Inference& i) {
   } else if (auto values = i.values(1); values && values->size() == count) {
     parts = *values;
   }
-  auto content = i.rank(0) == 1 ? i.values(0) : std::nullopt;
+  auto content = i.rank(0) == 1 ? i.followed_values(0) : std::nullopt;
   size_t at = 0;
   for (size_t k = 0; k < count; ++k) {
     SymbolicShape shape = i.shape(0);
