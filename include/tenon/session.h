@@ -19,8 +19,10 @@ struct SessionOptions {
   // Threads to compute with. 0: the pool that all sessions of the process share, one thread per CPU that the process
   // may use (affinity and container quota). More: a pool of this session's own.
   int threads = 0;
-  // Providers in order of preference. One that cannot start is an error.
+  // Providers in order of preference. One that cannot start is an error, unless allow_fallback.
   std::vector<std::string> providers = {"cpu"};
+  // Go on without providers that cannot start; notes() and placement() say which and why.
+  bool allow_fallback = false;
   // Most bytes that the session's runs may hold at once. 0: the smaller of the container's limit and what is available.
   int64_t memory_limit = 0;
   // Operators to run as their decomposition into smaller ones even where a provider has a kernel; "all" for every one
@@ -60,6 +62,32 @@ struct NodePlacement {
   std::string provider;
   std::string kernel;
   std::vector<std::pair<std::string, std::string>> declined;  // providers asked before, with their reasons
+  // Estimates, as numbers or expressions over the model's sizes; empty where the shapes are not known.
+  std::string flops, bytes;
+};
+
+// A tensor that one provider makes and another one reads.
+struct ValueCopy {
+  std::string value, from, to;  // the tensor's name and two providers
+  std::string bytes;            // a number or an expression; empty where the shape is not known
+};
+
+// Bytes of memory of a session.
+struct SessionMemory {
+  int64_t weights = 0;  // initializers, in memory or mapped from the model's file
+  int64_t in_use = 0;   // by runs that go on, outputs that were not let go, and memory arranged for the next run
+  int64_t cached = 0;   // free, kept for later
+  int64_t peak = 0;     // the most that was in use since the session was made or trimmed
+  int64_t limit = 0;    // what in_use may not exceed
+};
+
+// One step of a run.
+struct StepProfile {
+  std::string node;                          // "Conv 'stem' (node 0)"
+  std::string op_type;                       // as it runs
+  int64_t start_ns = 0, duration_ns = 0;     // start on the clock of std::chrono::steady_clock
+  std::vector<std::string> inputs, outputs;  // "float [1, 3, 224, 224]"
+  double flops = 0, bytes = 0;               // estimates
 };
 
 using NamedValues = std::map<std::string, Value, std::less<>>;
@@ -71,6 +99,8 @@ struct RunOptions {
   std::map<std::string, Tensor, std::less<>> destinations;
   // Ends the run between two nodes with ErrorCode::cancelled.
   std::stop_token cancel;
+  // Receives what every step did, in order. Null: nothing is measured, and nothing is spent on it.
+  std::vector<StepProfile>* profile = nullptr;
 };
 
 // A model that is ready to run. Cheap to move; `run` may be called from many threads at once.
@@ -95,8 +125,14 @@ class Session {
   const std::vector<NodePlacement>& placement() const;
   // Every change that the optimiser made, in order.
   const std::vector<Rewrite>& rewrites() const;
+  // Tensors that go from one provider to another.
+  const std::vector<ValueCopy>& copies() const;
   // What the session did that a user may want to know.
   const std::vector<std::string>& notes() const;
+
+  SessionMemory memory() const;
+  // Gives back what is kept for later runs; the next ones are a little slower.
+  void trim();
 
   // Runs the model. Throws Error on bad inputs or a failing node; the session stays usable.
   NamedValues run(const NamedValues& inputs, const RunOptions& options = {}) const;

@@ -13,6 +13,7 @@ namespace tenon::ops {
 
 class Decomposition;
 class Inference;
+struct CostTensor;
 struct Layout;
 
 // A set of element types.
@@ -103,6 +104,8 @@ class Operator {
   std::optional<int64_t> (*view_rule)(const Layout&, size_t output) = nullptr;
   // Where an input begins in output 0, in elements, when that is made of its inputs.
   std::optional<int64_t> (*part_rule)(const Layout&, size_t input) = nullptr;
+  // Multiply-adds for each element of output 0; see cost.h.
+  Dim (*multiply_adds_rule)(const ir::Node&, std::span<const CostTensor>) = nullptr;
 
   Operator& input(std::string parameter, std::string variable) {
     return add(inputs, std::move(parameter), std::move(variable), Parameter::Count::one);
@@ -146,6 +149,10 @@ class Operator {
   }
   Operator& views(std::optional<int64_t> (*rule)(const Layout&, size_t output)) {
     view_rule = rule;
+    return *this;
+  }
+  Operator& costs(Dim (*rule)(const ir::Node&, std::span<const CostTensor>)) {
+    multiply_adds_rule = rule;
     return *this;
   }
   Operator& parts(std::optional<int64_t> (*rule)(const Layout&, size_t input)) {

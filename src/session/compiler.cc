@@ -1,16 +1,56 @@
+#include <set>
 #include <unordered_map>
 
 #include "base/fail.h"
+#include "ops/cost.h"
 #include "session/plan_cache.h"
 #include "session/program.h"
 
 namespace tenon {
+
+namespace {
+
+// Finds the tensors that have to be copied between providers, each once per reader.
+class CopyList {
+ public:
+  explicit CopyList(std::vector<ValueCopy>& copies) : copies_(copies) {}
+
+  void add(const ir::Node& node, const Provider& provider) {
+    for (const ir::Value* value : node.inputs()) {
+      if (value && !value->is_fixed()) read(*value, provider.name(), provider.memory());
+    }
+    for (const ir::Value* value : node.outputs()) {
+      if (value) makers_[value] = &provider;
+    }
+  }
+  // A result of the model, which the caller reads on the host.
+  void add_output(const ir::Value& value) { read(value, "host", "host"); }
+
+ private:
+  void read(const ir::Value& value, std::string_view reader, std::string_view memory) {
+    auto found = makers_.find(&value);
+    const std::string_view maker = found == makers_.end() ? "host" : found->second->name();
+    if (memory == (found == makers_.end() ? "host" : found->second->memory())) return;
+    if (!seen_.insert({&value, std::string(reader)}).second) return;
+    ValueCopy copy{value.name, std::string(maker), std::string(reader), ""};
+    if (value.type.is_tensor() && value.type.shape && value.type.element != ElementType::string)
+      copy.bytes = ops::bytes_of({value.type.element, &*value.type.shape}).to_string();
+    copies_.push_back(std::move(copy));
+  }
+
+  std::vector<ValueCopy>& copies_;
+  std::unordered_map<const ir::Value*, const Provider*> makers_;
+  std::set<std::pair<const ir::Value*, std::string>> seen_;
+};
+
+}  // namespace
 
 struct Program::Compiler {
   const ir::Graph& graph;
   std::span<const Provider* const> providers;
   ThreadPool& threads;
   std::vector<NodePlacement>& placement;
+  CopyList& copies;
   Compiler* outer = nullptr;
   std::unique_ptr<Program> program{new Program};
   std::unordered_map<const ir::Value*, int> slots{};
@@ -40,7 +80,10 @@ struct Program::Compiler {
         throw error.at_node(node.describe_here());
       }
     }
-    for (const ir::Value* value : graph.outputs()) program->output_slots_.push_back(slot_of(value));
+    for (const ir::Value* value : graph.outputs()) {
+      program->output_slots_.push_back(slot_of(value));
+      if (!outer) copies.add_output(*value);
+    }
     return std::move(program);
   }
 
@@ -48,6 +91,10 @@ struct Program::Compiler {
     NodePlacement entry;
     entry.node = node.describe();
     entry.op_type = node.op_type;
+    if (std::optional<ops::Cost> cost = ops::cost_of(node)) {
+      entry.flops = cost->flops.to_string();
+      entry.bytes = cost->bytes.to_string();
+    }
     std::string reasons;
     for (const Provider* provider : providers) {
       Claim claim = provider->claim(node);
@@ -68,6 +115,7 @@ struct Program::Compiler {
     step.node = &node;
     step.op = ops::operators().find(node.domain, node.op_type);
     const Provider& provider = place(node);
+    copies.add(node, provider);
     std::vector<const Tensor*> constants;
     for (const ir::Value* value : node.inputs()) {
       step.inputs.push_back(slot_of(value));
@@ -75,7 +123,7 @@ struct Program::Compiler {
     }
     for (const ir::Attribute& attribute : node.attributes) {
       attribute.for_each_graph([&](const ir::Graph& subgraph) {
-        Compiler inner{subgraph, providers, threads, placement, this};
+        Compiler inner{subgraph, providers, threads, placement, copies, this};
         step.subgraphs.push_back(inner.compile());
       });
     }
@@ -86,8 +134,10 @@ struct Program::Compiler {
 };
 
 std::unique_ptr<Program> Program::compile(const ir::Graph& graph, std::span<const Provider* const> providers,
-                                          ThreadPool& threads, std::vector<NodePlacement>& placement) {
-  return Compiler{graph, providers, threads, placement}.compile();
+                                          ThreadPool& threads, std::vector<NodePlacement>& placement,
+                                          std::vector<ValueCopy>& copies) {
+  CopyList list(copies);
+  return Compiler{graph, providers, threads, placement, list}.compile();
 }
 
 }  // namespace tenon

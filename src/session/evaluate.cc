@@ -30,7 +30,8 @@ std::vector<Value> evaluate(const ir::Node& node, std::span<const Provider* cons
     wanted.push_back(true);
   }
   std::vector<NodePlacement> placement;
-  std::unique_ptr<Program> program = Program::compile(graph, providers, threads, placement);
+  std::vector<ValueCopy> copies;
+  std::unique_ptr<Program> program = Program::compile(graph, providers, threads, placement, copies);
   RunState state{threads, allocator, {}};
   std::vector<Value> results = program->run(state, {}, wanted, {});
   // Back to the node's numbering, with nothing where an output is left out.

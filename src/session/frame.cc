@@ -1,10 +1,13 @@
 #include "session/frame.h"
 
 #include <algorithm>
+#include <chrono>
+#include <deque>
 #include <stdexcept>
 
 #include "base/fail.h"
 #include "base/index.h"
+#include "ops/cost.h"
 #include "session/bound_subgraph.h"
 #include "session/step_run.h"
 
@@ -111,7 +114,9 @@ void Frame::run(const RunState& state, std::span<const Value* const> arguments, 
     for (; i < calls_.size(); ++i) {
       Call& call = calls_[i];
       state.throw_if_cancelled();
-      if (call.is_plain)
+      if (state.profile)
+        run_measured(state, i, destinations);
+      else if (call.is_plain)
         call.kernel->run(call.run);
       else
         run_item(state, i, destinations);
@@ -141,6 +146,11 @@ void Frame::set_arguments(std::span<const Value* const> arguments) {
 }
 
 void Frame::run_item(const RunState& state, size_t index, std::span<const Tensor> destinations) {
+  run_kernel(state, index, destinations);
+  for (int slot : plan_->items[index].drops) at(values_, slot) = Value();
+}
+
+void Frame::run_kernel(const RunState& state, size_t index, std::span<const Tensor> destinations) {
   const Plan::Item& item = plan_->items[index];
   for (int block : item.buffers) allocate(state, block, destinations);
   if (item.is_placed && item.needs_check) check(at(program_.steps(), item.step));
@@ -148,7 +158,44 @@ void Frame::run_item(const RunState& state, size_t index, std::span<const Tensor
     calls_[index].kernel->run(calls_[index].run);
   else
     run_alone_at(state, at(program_.steps(), item.step));
+}
+
+void Frame::run_measured(const RunState& state, size_t index, std::span<const Tensor> destinations) {
+  using Clock = std::chrono::steady_clock;
+  const Step& step = at(program_.steps(), plan_->items[index].step);
+  StepProfile profile;
+  profile.node = step.node->describe();
+  profile.op_type = step.node->op_type;
+  std::deque<SymbolicShape> shapes;
+  std::vector<ops::CostTensor> tensors;
+  auto describe = [&](std::span<const int> slots, std::vector<std::string>& texts) {
+    for (int slot : slots) {
+      const Value* value = slot >= 0 ? &at(values_, slot) : nullptr;
+      texts.push_back(value && value->defined() ? value->describe() : "");
+      tensors.emplace_back();
+      if (!value || !value->is_tensor()) continue;
+      shapes.push_back(symbolic(value->tensor().shape()));
+      tensors.back() = {value->tensor().type(), &shapes.back()};
+    }
+  };
+  describe({step.inputs.data(), step.inputs.size()}, profile.inputs);
+  const size_t inputs = tensors.size();
+  // Outputs are described before they are let go.
+  const Plan::Item& item = plan_->items[index];
+  const Clock::time_point start = Clock::now();
+  run_kernel(state, index, destinations);
+  const Clock::time_point end = Clock::now();
+  describe({step.outputs.data(), step.outputs.size()}, profile.outputs);
   for (int slot : item.drops) at(values_, slot) = Value();
+  std::span<const ops::CostTensor> all = tensors;
+  if (auto cost = ops::cost_of(*step.node, all.first(inputs), all.subspan(inputs))) {
+    profile.flops = static_cast<double>(cost->flops.value());
+    profile.bytes = static_cast<double>(cost->bytes.value());
+  }
+  auto nanoseconds = [](Clock::duration d) { return std::chrono::duration_cast<std::chrono::nanoseconds>(d).count(); };
+  profile.start_ns = nanoseconds(start.time_since_epoch());
+  profile.duration_ns = nanoseconds(end - start);
+  state.profile->push_back(std::move(profile));
 }
 
 void Frame::check(const Step& step) const {

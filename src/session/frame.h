@@ -39,6 +39,8 @@ class Frame {
   void set_arguments(std::span<const Value* const> arguments);
   void allocate(const RunState& state, int block, std::span<const Tensor> destinations);
   void run_item(const RunState& state, size_t index, std::span<const Tensor> destinations);
+  void run_measured(const RunState& state, size_t index, std::span<const Tensor> destinations);
+  void run_kernel(const RunState& state, size_t index, std::span<const Tensor> destinations);
   // Infers again, now that the contents are there, to find what is wrong with them.
   void check(const Step& step) const;
   std::shared_ptr<void> allocate_arena() const;

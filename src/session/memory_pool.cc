@@ -100,14 +100,14 @@ std::shared_ptr<void> MemoryPool::allocate(int64_t bytes) {
   return {block, [state = state_, size](void* b) { state->give_back(b, size); }};
 }
 
-int64_t MemoryPool::in_use() const {
+SessionMemory MemoryPool::statistics() const {
   std::lock_guard lock(state_->mutex);
-  return state_->in_use;
-}
-
-int64_t MemoryPool::cached() const {
-  std::lock_guard lock(state_->mutex);
-  return state_->cached;
+  SessionMemory result;
+  result.in_use = state_->in_use;
+  result.cached = state_->cached;
+  result.peak = state_->peak;
+  result.limit = state_->limit;
+  return result;
 }
 
 void MemoryPool::trim() { state_->trim(); }

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "tenon/session.h"
 #include "tenon/tensor.h"
 
 namespace tenon {
@@ -14,10 +15,8 @@ class MemoryPool final : public Allocator {
   ~MemoryPool() override;
   std::shared_ptr<void> allocate(int64_t bytes) override;
 
-  // Bytes handed out and not given back.
-  int64_t in_use() const;
-  // Bytes kept for reuse.
-  int64_t cached() const;
+  // All but the weights.
+  SessionMemory statistics() const;
   // Gives the kept ones back to the system.
   void trim();
 

@@ -20,6 +20,7 @@ struct RunState {
   ThreadPool& threads;
   Allocator& allocator;
   std::stop_token cancel;
+  std::vector<StepProfile>* profile = nullptr;
 
   void throw_if_cancelled() const {
     if (cancel.stop_requested()) throw Error(ErrorCode::cancelled, "the run was cancelled");
@@ -40,9 +41,11 @@ struct Step {
 // Plan, made for the shapes of a run and kept for later runs. Many runs can share a program.
 class Program {
  public:
-  // `providers` in order of preference. `placement` receives a line per node. The graph must outlive the program.
+  // `providers` in order of preference. `placement` receives a line per node, `copies` one per tensor that goes from
+  // one provider to another. The graph must outlive the program.
   static std::unique_ptr<Program> compile(const ir::Graph& graph, std::span<const Provider* const> providers,
-                                          ThreadPool& threads, std::vector<NodePlacement>& placement);
+                                          ThreadPool& threads, std::vector<NodePlacement>& placement,
+                                          std::vector<ValueCopy>& copies);
   ~Program();
 
   // Runs the steps that the wanted outputs need. `inputs` has a value per graph input; undefined ones fall back to

@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "base/available_memory.h"
-#include "base/cpu_features.h"
 #include "base/fail.h"
 #include "base/names.h"
 #include "ir/count.h"
@@ -16,12 +15,12 @@
 #include "passes/infer.h"
 #include "passes/lift.h"
 #include "passes/optimizer.h"
-#include "providers/cpu/cpu_provider.h"
 #include "session/check_inputs.h"
 #include "session/describe.h"
 #include "session/evaluate.h"
 #include "session/memory_pool.h"
 #include "session/program.h"
+#include "session/providers.h"
 
 namespace tenon {
 class Session::Implementation {
@@ -50,7 +49,9 @@ class Session::Implementation {
                            [&](const ir::Node& node) { return is_asked_to_decompose(node) || !runs(node); }));
     // Not beyond basic: fusions would undo what was just decomposed.
     if (ir::count_nodes(*model_->graph) != nodes) optimize(order, std::min(options_.level, OptimizationLevel::basic));
-    program_ = Program::compile(*model_->graph, order, *threads_, placement);
+    program_ = Program::compile(*model_->graph, order, *threads_, placement, copies);
+    for (NodePlacement& node : placement)
+      node.declined.insert(node.declined.begin(), missing_providers_.begin(), missing_providers_.end());
   }
 
   NamedValues run(const NamedValues& feeds, const RunOptions& options) const {
@@ -58,7 +59,7 @@ class Session::Implementation {
     std::vector<Value> arguments = check_inputs(graph, feeds);
     std::vector<bool> wanted = wanted_outputs(options);
     std::vector<Tensor> destinations = match_destinations(options);
-    RunState state{*threads_, memory_, options.cancel};
+    RunState state{*threads_, memory_, options.cancel, options.profile};
     std::vector<Value> results = program_->run(state, arguments, wanted, destinations);
     NamedValues named;
     for (size_t i = 0; i < results.size(); ++i) {
@@ -70,20 +71,35 @@ class Session::Implementation {
     return named;
   }
 
+  SessionMemory memory() const {
+    SessionMemory result = memory_.statistics();
+    for (const ir::Value* value : model_->graph->initializers()) {
+      if (value->constant() && value->constant()->tensor.type() != ElementType::string)
+        result.weights += value->constant()->tensor.bytes();
+    }
+    return result;
+  }
+
+  void trim() {
+    program_->trim();
+    memory_.trim();
+  }
+
  private:
   void start_providers() {
     if (options_.providers.empty()) fail(ErrorCode::invalid_argument, "no provider is given");
     for (const std::string& name : options_.providers) {
-      if (name != "cpu") {
-        throw Error(ErrorCode::provider_unavailable, fmt::format("there is no provider '{}' in this build", name),
-                    "the providers of this build are: cpu");
+      try {
+        providers_.push_back(start_provider(name));
+      } catch (const Error& error) {
+        if (!options_.allow_fallback || error.code() != ErrorCode::provider_unavailable) throw;
+        missing_providers_.emplace_back(name, error.message());
+        note({fmt::format("provider '{}' is not used: {}", name, error.message())});
       }
-      if (const std::string missing = missing_baseline(); !missing.empty()) {
-        throw Error(ErrorCode::provider_unavailable,
-                    fmt::format("this build is for processors with {}, which this one does not have", missing),
-                    "build Tenon with -DTENON_X86_BASELINE=x86-64");
-      }
-      providers_.push_back(std::make_unique<CpuProvider>());
+    }
+    if (providers_.empty()) {
+      throw Error(ErrorCode::provider_unavailable, "none of the providers that were asked for can start",
+                  "add 'cpu' as the last one to fall back to");
     }
   }
 
@@ -189,11 +205,13 @@ class Session::Implementation {
   std::shared_ptr<ThreadPool> threads_;
   mutable MemoryPool memory_;
   std::vector<std::unique_ptr<Provider>> providers_;
+  std::vector<std::pair<std::string, std::string>> missing_providers_;  // name and reason
 
  public:
   ModelInfo model_info;
   std::vector<ValueInfo> inputs, outputs, overridable;
   std::vector<NodePlacement> placement;
+  std::vector<ValueCopy> copies;
   std::vector<Rewrite> rewrites;
   std::vector<std::string> notes;
 
@@ -223,6 +241,9 @@ const std::vector<ValueInfo>& Session::outputs() const { return implementation_-
 const std::vector<ValueInfo>& Session::overridable_initializers() const { return implementation_->overridable; }
 const std::vector<NodePlacement>& Session::placement() const { return implementation_->placement; }
 const std::vector<Rewrite>& Session::rewrites() const { return implementation_->rewrites; }
+const std::vector<ValueCopy>& Session::copies() const { return implementation_->copies; }
+SessionMemory Session::memory() const { return implementation_->memory(); }
+void Session::trim() { implementation_->trim(); }
 const std::vector<std::string>& Session::notes() const { return implementation_->notes; }
 NamedValues Session::run(const NamedValues& inputs, const RunOptions& options) const {
   return implementation_->run(inputs, options);

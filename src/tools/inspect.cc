@@ -8,6 +8,7 @@
 #include "ir/print.h"
 #include "ir/verify.h"
 #include "onnx/model_file.h"
+#include "ops/cost.h"
 #include "ops/operator.h"
 #include "passes/constants.h"
 #include "passes/infer.h"
@@ -57,23 +58,14 @@ class Counter {
   std::map<std::pair<std::string, std::string>, int64_t> uses_;
 };
 
-// Multiply-adds count as two operations.
-Dim flops_of(const ir::Node& node) {
-  const ir::Value* output = node.output(0);
-  const ir::Value* weights = node.input(1);
-  if (!output || !weights || !output->type.shape || !weights->type.shape) return 0;
-  const SymbolicShape& w = *weights->type.shape;
-  Dim outputs = element_count(*output->type.shape);
-  if (node.op_type == "Conv" && w.size() > 1)
-    return Dim(2) * outputs * element_count(SymbolicShape(w.begin() + 1, w.end()));
-  if (node.op_type == "MatMul" && !w.empty()) return Dim(2) * outputs * (w.size() == 1 ? w[0] : w[w.size() - 2]);
-  if (node.op_type == "Gemm" && w.size() == 2) return Dim(2) * outputs * w[node.int_attribute("transB", 0) ? 1 : 0];
-  return 0;
-}
-
+// Of the operators that multiply matrices, which is nearly all that most models do.
 std::string total_flops(const ir::Graph& graph) {
   Dim total = 0;
-  for (const ir::Node& node : graph.nodes()) total = total + flops_of(node);
+  for (const ir::Node& node : graph.nodes()) {
+    const ops::Operator* op = ops::operators().find(node.domain, node.op_type);
+    if (!op || !op->multiply_adds_rule) continue;
+    if (std::optional<ops::Cost> cost = ops::cost_of(node)) total = total + cost->flops;
+  }
   return total.to_string();
 }
 

@@ -1,3 +1,4 @@
+#include "ops/cost.h"
 #include "ops/operator.h"
 #include "ops/window.h"
 
@@ -107,11 +108,12 @@ Operator& convolution(OperatorList& list, const char* name) {
 }  // namespace
 
 void define_conv(OperatorList& list) {
-  convolution(list, "Conv").infer(infer_conv);
+  convolution(list, "Conv").infer(infer_conv).costs(multiply_adds::of_conv);
   convolution(list, "ConvTranspose")
       .attribute("output_padding", AttributeKind::ints)
       .attribute("output_shape", AttributeKind::ints)
-      .infer(infer_conv_transpose);
+      .infer(infer_conv_transpose)
+      .costs(multiply_adds::of_conv_transpose);
 }
 
 }  // namespace tenon::ops

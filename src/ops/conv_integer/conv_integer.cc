@@ -1,3 +1,4 @@
+#include "ops/cost.h"
 #include "ops/operator.h"
 #include "ops/window.h"
 
@@ -45,7 +46,8 @@ void define_conv_integer(OperatorList& list) {
       .output("y", TypeSet{int32})
       .types("T1", bytes)
       .types("T2", bytes)
-      .infer([](Inference& i) { infer_conv(i, 1, int32); });
+      .infer([](Inference& i) { infer_conv(i, 1, int32); })
+      .costs(multiply_adds::of_conv);
   with_attributes(list.add("QLinearConv", {10}))
       .input("x", "T1")
       .input("x_scale", floats)

@@ -1,3 +1,4 @@
+#include "ops/cost.h"
 #include "ops/inference.h"
 #include "ops/operator.h"
 
@@ -46,7 +47,8 @@ void define_matmul(OperatorList& list) {
       .input("B", "T")
       .output("Y", "T")
       .types("T", multipliable)
-      .infer(infer_matmul);
+      .infer(infer_matmul)
+      .costs(multiply_adds::of_matmul);
   list.add("Gemm", {1, 6, 7, 9, 11, 13})
       .input("A", "T")
       .input("B", "T")
@@ -58,6 +60,7 @@ void define_matmul(OperatorList& list) {
       .attribute("transA", AttributeKind::int_)
       .attribute("transB", AttributeKind::int_)
       .infer(infer_gemm)
+      .costs(multiply_adds::of_gemm)
       .lift(1, 7, drop_broadcast);
 }
 

@@ -1,3 +1,4 @@
+#include "ops/cost.h"
 #include "ops/inference.h"
 #include "ops/operator.h"
 
@@ -34,7 +35,8 @@ void define_matmul_integer(OperatorList& list) {
       .output("Y", TypeSet{int32})
       .types("T1", bytes)
       .types("T2", bytes)
-      .infer([](Inference& i) { i.output(0, int32, product_shape(i, 0, 1)); });
+      .infer([](Inference& i) { i.output(0, int32, product_shape(i, 0, 1)); })
+      .costs(multiply_adds::of_matmul);
   list.add("QLinearMatMul", {10, 21})
       .input("a", "T1")
       .input("a_scale", "TS")

@@ -1,0 +1,69 @@
+#include "session/providers.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+
+#include "base/cpu_features.h"
+#include "base/fail.h"
+#include "base/names.h"
+#include "providers/cpu/cpu_provider.h"
+
+namespace tenon {
+namespace {
+
+std::unique_ptr<Provider> start_cpu() {
+  if (const std::string missing = missing_baseline(); !missing.empty()) {
+    throw Error(ErrorCode::provider_unavailable,
+                fmt::format("this build is for processors with {}, which this one does not have", missing),
+                "build Tenon with -DTENON_X86_BASELINE=x86-64");
+  }
+  return std::make_unique<CpuProvider>();
+}
+
+struct Registry {
+  std::mutex mutex;
+  std::map<std::string, StartProvider> starts{{"cpu", start_cpu}};
+};
+
+Registry& registry() {
+  static Registry all;
+  return all;
+}
+
+std::string short_name(const std::string& name) {
+  constexpr std::string_view ending = "ExecutionProvider";
+  if (name.size() <= ending.size() || !name.ends_with(ending)) return name;
+  std::string result = name.substr(0, name.size() - ending.size());
+  std::ranges::transform(result, result.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; });
+  return result;
+}
+
+}  // namespace
+
+void register_provider(const std::string& name, StartProvider start) {
+  std::lock_guard lock(registry().mutex);
+  registry().starts[name] = std::move(start);
+}
+
+std::vector<std::string> provider_names() {
+  std::lock_guard lock(registry().mutex);
+  std::vector<std::string> names;
+  for (const auto& [name, _] : registry().starts) names.push_back(name);
+  return names;
+}
+
+std::unique_ptr<Provider> start_provider(const std::string& name) {
+  StartProvider start;
+  {
+    std::lock_guard lock(registry().mutex);
+    if (auto found = registry().starts.find(short_name(name)); found != registry().starts.end()) start = found->second;
+  }
+  if (start) return start();
+  std::string list;
+  for (const std::string& known : provider_names()) list += (list.empty() ? "" : ", ") + known;
+  throw Error(ErrorCode::provider_unavailable, fmt::format("there is no provider '{}' in this build", name),
+              "the providers of this build are: " + list);
+}
+
+}  // namespace tenon
