@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "session/program.h"
+#include "session/shape_resolver.h"
 
 namespace tenon {
 
@@ -62,11 +63,8 @@ struct Plan {
   }
 };
 
-// Longer arguments never decide shapes.
-inline constexpr int64_t most_content = 256;
-
-// `arguments` are one per graph input and one per capture; null where the initializer stands in.
-std::shared_ptr<const Plan> make_plan(const Program& program, const RunState& state,
-                                      std::span<const Value* const> arguments, const std::vector<bool>& wanted_outputs);
+// `shapes` were resolved for the same outputs.
+std::shared_ptr<const Plan> make_plan(const Program& program, const ShapeResolver& shapes,
+                                      const std::vector<bool>& wanted_outputs);
 
 }  // namespace tenon

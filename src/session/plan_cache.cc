@@ -60,7 +60,13 @@ std::shared_ptr<const Plan> PlanCache::find_or_make(const Program& program, cons
     const PlanKey key = key_of(arguments, wanted_outputs);
     if (auto plan = find(key, hash_of(key))) return plan;
   }
-  std::shared_ptr<const Plan> plan = make_plan(program, state, arguments, wanted_outputs);
+  std::shared_ptr<const Plan> plan;
+  {
+    std::lock_guard lock(resolver_mutex_);
+    if (!resolver_) resolver_ = std::make_unique<ShapeResolver>(program);
+    resolver_->resolve(state, arguments, wanted_outputs);
+    plan = make_plan(program, *resolver_, wanted_outputs);
+  }
   std::lock_guard lock(mutex_);
   content_read_.resize(arguments.size());
   for (size_t i = 0; i < arguments.size(); ++i) {
@@ -114,6 +120,10 @@ void PlanCache::give_back(std::unique_ptr<Frame> frame) {
 }
 
 void PlanCache::trim() {
+  {
+    std::lock_guard lock(resolver_mutex_);
+    resolver_.reset();
+  }
   std::lock_guard lock(mutex_);
   frames_.clear();
   entries_.clear();

@@ -35,7 +35,9 @@ class PlanCache {
   void add(PlanKey key, uint64_t hash, std::shared_ptr<const Plan> plan);
   std::shared_ptr<const Plan> find(const PlanKey& key, uint64_t hash);
 
-  std::mutex mutex_;
+  std::mutex resolver_mutex_;
+  std::unique_ptr<ShapeResolver> resolver_;
+  std::mutex mutex_;          // guards what follows
   std::list<Entry> entries_;  // the most recently used first
   std::unordered_multimap<uint64_t, std::list<Entry>::iterator> by_hash_;
   std::vector<bool> content_read_;  // arguments whose content belongs to the key

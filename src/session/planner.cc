@@ -1,53 +1,35 @@
 #include <algorithm>
-#include <deque>
 #include <limits>
 
-#include "base/checked.h"
 #include "base/fail.h"
 #include "base/index.h"
 #include "ops/layout.h"
 #include "session/arena_layout.h"
 #include "session/plan.h"
-#include "session/step_run.h"
 
 namespace tenon {
 namespace {
 
-using ops::Fact;
 using Home = Plan::Home;
+using ValueKind = ShapeResolver::ValueKind;
 
 constexpr int after_the_end = std::numeric_limits<int>::max();
-// Larger contents are data, even if they follow from shapes: they are computed when the plan runs.
-constexpr int64_t most_known_elements = 4096;
 
 class Planner {
  public:
-  Planner(const Program& program, const RunState& state, std::span<const Value* const> arguments,
-          const std::vector<bool>& wanted_outputs)
+  Planner(const Program& program, const ShapeResolver& shapes, const std::vector<bool>& wanted_outputs)
       : program_(program),
-        state_(state),
-        arguments_(arguments),
+        resolved_(shapes),
         slots_(static_cast<size_t>(program.slot_count())),
         plan_(std::make_shared<Plan>()) {
     plan_->slots.resize(slots_.size());
-    plan_->content_read.resize(arguments.size());
+    plan_->content_read = shapes.content_read();
     for (size_t i = 0; i < wanted_outputs.size(); ++i) {
       if (wanted_outputs[i]) at(slots_, program.output_slots()[i]).is_output = true;
     }
   }
 
   std::shared_ptr<const Plan> make() {
-    find_needed_steps();
-    bind_constants_and_arguments();
-    for (size_t i = 0; i < program_.steps().size(); ++i) {
-      if (!needed_[i]) continue;
-      const Step& step = program_.steps()[i];
-      try {
-        resolve(static_cast<int>(i), step);
-      } catch (Error& error) {
-        throw error.at_node(step.node->describe_here());
-      }
-    }
     drop_unread_steps();
     find_last_uses();
     place_values();
@@ -56,248 +38,25 @@ class Planner {
   }
 
  private:
-  enum class Kind : uint8_t { unset, argument, known, shaped, unshaped };
-  struct SlotState {
-    Kind kind = Kind::unset;
+  struct SlotUse {
     bool is_output = false;
     bool is_kept = false;  // a step without a plan reads it, and may keep it
-    int producer = -1;     // step
-    int argument = -1;
     int last_item = -1;
-    Fact fact;
   };
-  enum class StepKind : uint8_t { unset, gone, placed, alone };
-
-  void find_needed_steps() {
-    std::vector<bool> wanted(slots_.size());
-    for (size_t i = 0; i < slots_.size(); ++i) wanted[i] = slots_[i].is_output;
-    needed_ = needed_steps(wanted, [](int) { return true; });
-  }
-
-  // Which of the eligible steps the wanted slots need; marks in `wanted` what those read.
-  template <typename Eligible>
-  std::vector<bool> needed_steps(std::vector<bool>& wanted, Eligible is_eligible) const {
-    const std::vector<Step>& steps = program_.steps();
-    std::vector<bool> needed(steps.size());
-    for (size_t i = steps.size(); i-- > 0;) {
-      if (!is_eligible(static_cast<int>(i))) continue;
-      needed[i] = std::ranges::any_of(steps[i].outputs, [&](int slot) { return slot >= 0 && at(wanted, slot); });
-      if (needed[i]) each_read(steps[i], [&](int slot) { at(wanted, slot) = true; });
-    }
-    return needed;
-  }
-
-  // Inputs, and what subgraphs read of this graph.
-  template <typename Visit>
-  static void each_read(const Step& step, Visit visit) {
-    for (int slot : step.inputs) {
-      if (slot >= 0) visit(slot);
-    }
-    for (const auto& subgraph : step.subgraphs) {
-      for (const Program::Capture& capture : subgraph->captures()) visit(capture.outer_slot);
-    }
-  }
-
-  void bind_constants_and_arguments() {
-    for (const auto& [slot, value] : program_.constants()) {
-      at(slots_, slot).kind = Kind::known;
-      at(slots_, slot).fact = Fact::of(value.tensor());
-    }
-    const std::vector<int>& inputs = program_.input_slots();
-    for (size_t i = 0; i < arguments_.size(); ++i) {
-      if (!arguments_[i]) continue;
-      SlotState& slot = at(slots_, i < inputs.size() ? inputs[i] : program_.captures()[i - inputs.size()].inner_slot);
-      slot.kind = arguments_[i]->is_tensor() ? Kind::argument : Kind::unshaped;
-      slot.argument = static_cast<int>(i);
-      slot.fact = fact_of(*arguments_[i], {}, /*with_content=*/false);
-    }
-  }
-
-  // Finds out what a step will make: content, shapes, or neither before it runs.
-  void resolve(int index, const Step& step) {
-    for (int slot : step.outputs) {
-      if (slot >= 0) at(slots_, slot).producer = index;
-    }
-    SmallVector<const Fact*, 6> inputs;
-    bool has_shapes = step.subgraphs.empty(), all_known = true;
-    for (size_t i = 0; i < step.inputs.size(); ++i) {
-      const int slot = step.inputs[i];
-      if (slot >= 0 && at(slots_, slot).kind == Kind::unset) {
-        throw Error(ErrorCode::invalid_model,
-                    "it has no value: the graph's inputs are not all given by the node that runs it")
-            .on_tensor(step.node->input(i)->name);
-      }
-      inputs.push_back(slot >= 0 ? &at(slots_, slot).fact : nullptr);
-      if (slot < 0) continue;
-      has_shapes &= at(slots_, slot).kind != Kind::unshaped;
-      all_known &= at(slots_, slot).fact.constant != nullptr;
-    }
-    SmallVector<Fact, 2> outputs(step.outputs.size());
-    std::span<const Fact* const> facts{inputs.data(), inputs.size()};
-    std::span<Fact> inferred{outputs.data(), outputs.size()};
-    if (has_shapes) {
-      uint64_t content_read = 0;
-      has_shapes = infer_step(step, facts, inferred, &content_read);
-      // The shapes may follow from numbers that are computed from arguments.
-      while (!has_shapes && find_contents(step, content_read)) {
-        for (Fact& fact : outputs) fact = {};
-        has_shapes = infer_step(step, facts, inferred, &content_read);
-        all_known = std::ranges::all_of(inputs, [](const Fact* fact) { return !fact || fact->constant; });
-      }
-      for (size_t i = 0; i < inputs.size() && i < 64; ++i) {
-        if ((content_read >> i & 1) && inputs[i] && !inputs[i]->constant && !inputs[i]->values)
-          at(needs_check_, index) = true;
-      }
-    }
-    if (!has_shapes || has_strings(outputs)) return set_alone(index, step);
-    for (size_t i = 0; i < outputs.size(); ++i) {
-      if (step.outputs[i] < 0) continue;
-      SlotState& slot = at(slots_, step.outputs[i]);
-      slot.kind = Kind::shaped;
-      slot.fact = std::move(outputs[i]);
-      slot.fact.constant = nullptr;
-    }
-    at(kinds_, index) = StepKind::placed;
-    if (step.op->is_random) return;
-    if (!take_values(step) && all_known && is_small(step))
-      evaluate(index, step);
-    else if (has_all_known(step))
-      at(kinds_, index) = StepKind::gone;
-  }
-
-  void set_alone(int index, const Step& step) {
-    at(kinds_, index) = StepKind::alone;
-    for (size_t i = 0; i < step.outputs.size(); ++i) {
-      if (step.outputs[i] < 0) continue;
-      SlotState& slot = at(slots_, step.outputs[i]);
-      slot.kind = Kind::unshaped;
-      slot.fact = {};
-      slot.fact.type = step.node->output(i)->type;
-      slot.fact.type.shape.reset();
-    }
-  }
-
-  static bool has_strings(const SmallVector<Fact, 2>& facts) {
-    return std::ranges::any_of(facts, [](const Fact& f) { return f.type.element == ElementType::string; });
-  }
-
-  bool is_small(const Step& step) const {
-    int64_t elements = 0;
-    for (int slot : step.outputs) {
-      if (slot >= 0) elements = saturating_add(elements, concrete(*at(slots_, slot).fact.type.shape)->elements());
-    }
-    return elements <= most_known_elements;
-  }
-  static int64_t saturating_add(int64_t a, int64_t b) {
-    return b > std::numeric_limits<int64_t>::max() - a ? std::numeric_limits<int64_t>::max() : a + b;
-  }
-
-  bool has_all_known(const Step& step) const {
-    return std::ranges::all_of(step.outputs,
-                               [&](int slot) { return slot < 0 || at(slots_, slot).kind == Kind::known; });
-  }
-
-  // Contents that inference found, such as those of Shape. Says whether that was all outputs.
-  bool take_values(const Step& step) {
-    for (int slot : step.outputs) {
-      if (slot < 0) continue;
-      SlotState& state = at(slots_, slot);
-      if (!state.fact.values || !std::ranges::all_of(*state.fact.values, [](const Dim& d) { return d.is_known(); }))
-        continue;
-      if (std::optional<Tensor> tensor = tensor_of(state.fact)) set_known(slot, std::move(*tensor));
-    }
-    return has_all_known(step);
-  }
-
-  static std::optional<Tensor> tensor_of(const Fact& fact) {
-    Tensor tensor(fact.type.element, *concrete(*fact.type.shape));
-    if (tensor.elements() != static_cast<int64_t>(fact.values->size())) return std::nullopt;
-    auto fill = [&](auto numbers) {
-      using T = std::remove_cvref_t<decltype(numbers[0])>;
-      for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<T>((*fact.values)[i].value());
-    };
-    switch (tensor.type()) {
-      case ElementType::int64:
-        fill(tensor.mutable_data<int64_t>());
-        return tensor;
-      case ElementType::int32:
-        fill(tensor.mutable_data<int32_t>());
-        return tensor;
-      default:
-        return std::nullopt;
-    }
-  }
-
-  void set_known(int slot, Tensor tensor) {
-    known_.emplace_back(slot, std::move(tensor));
-    SlotState& state = at(slots_, slot);
-    state.kind = Kind::known;
-    state.fact.constant = &known_.back().second.tensor();
-    state.fact.values.reset();
-  }
-
-  // Computes a step whose inputs' contents are all there.
-  void evaluate(int index, const Step& step) {
-    std::deque<Value> contents;
-    SmallVector<const Value*, 6> inputs;
-    for (int slot : step.inputs) {
-      if (slot >= 0) contents.emplace_back(*at(slots_, slot).fact.constant);
-      inputs.push_back(slot >= 0 ? &contents.back() : nullptr);
-    }
-    SmallVector<Value, 2> values(step.outputs.size());
-    SmallVector<Value*, 2> outputs;
-    for (size_t i = 0; i < values.size(); ++i) outputs.push_back(step.outputs[i] >= 0 ? &values[i] : nullptr);
-    run_alone(step, state_, {inputs.data(), inputs.size()}, {outputs.data(), outputs.size()}, {});
-    for (size_t i = 0; i < values.size(); ++i) {
-      if (outputs[i]) set_known(step.outputs[i], std::move(values[i].tensor()));
-    }
-    at(kinds_, index) = StepKind::gone;
-  }
-
-  // Finds the contents, among those asked for, that follow from small arguments. Says whether there is a new one.
-  bool find_contents(const Step& step, uint64_t asked) {
-    bool found = false;
-    for (size_t i = 0; i < step.inputs.size() && i < 64; ++i) {
-      const int slot = step.inputs[i];
-      if (slot < 0 || !(asked >> i & 1) || at(slots_, slot).fact.constant) continue;
-      found |= find_content(slot, /*depth=*/0);
-    }
-    return found;
-  }
-
-  bool find_content(int slot, int depth) {
-    SlotState& state = at(slots_, slot);
-    if (state.fact.constant) return true;
-    constexpr int deepest = 200;
-    if (state.kind == Kind::argument) {
-      const Tensor& tensor = at(arguments_, state.argument)->tensor();
-      if (tensor.elements() > most_content || tensor.type() == ElementType::string) return false;
-      at(plan_->content_read, state.argument) = true;
-      state.fact.constant = &tensor;
-      return true;
-    }
-    if (state.kind != Kind::shaped || depth > deepest) return false;
-    const Step& step = at(program_.steps(), state.producer);
-    if (step.op->is_random || !is_small(step)) return false;
-    for (int input : step.inputs) {
-      if (input >= 0 && !find_content(input, depth + 1)) return false;
-    }
-    evaluate(state.producer, step);
-    return true;
-  }
 
   // Steps that only fed what is known now.
   void drop_unread_steps() {
     std::vector<bool> wanted(slots_.size());
     for (size_t i = 0; i < slots_.size(); ++i) wanted[i] = slots_[i].is_output;
-    std::vector<bool> needed =
-        needed_steps(wanted, [&](int i) { return at(needed_, i) && at(kinds_, i) != StepKind::gone; });
+    std::vector<bool> needed = needed_steps(program_, wanted, [&](int i) {
+      return resolved_.is_needed(i) && resolved_.step_kind(i) != ShapeResolver::StepKind::gone;
+    });
     for (size_t i = 0; i < needed.size(); ++i) {
       if (!needed[i]) continue;
       Plan::Item item;
       item.step = static_cast<int>(i);
-      item.is_placed = kinds_[i] == StepKind::placed;
-      item.needs_check = needs_check_[i];
+      item.is_placed = resolved_.step_kind(item.step) == ShapeResolver::StepKind::placed;
+      item.needs_check = resolved_.needs_check(item.step);
       plan_->items.push_back(std::move(item));
     }
   }
@@ -314,7 +73,7 @@ class Planner {
         if (!item.is_placed) at(slots_, slot).is_kept = true;
       });
     }
-    for (SlotState& slot : slots_) {
+    for (SlotUse& slot : slots_) {
       if (slot.is_output) slot.last_item = after_the_end;
     }
   }
@@ -357,8 +116,9 @@ class Planner {
 
   void describe(int slot) {
     Plan::Slot& to = at(plan_->slots, slot);
-    to.element = at(slots_, slot).fact.type.element;
-    to.shape = *concrete(*at(slots_, slot).fact.type.shape);
+    const ir::Type& type = resolved_.slot(slot).fact.type;
+    to.element = type.element;
+    to.shape = *concrete(*type.shape);
   }
 
   int64_t bytes_of(int slot) const {
@@ -368,14 +128,15 @@ class Planner {
 
   // Arguments and known values are where they are.
   void place_given(int slot) {
-    const SlotState& state = at(slots_, slot);
+    const ShapeResolver::Slot& state = resolved_.slot(slot);
     if (at(plan_->slots, slot).block >= 0) return;
     if (state.argument >= 0) {
-      if (state.kind == Kind::argument) describe(slot);
+      if (state.kind == ValueKind::argument) describe(slot);
       add_block(slot, Home::argument, 0);
-      if (state.kind != Kind::argument) at(plan_->slots, slot).element = ElementType::undefined;
-    } else if (state.kind == Kind::known) {
+      if (state.kind != ValueKind::argument) at(plan_->slots, slot).element = ElementType::undefined;
+    } else if (state.kind == ValueKind::known) {
       describe(slot);
+      if (state.content.defined()) plan_->known.emplace_back(slot, state.content);
       add_block(slot, Home::known, 0);
     }
   }
@@ -394,7 +155,7 @@ class Planner {
 
   void join(int slot, int block_index) {
     Plan::Block& block = at(plan_->blocks, block_index);
-    const SlotState& state = at(slots_, slot);
+    const SlotUse& state = at(slots_, slot);
     block.slots.push_back(slot);
     block.last_step = std::max(block.last_step, state.last_item);
     if (block.home == Home::arena && (state.is_output || state.is_kept)) block.home = Home::buffer;
@@ -405,7 +166,7 @@ class Planner {
     contents_.clear();
     for (int slot : step.inputs) {
       shapes_.push_back(slot >= 0 ? &at(plan_->slots, slot).shape : nullptr);
-      contents_.push_back(slot >= 0 ? at(slots_, slot).fact.constant : nullptr);
+      contents_.push_back(slot >= 0 ? resolved_.slot(slot).fact.constant : nullptr);
     }
     for (int slot : step.outputs) shapes_.push_back(slot >= 0 ? &at(plan_->slots, slot).shape : nullptr);
     std::span<const Shape* const> all{shapes_.data(), shapes_.size()};
@@ -542,7 +303,6 @@ class Planner {
     }
     plan_->arena_bytes = arena.bytes();
     list_transient_slots();
-    plan_->known.assign(std::make_move_iterator(known_.begin()), std::make_move_iterator(known_.end()));
   }
 
   // Values that must go with the run, the earlier the better.
@@ -552,7 +312,7 @@ class Planner {
       const Home home = plan_->home(slot);
       if (home == Home::none || home == Home::known || home == Home::arena) continue;
       plan_->transient.push_back(slot);
-      if (home == Home::argument && slots_[i].argument < 0) plan_->argument_views.push_back(slot);
+      if (home == Home::argument && resolved_.slot(slot).argument < 0) plan_->argument_views.push_back(slot);
       if (home == Home::argument || slots_[i].last_item == after_the_end) continue;
       auto found = std::ranges::lower_bound(item_positions_, slots_[i].last_item);
       if (found != item_positions_.end())
@@ -561,13 +321,8 @@ class Planner {
   }
 
   const Program& program_;
-  const RunState& state_;
-  std::span<const Value* const> arguments_;
-  std::vector<SlotState> slots_;
-  std::vector<bool> needed_;
-  std::vector<bool> needs_check_ = std::vector<bool>(program_.steps().size());
-  std::vector<StepKind> kinds_ = std::vector<StepKind>(program_.steps().size());
-  std::deque<std::pair<int, Value>> known_;
+  const ShapeResolver& resolved_;
+  std::vector<SlotUse> slots_;
   std::vector<int> item_positions_;  // of the items that are left, in the list before views were taken out
   SmallVector<const Shape*, 8> shapes_;
   SmallVector<const Tensor*, 8> contents_;
@@ -576,10 +331,9 @@ class Planner {
 
 }  // namespace
 
-std::shared_ptr<const Plan> make_plan(const Program& program, const RunState& state,
-                                      std::span<const Value* const> arguments,
+std::shared_ptr<const Plan> make_plan(const Program& program, const ShapeResolver& shapes,
                                       const std::vector<bool>& wanted_outputs) {
-  return Planner(program, state, arguments, wanted_outputs).make();
+  return Planner(program, shapes, wanted_outputs).make();
 }
 
 }  // namespace tenon

@@ -1,0 +1,293 @@
+#include "session/shape_resolver.h"
+
+#include <algorithm>
+#include <deque>
+#include <limits>
+
+#include "base/fail.h"
+#include "base/index.h"
+#include "session/step_run.h"
+
+namespace tenon {
+namespace {
+
+using ops::Fact;
+
+// Larger contents are data, even if they follow from shapes: they are computed when the plan runs.
+constexpr int64_t most_known_elements = 4096;
+
+bool same_shape(const Fact& a, const Fact& b) {
+  return a.type.kind == b.type.kind && a.type.element == b.type.element && a.type.shape == b.type.shape;
+}
+
+std::optional<Tensor> tensor_of(const Fact& fact) {
+  Tensor tensor(fact.type.element, *concrete(*fact.type.shape));
+  if (tensor.elements() != static_cast<int64_t>(fact.values->size())) return std::nullopt;
+  auto fill = [&](auto numbers) {
+    using T = std::remove_cvref_t<decltype(numbers[0])>;
+    for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<T>((*fact.values)[i].value());
+  };
+  switch (tensor.type()) {
+    case ElementType::int64:
+      fill(tensor.mutable_data<int64_t>());
+      return tensor;
+    case ElementType::int32:
+      fill(tensor.mutable_data<int32_t>());
+      return tensor;
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace
+
+ShapeResolver::ShapeResolver(const Program& program) : program_(program) {}
+
+void ShapeResolver::resolve(const RunState& state, std::span<const Value* const> arguments,
+                            const std::vector<bool>& wanted_outputs) {
+  if (!is_complete_ || wanted_outputs != wanted_outputs_ || content_read_.size() != arguments.size())
+    start_over(arguments.size(), wanted_outputs);
+  is_complete_ = false;
+  arguments_ = arguments;
+  take_arguments(arguments);
+  for (size_t i = 0; i < program_.steps().size(); ++i) {
+    if (!needed_[i]) continue;
+    const Step& step = program_.steps()[i];
+    bool has_changed = kinds_[i] == StepKind::unset;
+    each_read(step, [&](int slot) { has_changed |= at(slots_, slot).has_changed; });
+    if (!has_changed) {
+      for (int slot : step.outputs) {
+        if (slot >= 0) at(slots_, slot).has_changed = false;
+      }
+      continue;
+    }
+    try {
+      resolve_step(state, static_cast<int>(i), step);
+    } catch (Error& error) {
+      throw error.at_node(step.node->describe_here());
+    }
+  }
+  for (const auto& [slot, _] : program_.constants()) {
+    if (at(slots_, slot).argument < 0) at(slots_, slot).has_changed = false;
+  }
+  is_complete_ = true;
+}
+
+void ShapeResolver::start_over(size_t arguments, const std::vector<bool>& wanted_outputs) {
+  slots_.assign(static_cast<size_t>(program_.slot_count()), Slot());
+  kinds_.assign(program_.steps().size(), StepKind::unset);
+  needs_check_.assign(program_.steps().size(), false);
+  content_read_.assign(arguments, false);
+  wanted_outputs_ = wanted_outputs;
+  std::vector<bool> wanted(slots_.size());
+  for (size_t i = 0; i < wanted_outputs.size(); ++i) {
+    if (wanted_outputs[i]) at(wanted, program_.output_slots()[i]) = true;
+  }
+  needed_ = needed_steps(program_, wanted, [](int) { return true; });
+  for (size_t i = 0; i < program_.steps().size(); ++i) {
+    for (int slot : program_.steps()[i].outputs) {
+      if (slot >= 0) at(slots_, slot).producer = static_cast<int>(i);
+    }
+  }
+  for (const auto& [slot, value] : program_.constants()) {
+    at(slots_, slot).kind = ValueKind::known;
+    at(slots_, slot).fact = Fact::of(value.tensor());
+  }
+}
+
+void ShapeResolver::take_arguments(std::span<const Value* const> arguments) {
+  const std::vector<int>& inputs = program_.input_slots();
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (!arguments[i]) {
+      if (i >= inputs.size()) continue;
+      // Its initializer stands in, unless there is none.
+      Slot& slot = at(slots_, inputs[i]);
+      if (slot.argument < 0) continue;
+      slot = Slot();
+      for (const auto& [index, value] : program_.constants()) {
+        if (index != inputs[i]) continue;
+        slot.kind = ValueKind::known;
+        slot.fact = Fact::of(value.tensor());
+      }
+      continue;
+    }
+    Slot& slot = at(slots_, i < inputs.size() ? inputs[i] : program_.captures()[i - inputs.size()].inner_slot);
+    const bool is_tensor = arguments[i]->is_tensor();
+    const ValueKind kind = is_tensor ? ValueKind::argument : ValueKind::unshaped;
+    if (is_tensor && slot.kind == kind && slot.argument == static_cast<int>(i)) {
+      const Tensor& tensor = arguments[i]->tensor();
+      const bool is_same = slot.fact.type.element == tensor.type() && *slot.fact.type.shape == symbolic(tensor.shape());
+      slot.has_changed = !is_same || (slot.fact.constant && !identical(*slot.fact.constant, tensor));
+      if (!slot.has_changed) continue;
+    }
+    slot.has_changed = true;
+    slot.kind = kind;
+    slot.argument = static_cast<int>(i);
+    slot.fact = fact_of(*arguments[i], {}, /*with_content=*/false);
+    slot.content = Value();
+  }
+}
+
+void ShapeResolver::resolve_step(const RunState& state, int index, const Step& step) {
+  SmallVector<Slot, 2> before;
+  for (int slot : step.outputs) {
+    before.push_back(slot >= 0 ? std::move(at(slots_, slot)) : Slot());
+    if (slot < 0) continue;
+    at(slots_, slot) = Slot();
+    at(slots_, slot).producer = index;
+  }
+  SmallVector<Fact, 2> outputs(step.outputs.size());
+  const bool has_shapes = infer(state, index, step, {outputs.data(), outputs.size()});
+  set_outputs(state, index, step, {outputs.data(), outputs.size()}, has_shapes);
+  for (size_t i = 0; i < before.size(); ++i) {
+    if (step.outputs[i] < 0) continue;
+    Slot& now = at(slots_, step.outputs[i]);
+    now.has_changed = now.kind != before[i].kind || !same_shape(now.fact, before[i].fact) ||
+                      now.kind == ValueKind::unshaped ||
+                      (now.kind == ValueKind::known && !identical(now.content.tensor(), before[i].content.tensor()));
+  }
+}
+
+// Says whether the outputs are tensors of known shapes.
+bool ShapeResolver::infer(const RunState& state, int index, const Step& step, std::span<Fact> outputs) {
+  needs_check_[static_cast<size_t>(index)] = false;
+  SmallVector<const Fact*, 6> inputs;
+  bool has_shapes = step.subgraphs.empty();
+  for (size_t i = 0; i < step.inputs.size(); ++i) {
+    const int slot = step.inputs[i];
+    inputs.push_back(slot >= 0 ? &at(slots_, slot).fact : nullptr);
+    if (slot < 0) continue;
+    if (at(slots_, slot).kind == ValueKind::unset) {
+      throw Error(ErrorCode::invalid_model,
+                  "it has no value: the graph's inputs are not all given by the node that runs it")
+          .on_tensor(step.node->input(i)->name);
+    }
+    has_shapes &= at(slots_, slot).kind != ValueKind::unshaped;
+  }
+  if (!has_shapes) return false;
+  std::span<const Fact* const> facts{inputs.data(), inputs.size()};
+  uint64_t content_read = 0;
+  has_shapes = infer_step(step, facts, outputs, &content_read);
+  // The shapes may follow from numbers that are computed from arguments.
+  while (!has_shapes && find_contents(state, step, content_read)) {
+    for (Fact& fact : outputs) fact = {};
+    has_shapes = infer_step(step, facts, outputs, &content_read);
+  }
+  for (size_t i = 0; i < inputs.size() && i < 64; ++i) {
+    if ((content_read >> i & 1) && inputs[i] && !inputs[i]->constant && !inputs[i]->values)
+      needs_check_[static_cast<size_t>(index)] = true;
+  }
+  const bool has_strings =
+      std::ranges::any_of(outputs, [](const Fact& fact) { return fact.type.element == ElementType::string; });
+  return has_shapes && !has_strings;
+}
+
+void ShapeResolver::set_outputs(const RunState& state, int index, const Step& step, std::span<Fact> outputs,
+                                bool has_shapes) {
+  at(kinds_, index) = has_shapes ? StepKind::placed : StepKind::alone;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (step.outputs[i] < 0) continue;
+    Slot& slot = at(slots_, step.outputs[i]);
+    slot.kind = has_shapes ? ValueKind::shaped : ValueKind::unshaped;
+    slot.fact = has_shapes ? std::move(outputs[i]) : Fact();
+    slot.fact.constant = nullptr;
+    if (!has_shapes) slot.fact.type = step.node->output(i)->type;
+  }
+  if (!has_shapes || step.op->is_random) return;
+  take_values(step);
+  if (has_all_known(step))
+    at(kinds_, index) = StepKind::gone;
+  else if (has_all_contents(step) && is_small(step))
+    evaluate(state, index, step);
+}
+
+bool ShapeResolver::is_small(const Step& step) const {
+  int64_t room = most_known_elements;
+  for (int slot : step.outputs) {
+    if (slot < 0) continue;
+    const int64_t elements = concrete(*at(slots_, slot).fact.type.shape)->elements();
+    if (elements > room) return false;
+    room -= elements;
+  }
+  return true;
+}
+
+bool ShapeResolver::has_all_known(const Step& step) const {
+  return std::ranges::all_of(step.outputs,
+                             [&](int slot) { return slot < 0 || at(slots_, slot).kind == ValueKind::known; });
+}
+
+bool ShapeResolver::has_all_contents(const Step& step) const {
+  return std::ranges::all_of(step.inputs, [&](int slot) { return slot < 0 || at(slots_, slot).fact.constant; });
+}
+
+// Contents that inference found, such as those of Shape.
+void ShapeResolver::take_values(const Step& step) {
+  for (int index : step.outputs) {
+    if (index < 0) continue;
+    const Fact& fact = at(slots_, index).fact;
+    if (!fact.values || !std::ranges::all_of(*fact.values, [](const Dim& d) { return d.is_known(); })) continue;
+    if (std::optional<Tensor> tensor = tensor_of(fact)) set_known(index, std::move(*tensor));
+  }
+}
+
+void ShapeResolver::set_known(int index, Tensor tensor) {
+  Slot& slot = at(slots_, index);
+  slot.kind = ValueKind::known;
+  slot.content = std::move(tensor);
+  slot.fact.constant = &slot.content.tensor();
+  slot.fact.values.reset();
+}
+
+// Computes a step whose inputs' contents are all there.
+void ShapeResolver::evaluate(const RunState& state, int index, const Step& step) {
+  std::deque<Value> contents;
+  SmallVector<const Value*, 6> inputs;
+  for (int slot : step.inputs) {
+    if (slot >= 0) contents.emplace_back(*at(slots_, slot).fact.constant);
+    inputs.push_back(slot >= 0 ? &contents.back() : nullptr);
+  }
+  SmallVector<Value, 2> values(step.outputs.size());
+  SmallVector<Value*, 2> outputs;
+  for (size_t i = 0; i < values.size(); ++i) outputs.push_back(step.outputs[i] >= 0 ? &values[i] : nullptr);
+  run_alone(step, state, {inputs.data(), inputs.size()}, {outputs.data(), outputs.size()}, {});
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (outputs[i]) set_known(step.outputs[i], std::move(values[i].tensor()));
+  }
+  at(kinds_, index) = StepKind::gone;
+}
+
+// Finds the contents, among those asked for, that follow from small arguments. Says whether there is a new one.
+bool ShapeResolver::find_contents(const RunState& state, const Step& step, uint64_t asked) {
+  bool found = false;
+  for (size_t i = 0; i < step.inputs.size() && i < 64; ++i) {
+    const int slot = step.inputs[i];
+    if (slot < 0 || !(asked >> i & 1) || at(slots_, slot).fact.constant) continue;
+    found |= find_content(state, slot, /*depth=*/0);
+  }
+  return found;
+}
+
+bool ShapeResolver::find_content(const RunState& state, int index, int depth) {
+  Slot& slot = at(slots_, index);
+  if (slot.fact.constant) return true;
+  if (slot.kind == ValueKind::argument) {
+    const Tensor& tensor = at(arguments_, slot.argument)->tensor();
+    if (tensor.elements() > most_content || tensor.type() == ElementType::string) return false;
+    at(content_read_, slot.argument) = true;
+    slot.content = tensor.clone();
+    slot.fact.constant = &slot.content.tensor();
+    return true;
+  }
+  constexpr int deepest = 200;
+  if (slot.kind != ValueKind::shaped || depth > deepest) return false;
+  const Step& step = at(program_.steps(), slot.producer);
+  if (step.op->is_random || !is_small(step)) return false;
+  for (int input : step.inputs) {
+    if (input >= 0 && !find_content(state, input, depth + 1)) return false;
+  }
+  evaluate(state, slot.producer, step);
+  return true;
+}
+
+}  // namespace tenon
