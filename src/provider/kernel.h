@@ -19,6 +19,10 @@ class Subgraph {
   virtual ~Subgraph() = default;
   virtual size_t input_count() const = 0;
   virtual size_t output_count() const = 0;
+  // Whether the body does anything with input i; else run() takes an undefined value for it.
+  virtual bool reads_input(size_t i) const = 0;
+  // Output i need not be computed; run() gives an undefined value for it.
+  virtual void drop_output(size_t i) = 0;
   // Outputs in the graph's order. Throws ErrorCode::cancelled when the run was cancelled.
   virtual std::vector<Value> run(std::vector<Value> inputs) = 0;
 };

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <set>
 #include <unordered_map>
 
@@ -72,7 +73,11 @@ struct Program::Compiler {
   }
 
   std::unique_ptr<Program> compile() {
-    for (const ir::Value* value : graph.inputs()) program->input_slots_.push_back(slot_of(value));
+    for (const ir::Value* value : graph.inputs()) {
+      program->input_slots_.push_back(slot_of(value));
+      program->input_is_read_.push_back(!value->users().empty() ||
+                                        std::ranges::find(graph.outputs(), value) != graph.outputs().end());
+    }
     for (const ir::Node& node : graph.nodes()) {
       try {
         program->steps_.push_back(compile_node(node));

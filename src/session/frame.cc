@@ -30,6 +30,8 @@ Frame::Frame(const Program& program, const RunState& state)
 
 void Frame::bind(std::shared_ptr<const Plan> plan) {
   calls_.clear();
+  recent_buffers_.clear();
+  iterates_ = false;
   plan_ = std::move(plan);
   if (plan_->arena_bytes > arena_bytes_) {
     arena_.reset();
@@ -106,9 +108,33 @@ std::shared_ptr<void> Frame::allocate_arena() const {
   }
 }
 
-void Frame::run(const RunState& state, std::span<const Value* const> arguments, std::span<const Tensor> destinations) {
-  state.throw_if_cancelled();
-  set_arguments(arguments);
+bool Frame::fits(std::span<const Value* const> arguments) const {
+  if (!plan_ || plan_->content_read.size() != arguments.size() || plan_->depends_on_content) return false;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const Plan::Argument& expected = plan_->arguments[i];
+    const Value* value = arguments[i];
+    const Plan::Argument::Kind kind = !value               ? Plan::Argument::Kind::absent
+                                      : value->is_tensor() ? Plan::Argument::Kind::tensor
+                                                           : Plan::Argument::Kind::other;
+    if (kind != expected.kind) return false;
+    if (kind != Plan::Argument::Kind::tensor) continue;
+    if (value->tensor().type() != expected.element || !(value->tensor().shape() == expected.shape)) return false;
+  }
+  return true;
+}
+
+int Frame::argument_slot(size_t i) const {
+  const std::vector<int>& inputs = program_.input_slots();
+  return i < inputs.size() ? inputs[i] : program_.captures()[i - inputs.size()].inner_slot;
+}
+
+void Frame::set_argument(size_t i, Value&& value) {
+  const int slot = argument_slot(i);
+  if (at(plan_->slots, slot).block >= 0) at(values_, slot) = std::move(value);
+}
+
+void Frame::run(const RunState& state, std::span<const Tensor> destinations) {
+  set_argument_views();
   size_t i = 0;
   try {
     for (; i < calls_.size(); ++i) {
@@ -132,12 +158,7 @@ void Frame::run(const RunState& state, std::span<const Value* const> arguments, 
   }
 }
 
-void Frame::set_arguments(std::span<const Value* const> arguments) {
-  const std::vector<int>& inputs = program_.input_slots();
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    if (!arguments[i]) continue;
-    at(values_, i < inputs.size() ? inputs[i] : program_.captures()[i - inputs.size()].inner_slot) = *arguments[i];
-  }
+void Frame::set_argument_views() {
   for (int slot : plan_->argument_views) {
     const Plan::Slot& view = at(plan_->slots, slot);
     const Tensor& source = at(values_, at(plan_->blocks, view.block).source).tensor();
@@ -225,7 +246,7 @@ void Frame::allocate(const RunState& state, int index, std::span<const Tensor> d
     base = const_cast<void*>(destinations[i].raw());
   }
   if (!base) {
-    owner = state.allocator.allocate(block.bytes);
+    owner = take_buffer(state, index);
     base = owner.get();
   }
   for (int slot : block.slots) at(values_, slot) = tensor_at(at(plan_->slots, slot), base, owner);
@@ -255,14 +276,39 @@ void Frame::run_alone_at(const RunState& state, const Step& step) {
             {pointers.data(), pointers.size()});
 }
 
-Value Frame::output(size_t i) const {
-  const int slot = program_.output_slots()[i];
-  return at(values_, slot);
+Value Frame::take_output(size_t i) {
+  const std::vector<int>& slots = program_.output_slots();
+  const Home home = plan_->home(slots[i]);
+  // Others may want it too.
+  const bool is_shared =
+      (home != Home::buffer && home != Home::kernel) ||
+      std::find(slots.begin() + static_cast<std::ptrdiff_t>(i) + 1, slots.end(), slots[i]) != slots.end();
+  return is_shared ? at(values_, slots[i]) : std::exchange(at(values_, slots[i]), Value());
 }
 
 void Frame::clear() {
+  iterates_ = false;
+  recent_buffers_.clear();
   if (!plan_) return;
+  for (int slot : plan_->transient_and_captures) at(values_, slot) = Value();
+}
+
+void Frame::clear_iteration() {
+  iterates_ = true;
+  recent_buffers_.resize(plan_->blocks.size());
   for (int slot : plan_->transient) at(values_, slot) = Value();
+}
+
+std::shared_ptr<void> Frame::take_buffer(const RunState& state, int index) {
+  const int64_t bytes = at(plan_->blocks, index).bytes;
+  if (!iterates_) return state.allocator.allocate(bytes);
+  auto& recent = at(recent_buffers_, index);
+  for (std::shared_ptr<void>& buffer : recent) {
+    if (buffer && buffer.use_count() == 1) return buffer;
+  }
+  std::swap(recent[0], recent[1]);
+  recent[0] = state.allocator.allocate(bytes);
+  return recent[0];
 }
 
 }  // namespace tenon

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <memory>
 #include <vector>
 
@@ -19,13 +20,19 @@ class Frame {
   // Arranges everything for `plan`.
   void bind(std::shared_ptr<const Plan> plan);
 
-  // `arguments` as the plan was made for. `destinations` (may be empty): memory of the caller per output. Afterwards
-  // the outputs can be taken.
-  void run(const RunState& state, std::span<const Value* const> arguments, std::span<const Tensor> destinations);
+  // Whether the plan is for arguments of these types and shapes.
+  bool fits(std::span<const Value* const> arguments) const;
+
+  // One argument per graph input and per capture, as the plan was made for.
+  void set_argument(size_t i, Value&& value);
+  // `destinations` (may be empty): memory of the caller per output. Afterwards the outputs can be taken.
+  void run(const RunState& state, std::span<const Tensor> destinations);
   // The value of the program's output i; undefined if the plan does not compute it.
-  Value output(size_t i) const;
+  Value take_output(size_t i);
   // Lets go of everything that belongs to the run.
   void clear();
+  // Between two iterations of a loop: keeps the values of outer graphs, and buffers for the one after the next.
+  void clear_iteration();
 
   const Value& value(int slot) const { return values_[static_cast<size_t>(slot)]; }
 
@@ -36,8 +43,10 @@ class Frame {
     bool is_plain;  // nothing to do but to run the kernel
   };
 
-  void set_arguments(std::span<const Value* const> arguments);
+  int argument_slot(size_t i) const;
+  void set_argument_views();
   void allocate(const RunState& state, int block, std::span<const Tensor> destinations);
+  std::shared_ptr<void> take_buffer(const RunState& state, int block);
   void run_item(const RunState& state, size_t index, std::span<const Tensor> destinations);
   void run_measured(const RunState& state, size_t index, std::span<const Tensor> destinations);
   void run_kernel(const RunState& state, size_t index, std::span<const Tensor> destinations);
@@ -56,6 +65,9 @@ class Frame {
   std::vector<const Value*> inputs_;
   std::vector<KernelRun::Output> outputs_;
   std::vector<Call> calls_;
+  // Buffers of the last two iterations, by block; those that nobody else holds are used again.
+  std::vector<std::array<std::shared_ptr<void>, 2>> recent_buffers_;
+  bool iterates_ = false;
 };
 
 }  // namespace tenon

@@ -24,6 +24,8 @@ class Planner {
         plan_(std::make_shared<Plan>()) {
     plan_->slots.resize(slots_.size());
     plan_->content_read = shapes.content_read();
+    plan_->depends_on_content = std::ranges::find(plan_->content_read, true) != plan_->content_read.end();
+    describe_arguments();
     for (size_t i = 0; i < wanted_outputs.size(); ++i) {
       if (wanted_outputs[i]) at(slots_, program.output_slots()[i]).is_output = true;
     }
@@ -38,6 +40,22 @@ class Planner {
   }
 
  private:
+  void describe_arguments() {
+    const std::vector<int>& inputs = program_.input_slots();
+    for (size_t i = 0; i < plan_->content_read.size(); ++i) {
+      const int slot = i < inputs.size() ? inputs[i] : program_.captures()[i - inputs.size()].inner_slot;
+      const ShapeResolver::Slot& state = resolved_.slot(slot);
+      Plan::Argument argument;
+      if (state.argument == static_cast<int>(i)) {
+        const bool is_tensor = state.kind == ValueKind::argument;
+        argument.kind = is_tensor ? Plan::Argument::Kind::tensor : Plan::Argument::Kind::other;
+        if (is_tensor) argument.element = state.fact.type.element;
+        if (is_tensor) argument.shape = *concrete(*state.fact.type.shape);
+      }
+      plan_->arguments.push_back(std::move(argument));
+    }
+  }
+
   struct SlotUse {
     bool is_output = false;
     bool is_kept = false;  // a step without a plan reads it, and may keep it
@@ -84,9 +102,7 @@ class Planner {
     for (Plan::Item& item : items) {
       const int here = static_cast<int>(&item - items.data());
       const Step& step = at(program_.steps(), item.step);
-      for (int slot : step.inputs) {
-        if (slot >= 0) place_given(slot);
-      }
+      each_read(step, [&](int slot) { place_given(slot); });
       if (!item.is_placed) {
         for (int slot : step.outputs) {
           if (slot >= 0) add_block(slot, Home::kernel, here);
@@ -311,7 +327,9 @@ class Planner {
       const int slot = static_cast<int>(i);
       const Home home = plan_->home(slot);
       if (home == Home::none || home == Home::known || home == Home::arena) continue;
-      plan_->transient.push_back(slot);
+      plan_->transient_and_captures.push_back(slot);
+      const int argument = resolved_.slot(slot).argument;
+      if (argument < static_cast<int>(program_.input_slots().size())) plan_->transient.push_back(slot);
       if (home == Home::argument && resolved_.slot(slot).argument < 0) plan_->argument_views.push_back(slot);
       if (home == Home::argument || slots_[i].last_item == after_the_end) continue;
       auto found = std::ranges::lower_bound(item_positions_, slots_[i].last_item);

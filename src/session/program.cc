@@ -40,11 +40,14 @@ std::vector<Value> Program::run(const RunState& state, std::span<const Value> in
     }
   } loan{*this, nullptr};
   prepare_frame(loan.frame, state, all, wanted_outputs);
-  loan.frame->run(state, all, destinations);
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (all[i]) loan.frame->set_argument(i, Value(*all[i]));
+  }
+  loan.frame->run(state, destinations);
   std::vector<Value> outputs(output_slots_.size());
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (!wanted_outputs[i]) continue;
-    outputs[i] = loan.frame->output(i);
+    outputs[i] = loan.frame->take_output(i);
     TENON_CHECK(outputs[i].defined());
   }
   return outputs;

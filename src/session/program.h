@@ -65,6 +65,8 @@ class Program {
   const std::vector<std::pair<int, Value>>& constants() const { return constants_; }
   const std::vector<int>& input_slots() const { return input_slots_; }
   const std::vector<int>& output_slots() const { return output_slots_; }
+  // Whether a step, or an output, reads graph input i.
+  bool reads_input(size_t i) const { return i < input_is_read_.size() && input_is_read_[i]; }
   const std::vector<Capture>& captures() const { return captures_; }
 
   // Plans and frames that no run uses now are given up.
@@ -85,6 +87,7 @@ class Program {
   int slot_count_ = 0;
   std::vector<std::pair<int, Value>> constants_;
   std::vector<int> input_slots_, output_slots_;
+  std::vector<bool> input_is_read_;
   std::vector<Capture> captures_;
   std::unique_ptr<PlanCache> plans_;
 };

@@ -57,12 +57,21 @@ void run_loop(KernelRun& run) {
   for (size_t i = carried.size(); i + 1 < body.output_count(); ++i) collected.emplace_back(i);
 
   const Value holds = Tensor(Shape{}, {true});
+  const bool reads_number = body.reads_input(0), reads_condition = body.reads_input(1);
+  if (!checks_condition) body.drop_output(0);
+  Tensor number;
+  std::vector<Value> results;  // of an iteration; inputs of the next
   for (int64_t iteration = 0; going && iteration < trips; ++iteration) {
-    Tensor number(ElementType::int64, Shape{}, run.allocator());
-    number.mutable_data<int64_t>()[0] = iteration;
-    std::vector<Value> inputs{std::move(number), holds};
-    for (Value& value : carried) inputs.push_back(std::move(value));
-    std::vector<Value> results = body.run(std::move(inputs));
+    results.clear();
+    if (reads_number) {
+      // A number that the body kept is not changed.
+      if (!number.sole_owner()) number = Tensor(ElementType::int64, Shape{}, run.allocator());
+      number.mutable_data<int64_t>()[0] = iteration;
+    }
+    results.push_back(reads_number ? Value(number) : Value());
+    results.push_back(reads_condition ? holds : Value());
+    for (Value& value : carried) results.push_back(std::move(value));
+    results = body.run(std::move(results));
     if (checks_condition) going = as_flag(results[0], "the body's condition");
     for (size_t i = 0; i < carried.size(); ++i) carried[i] = std::move(results[1 + i]);
     for (size_t i = 0; i < collected.size(); ++i) {
