@@ -28,6 +28,7 @@ void Program::trim() const {
 
 std::vector<Value> Program::run(const RunState& state, std::span<const Value> inputs,
                                 const std::vector<bool>& wanted_outputs, std::span<const Tensor> destinations) const {
+  state.throw_if_cancelled();
   SmallVector<const Value*, 8> arguments;
   for (const Value& input : inputs) arguments.push_back(input.defined() ? &input : nullptr);
   std::span<const Value* const> all{arguments.data(), arguments.size()};
