@@ -3,6 +3,7 @@ import json
 import os
 import subprocess
 
+import conformance
 import model_cases
 import numpy as np
 import onnx
@@ -47,6 +48,47 @@ def test_onnxruntime_runs_what_is_written(tenon, tmp_path, name):
         if problem := difference(actual[output], value):
             problems.append(f"{output} {problem}")
     assert not problems, "\n".join(problems)
+
+
+def run_tenon(tenon, model, inputs, level, folder):
+    """{file name: bytes} of the outputs."""
+    folder.mkdir()
+    command = [tenon, "run", model, "--level", level, "--output-dir", folder / "outputs"]
+    for i, (name, value) in enumerate(inputs.items()):
+        np.save(folder / f"{i}.npy", value)
+        command += ["--input", f"{name}={folder / f'{i}.npy'}"]
+    subprocess.run(command, check=True, capture_output=True, timeout=600)
+    return {path.name: path.read_bytes() for path in (folder / "outputs").glob("*.npy")}
+
+
+@pytest.mark.parametrize("name", model_cases.names() if ALL else SMALL)
+def test_level_exact_changes_no_bit(tenon, tmp_path, name):
+    path = model_cases.make(name)
+    inputs = model_cases.inputs_for(name, onnx.load(path, load_external_data=False).graph)
+    outputs = [run_tenon(tenon, path, inputs, level, tmp_path / level) for level in ("none", "exact")]
+    assert outputs[0] == outputs[1]
+
+
+@pytest.mark.skipif(not ALL, reason="takes a minute; `make test-levels` runs it")
+@pytest.mark.parametrize("level", ["basic", "all"])
+def test_suite_passes_as_it_is_written(tenon, tmp_path, level):
+    """Every case of the ONNX suite, with its model as `tenon optimize` writes it."""
+    suite, problems = conformance.write_suite(), []
+    cases = conformance.all_cases(suite)
+    for case in cases:
+        folder = tmp_path / case
+        folder.mkdir(parents=True)
+        run = optimize(tenon, suite / case / "model.onnx", "-o", folder / "model.onnx", "--level", level)
+        if run.returncode:
+            problems.append(f"{case}: {run.stderr}")
+            continue
+        for path in (suite / case).iterdir():
+            if path.name != "model.onnx":
+                (folder / path.name).symlink_to(path)
+    results = conformance.run_cases(str(tenon), tmp_path, [case for case in cases if (tmp_path / case / "model.onnx").exists()],
+                                    ("--level", "none"))
+    problems += [f"{name}: {reason}" for name, (result, reason) in results.items() if result != "passed"]
+    assert not problems, "\n".join([f"{len(problems)} of {len(cases)}", *problems[:40]])
 
 
 def save(path, nodes, inputs, outputs, initializers=(), opset=17, ir_version=8):

@@ -50,7 +50,7 @@ void print(const tools::OptimizedModel& model) {
   for (const tools::OperatorChange& change : model.operators) {
     if (change.before != change.after) fmt::print("  {:>6} -> {:<6} {}\n", change.before, change.after, change.name);
   }
-  fmt::print("rewrites: {}\n", model.rewrites.size());
+  fmt::print("rewrites: {} in {:.1f} ms\n", model.rewrites.size(), model.seconds * 1e3);
   for (const auto& [pass, count] : rewrites_by_pass(model.rewrites)) fmt::print("  {:>6}  {}\n", count, pass);
 }
 
@@ -68,6 +68,7 @@ nlohmann::json to_json(const tools::OptimizedModel& model) {
           {"nodes_after", model.nodes_after},
           {"operators", operators},
           {"rewrites", rewrites},
+          {"seconds", model.seconds},
           {"notes", model.notes}};
 }
 

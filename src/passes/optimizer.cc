@@ -70,7 +70,9 @@ void for_each_subgraph(const ir::Node& node, Visit&& visit) {
 class Optimizer {
  public:
   Optimizer(ir::Graph& graph, const passes::OptimizerOptions& options)
-      : graph_(graph), options_(options), editor_(graph, options.keep, options.evaluate) {
+      : graph_(graph),
+        options_(options),
+        editor_(graph, options.keep, options.evaluate, options.level == OptimizationLevel::exact) {
     for (const Pass& pass : passes_in_order) {
       if (is_wanted(pass)) passes_.push_back(&pass);
     }

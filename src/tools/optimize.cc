@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <map>
 #include <unordered_map>
@@ -175,7 +176,9 @@ OptimizedModel optimize(const std::filesystem::path& path, const OptimizeOptions
   model = load_lifted(path, result.notes);
   result.nodes_before = static_cast<int64_t>(ir::count_nodes(*model->graph));
   count(*model->graph, changes, &OperatorChange::before);
+  const auto start = std::chrono::steady_clock::now();
   result.rewrites = passes::optimize(*model->graph, optimizer_options(options));
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   result.nodes_after = static_cast<int64_t>(ir::count_nodes(*model->graph));
   count(*model->graph, changes, &OperatorChange::after);
   for (auto& [name, change] : changes) {

@@ -26,6 +26,7 @@ struct OptimizedModel {
   std::vector<OperatorChange> operators;  // those that changed most first
   int64_t nodes_before = 0, nodes_after = 0;
   std::vector<Rewrite> rewrites;
+  double seconds = 0;  // that the passes took
   std::vector<std::string> notes;
   // Writes it as a standard ONNX model of the input's opsets and IR version. Throws ErrorCode::unsupported with every
   // node that has no expression there.

@@ -38,7 +38,7 @@ bool is_small_enough(Editor& editor, const ir::Node& node) {
   for (const ir::Value* value : node.outputs()) {
     if (!value) continue;
     int64_t bytes = bytes_of(editor, *value);
-    if (bytes < 0) return before <= largest_result;
+    if (bytes < 0) return node.op_type == "NonZero" && before <= largest_result;
     after += bytes;
   }
   return after <= std::max(before, largest_result);
@@ -48,6 +48,8 @@ bool is_small_enough(Editor& editor, const ir::Node& node) {
 
 void fold_constants(Editor& editor, ir::Node& node) {
   if (!is_same_every_time(node)) return;
+  auto may_fold = [&](const ir::Value* value) { return !value || editor.can_be_constant(*value); };
+  if (!std::ranges::all_of(node.outputs(), may_fold)) return;
   if (node.output_count() == 1 && node.output(0)) {
     if (std::optional<Tensor> content = content_of(editor, *node.output(0))) {
       editor.rewrite(node, [&](Patch& patch) { patch.replace(node, *patch.constant(std::move(*content))); });

@@ -49,12 +49,13 @@ void fold_reshape_targets(Editor& editor, ir::Node& node) {
   if (node.op_type != "Reshape" || !node.domain.empty() || !node.input(0) || !node.output(0)) return;
   if (!node.input(1) || Editor::constant(node.input(1))) return;
   auto target = editor.values(node.input(1));
-  const SymbolicShape* input = editor.shape(node.input(0));
-  if (!target || !input) return;
+  const SymbolicShape *input = editor.shape(node.input(0)), *output = editor.shape(node.output(0));
+  if (!target || !input || !output || output->size() != target->size()) return;
   std::vector<int64_t> numbers;
   bool copies = false, infers = false;
   for (size_t i = 0; i < target->size(); ++i) {
-    const Dim& size = (*target)[i];
+    // A -1 may be known by what it makes.
+    const Dim& size = (*target)[i].is(-1) ? (*output)[i] : (*target)[i];
     if (size.is_known() && size.value() > 0) {
       numbers.push_back(size.value());
     } else if (!size.is_known() && i < input->size() && size == (*input)[i]) {
@@ -67,8 +68,10 @@ void fold_reshape_targets(Editor& editor, ir::Node& node) {
       return;
     }
   }
-  // Beside a size of 0, which any symbolic size may be when the model runs, -1 has no meaning.
-  if (infers && copies) return;
+  // Beside a size of 0, which any symbolic size may be when the model runs, -1 has no meaning. A model that has it all
+  // the same keeps it.
+  const bool had_it = std::ranges::any_of(*target, [](const Dim& size) { return size.is(-1); });
+  if (infers && copies && !had_it) return;
   editor.rewrite(node, [&](Patch& patch) {
     patch.replace(node, *patch.add("Reshape", {node.input(0), patch.ints(numbers)}));
   });
