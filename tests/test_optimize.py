@@ -69,16 +69,25 @@ def test_level_exact_changes_no_bit(tenon, tmp_path, name):
     assert outputs[0] == outputs[1]
 
 
+# Where the suite has operators whose old meaning Tenon cannot write.
+NO_WAY_BACK = ["before version 7 only the last axes of the second input could be left out",
+               "PRelu has no expression in opset 6", "Scan has no expression in opset 8",
+               "ScatterElements came with opset 11", "Resize came with opset 10"]
+
+
 @pytest.mark.skipif(not ALL, reason="takes a minute; `make test-levels` runs it")
 @pytest.mark.parametrize("level", ["basic", "all"])
 def test_suite_passes_as_it_is_written(tenon, tmp_path, level):
-    """Every case of the ONNX suite, with its model as `tenon optimize` writes it."""
+    """Every case of the ONNX suite, with its model as `tenon optimize` writes it. For some of the oldest opsets it is told
+    that there is no way back."""
     suite, problems = conformance.write_suite(), []
     cases = conformance.all_cases(suite)
     for case in cases:
         folder = tmp_path / case
         folder.mkdir(parents=True)
         run = optimize(tenon, suite / case / "model.onnx", "-o", folder / "model.onnx", "--level", level)
+        if run.returncode == 3 and any(reason in run.stderr for reason in NO_WAY_BACK):
+            continue
         if run.returncode:
             problems.append(f"{case}: {run.stderr}")
             continue
@@ -88,7 +97,7 @@ def test_suite_passes_as_it_is_written(tenon, tmp_path, level):
     results = conformance.run_cases(str(tenon), tmp_path, [case for case in cases if (tmp_path / case / "model.onnx").exists()],
                                     ("--level", "none"))
     problems += [f"{name}: {reason}" for name, (result, reason) in results.items() if result != "passed"]
-    assert not problems, "\n".join([f"{len(problems)} of {len(cases)}", *problems[:40]])
+    assert not problems, "\n".join([f"{len(problems)} of {len(cases)}", *problems])
 
 
 def save(path, nodes, inputs, outputs, initializers=(), opset=17, ir_version=8):

@@ -88,4 +88,15 @@ void lift_limited_broadcast(ir::Node& node) {
   node.remove_attribute("axis");
 }
 
+std::string limit_broadcast(ir::Node& node) {
+  const ir::Value *a = node.input(0), *b = node.input(1);
+  if (!a || !b || !a->type.shape || !b->type.shape) return "the shapes of its inputs are not known";
+  const SymbolicShape &first = *a->type.shape, &second = *b->type.shape;
+  const bool fits = second.size() <= first.size() &&
+                    std::equal(second.begin(), second.end(), first.begin() + (first.size() - second.size()));
+  if (!fits) return "before version 7 only the last axes of the second input could be left out";
+  if (second.size() != first.size()) node.set_attribute({"broadcast", int64_t{1}});
+  return {};
+}
+
 }  // namespace tenon::ops

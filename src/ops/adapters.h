@@ -33,6 +33,9 @@ void drop_consumed_inputs(ir::Node& node);
 // `axis` on. Gives it the trailing axes of size 1 that today's broadcasting needs.
 void lift_limited_broadcast(ir::Node& node);
 
+// The inverse, where the second input has the first one's shape or its last axes.
+std::string limit_broadcast(ir::Node& node);
+
 // Gives input `i` trailing axes of size 1, so that its first axis meets `axis` of input 0.
 void line_up_with_axis(ir::Node& node, size_t i, int64_t axis);
 

@@ -25,6 +25,8 @@ constexpr int64_t initializers_alone = 4;
 // The first one with model-local functions.
 constexpr int64_t functions_exist = 8;
 constexpr std::string_view function_domain = "tenon";
+// What ir::Graph puts into names that it makes up.
+constexpr std::string_view made_up = "/tenon_";
 
 template <typename Visit>
 void for_each_graph(ir::Graph& graph, Visit&& visit) {
@@ -167,6 +169,20 @@ class Lowerer {
     throw Error(ErrorCode::unsupported, text, "optimise at a lower level, or disable the passes that made them");
   }
 
+  // Names that were made up are made up again when the model is read, so they do not stay.
+  static void name_values_plainly(ir::Graph& graph) {
+    for (ir::Value& value : graph.values()) {
+      const size_t mark = value.name.rfind(made_up);
+      if (mark == std::string::npos || value.is_graph_input()) continue;
+      if (!graph.owner() && std::ranges::find(graph.outputs(), &value) != graph.outputs().end()) continue;
+      value.name = mark > 0 ? value.name.substr(0, mark) : "value";
+      if (!value.constant()) continue;
+      auto constant = std::make_shared<ir::Constant>(*value.constant());
+      constant->name = value.name;
+      graph.set_initializer(value, ir::ConstantPtr(std::move(constant)));
+    }
+  }
+
   // Nodes that took another's place have its name, and other runtimes want each name once.
   void name_nodes_apart() {
     std::unordered_set<std::string> taken;
@@ -186,6 +202,7 @@ class Lowerer {
     graph.remove_unused_initializers(
         [&](const ir::Value& value) { return std::ranges::find(graph.outputs(), &value) == graph.outputs().end(); });
     for (ir::Value& value : graph.values()) value.value_info_position = -1;
+    name_values_plainly(graph);
     // A loop may hand in other shapes than were inferred for its first round.
     for (ir::Value* value : graph.inputs()) {
       if (graph.owner()) value->type.shape.reset();
