@@ -52,6 +52,7 @@ test-all: packages-all  ## test, and everything that takes long: sanitizers, thr
 	$(MAKE) test
 	$(MAKE) check-format
 	$(MAKE) test-threads
+	$(MAKE) test-levels
 	$(MAKE) test-decompositions
 	$(MAKE) test-lifting
 	$(MAKE) test-models
@@ -66,6 +67,11 @@ test-threads: build venv  ## unit tests and conformance with one thread and with
 	TENON_THREADS=4 $(CTEST) --test-dir $(BUILD) --exclude-regex '^fuzz_'
 	$(PYTHON) tests/conformance.py --threads 1
 	$(PYTHON) tests/conformance.py --threads 4
+
+.PHONY: test-levels
+test-levels: build venv  ## conformance at every level of the optimiser, and what `tenon optimize` writes of every model
+	for level in none exact basic extended; do $(PYTHON) tests/conformance.py --level $$level || exit 1; done
+	TENON_ALL=1 $(PYTHON) -m pytest tests/test_optimize.py
 
 .PHONY: test-decompositions
 test-decompositions: build venv  ## conformance with every operator as smaller ones, where it has a decomposition

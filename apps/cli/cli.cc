@@ -35,6 +35,11 @@ void SessionFlags::add_to(CLI::App& command) {
                   "Operators to run as smaller ones even where there is a kernel ('all': every one that can)")
       ->delimiter(',')
       ->type_name("OP,…");
+  command.add_option("--level", level, "How much to optimise: none, exact, basic, extended or all (default: all)")
+      ->type_name("LEVEL");
+  command.add_option("--disable", disabled, "Passes of the optimiser to leave out (`tenon optimize --list-passes`)")
+      ->delimiter(',')
+      ->type_name("PASS,…");
 }
 
 SessionOptions SessionFlags::options() const {
@@ -42,7 +47,40 @@ SessionOptions SessionFlags::options() const {
   result.threads = threads;
   if (!providers.empty()) result.providers = providers;
   result.decompose = decompose;
+  result.level = optimization_level(level);
+  result.disabled_passes = disabled;
   return result;
+}
+
+std::pair<std::string, std::string> split(const std::string& text, const char* option, const char* form) {
+  size_t at = text.rfind('=');
+  if (at == std::string::npos || at == 0) {
+    throw Error(ErrorCode::invalid_argument, fmt::format("{} takes {}, got '{}'", option, form, text));
+  }
+  return {text.substr(0, at), text.substr(at + 1)};
+}
+
+int64_t parse_size(const std::string& text) {
+  size_t used = 0;
+  int64_t size = -1;
+  try {
+    size = std::stoll(text, &used);
+  } catch (const std::exception&) {
+  }
+  if (size < 0 || used != text.size())
+    throw Error(ErrorCode::invalid_argument, fmt::format("'{}' is not a size", text));
+  return size;
+}
+
+Shape parse_shape(const std::string& text) {
+  Shape shape;
+  size_t at = 0;
+  while (at < text.size()) {
+    size_t end = std::min(text.find_first_of("x,", at), text.size());
+    shape.push_back(parse_size(text.substr(at, end - at)));
+    at = end + 1;
+  }
+  return shape;
 }
 
 nlohmann::json to_json(const ValueInfo& info) {

@@ -24,6 +24,24 @@ void ints_attribute_to_input(ir::Node& node, std::string_view attribute, size_t 
   node.remove_attribute(attribute);
 }
 
+std::string ints_input_to_attribute(ir::Node& node, size_t input, std::string_view attribute) {
+  const ir::Value* value = node.input(input);
+  if (!value) return {};
+  if (!value->is_fixed()) return "its " + std::string(attribute) + " are computed, older versions take constants only";
+  std::vector<int64_t> numbers;
+  const Tensor& tensor = value->constant()->tensor;
+  if (tensor.type() == ElementType::int32)
+    numbers.assign(tensor.data<int32_t>().begin(), tensor.data<int32_t>().end());
+  else
+    numbers.assign(tensor.data<int64_t>().begin(), tensor.data<int64_t>().end());
+  node.set_attribute(ir::Attribute(std::string(attribute), std::move(numbers)));
+  if (input + 1 == node.input_count())
+    node.remove_trailing_inputs(input);
+  else
+    node.set_input(input, nullptr);
+  return {};
+}
+
 void drop_consumed_inputs(ir::Node& node) { node.remove_attribute("consumed_inputs"); }
 
 void line_up_with_axis(ir::Node& node, size_t i, int64_t axis) {
@@ -68,6 +86,17 @@ void lift_limited_broadcast(ir::Node& node) {
   if (broadcast && node.attribute("axis")) line_up_with_axis(node, 1, node.int_attribute("axis", 0));
   node.remove_attribute("broadcast");
   node.remove_attribute("axis");
+}
+
+std::string limit_broadcast(ir::Node& node) {
+  const ir::Value *a = node.input(0), *b = node.input(1);
+  if (!a || !b || !a->type.shape || !b->type.shape) return "the shapes of its inputs are not known";
+  const SymbolicShape &first = *a->type.shape, &second = *b->type.shape;
+  const bool fits = second.size() <= first.size() &&
+                    std::equal(second.begin(), second.end(), first.begin() + (first.size() - second.size()));
+  if (!fits) return "before version 7 only the last axes of the second input could be left out";
+  if (second.size() != first.size()) node.set_attribute({"broadcast", int64_t{1}});
+  return {};
 }
 
 }  // namespace tenon::ops

@@ -1,6 +1,7 @@
 #include "passes/editor.h"
 
 #include <algorithm>
+#include <array>
 
 #include "base/fail.h"
 #include "base/names.h"
@@ -31,8 +32,8 @@ void collect_names(const ir::Graph& graph, std::vector<std::string_view>& names)
 
 }  // namespace
 
-Editor::Editor(ir::Graph& graph, std::span<const std::string> keep, Evaluator evaluator)
-    : graph_(graph), evaluator_(std::move(evaluator)), facts_(infer_types(graph).facts) {
+Editor::Editor(ir::Graph& graph, std::span<const std::string> keep, Evaluator evaluator, bool exact)
+    : graph_(graph), evaluator_(std::move(evaluator)), exact_(exact), facts_(infer_types(graph).facts) {
   std::unordered_set<std::string_view> missing(keep.begin(), keep.end());
   index(graph, missing);
   for (const std::string& name : keep) {
@@ -98,7 +99,16 @@ std::optional<std::vector<int64_t>> Editor::ints(const ir::Value* value) {
   return ops::ints_of(fact(*value));
 }
 
+bool Editor::can_be_constant(const ir::Value& value) const {
+  if (!exact_ || value.is_fixed()) return true;
+  constexpr std::array packing = {"MatMul", "Gemm", "Conv", "ConvTranspose",
+                                  "LSTM",   "GRU",  "RNN",  "BatchNormalization"};
+  return std::ranges::none_of(
+      value.users(), [&](const ir::Node* user) { return std::ranges::find(packing, user->op_type) != packing.end(); });
+}
+
 bool Editor::can_replace(const ir::Value& old, const ir::Value& by) const {
+  if (by.is_fixed() && !can_be_constant(old)) return false;
   if (!is_pinned(old)) return true;
   return &old.graph() == &by.graph() && !by.is_graph_input() && !is_pinned(by);
 }
@@ -205,6 +215,7 @@ void Editor::move_uses(ir::Value& old, ir::Value& by, bool takes_name, Rewrite& 
     record.renamed.emplace_back(old.name, by.name);
   }
   old.graph().replace_uses(old, by);
+  if (old.is_initializer()) unread_.insert(&old);
 }
 
 void Editor::take_name(ir::Value& value, ir::Value& from) {

@@ -28,8 +28,8 @@ using Evaluator = std::function<std::vector<Value>(const ir::Node&)>;
 class Editor {
  public:
   // The graph's nodes are lifted, sorted and not yet changed by anyone since infer_types. `keep` names values of it, or
-  // of graphs in it, that stay.
-  Editor(ir::Graph& graph, std::span<const std::string> keep, Evaluator evaluator = nullptr);
+  // of graphs in it, that stay. With `exact` no result may change by a bit.
+  Editor(ir::Graph& graph, std::span<const std::string> keep, Evaluator evaluator = nullptr, bool exact = false);
 
   // What is known about a value. The reference holds until the graph changes.
   const ops::Fact& fact(const ir::Value& value);
@@ -50,6 +50,9 @@ class Editor {
   bool is_pinned(const ir::Value& value) const { return outputs_.count(&value) || kept_.count(&value); }
   // Whether this node is all that depends on the value.
   bool is_only_user(const ir::Value& value) const { return value.users().size() == 1 && !is_pinned(value); }
+  // Whether a constant may take the value's place. Kernels that pack constant weights may add in another order than
+  // they do with computed ones, so where results must be exact those stay computed.
+  bool can_be_constant(const ir::Value& value) const;
   // Whether `by` can stand wherever `old` does. Not if both have a name that must stay, for one.
   bool can_replace(const ir::Value& old, const ir::Value& by) const;
   bool can_evaluate() const { return evaluator_ != nullptr; }
@@ -86,6 +89,7 @@ class Editor {
 
   ir::Graph& graph_;
   Evaluator evaluator_;
+  bool exact_;
   std::string_view pass_;
   std::unordered_map<const ir::Value*, ops::Fact> facts_;
   std::unordered_map<const ir::Value*, std::vector<ir::Graph*>> outputs_;  // the graphs whose output a value is
@@ -114,6 +118,8 @@ class Patch {
   // An initializer.
   ir::Value* constant(Tensor tensor);
   ir::Value* ints(const std::vector<int64_t>& numbers);
+  // A scalar of a floating-point type.
+  ir::Value* number(double value, ElementType type);
 
   // Errors and reports give nodes that are added from now on the name of `node`.
   void name_after(const ir::Node& node);

@@ -23,10 +23,38 @@ constexpr bool same_bits = true, rounds = false;
 // The list of passes. A sweep runs them from top to bottom.
 const Pass passes_in_order[] = {
     {{"dead-code", basic, same_bits, "removes nodes and weights that no output needs"}, passes::remove_dead_code},
-    {{"identity", basic, same_bits, "removes Identity"}, passes::remove_identities},
-    {{"fold-constants", basic, same_bits, "computes what depends on constants only"}, passes::fold_constants},
-    {{"gemm-bias", basic, rounds, "MatMul and Add of a bias become Gemm"}, passes::add_bias_to_gemm},
-    {{"conv-scale", basic, rounds, "a constant Mul after Conv goes into its weights"}, passes::scale_conv_weights},
+    {{"identity", basic, same_bits, "removes Identity, and Dropout outside of training"}, passes::remove_identities},
+    {{"constant-if", basic, same_bits, "an If with a constant condition becomes the branch that runs"},
+     passes::inline_constant_if},
+    {{"fold-constants", basic, same_bits, "computes what depends on constants and known sizes only"},
+     passes::fold_constants},
+    {{"common-subexpressions", basic, same_bits, "computes once what is computed twice; keeps one of equal constants"},
+     passes::merge_common_subexpressions},
+    {{"no-op", basic, same_bits, "removes x * 1, x / 1, x - 0, slices of everything, pads of nothing and the like"},
+     passes::remove_no_ops},
+    {{"cast", basic, same_bits, "removes casts to the same type, merges a cast after one that loses nothing"},
+     passes::merge_casts},
+    {{"reshape", basic, same_bits, "removes and merges Reshape, Flatten, Squeeze and Unsqueeze"},
+     passes::merge_reshapes},
+    {{"softmax-flatten", basic, same_bits, "a softmax of the last axis is not flattened and shaped back"},
+     passes::remove_flatten_around_softmax},
+    {{"reshape-target", basic, same_bits, "writes the target of a Reshape that is computed from shapes with 0 and -1"},
+     passes::fold_reshape_targets},
+    {{"slice", basic, same_bits, "merges two slices into one"}, passes::merge_slices},
+    {{"transpose", basic, same_bits, "removes and merges transposes; one that moves axes of size 1 becomes a Reshape"},
+     passes::merge_transposes},
+    {{"cancel-transposes", basic, rounds, "moves a Transpose up through other nodes to where another one undoes it"},
+     passes::cancel_transposes},
+    {{"pad", basic, rounds, "a Pad of zeros becomes the padding of Conv or AveragePool"}, passes::merge_pads},
+    {{"batch-norm", basic, rounds, "BatchNormalization goes into the weights of Conv, Gemm or MatMul"},
+     passes::fold_batch_norm},
+    {{"scale-weights", basic, rounds, "a constant Mul goes into the weights of Conv, Gemm or MatMul"},
+     passes::scale_weights},
+    {{"add-bias", basic, rounds, "a constant Add goes into the bias of Conv or Gemm; MatMul becomes Gemm"},
+     passes::add_to_bias},
+    {{"matmul-bias", basic, rounds, "MatMul of computed matrices and a constant Add become Gemm"},
+     passes::add_bias_to_matmul},
+    {{"gemm-transpose", basic, rounds, "a Transpose goes into Gemm"}, passes::transpose_in_gemm},
 };
 
 constexpr std::string_view level_names[] = {"none", "exact", "basic", "extended", "all"};
@@ -42,7 +70,9 @@ void for_each_subgraph(const ir::Node& node, Visit&& visit) {
 class Optimizer {
  public:
   Optimizer(ir::Graph& graph, const passes::OptimizerOptions& options)
-      : graph_(graph), options_(options), editor_(graph, options.keep, options.evaluate) {
+      : graph_(graph),
+        options_(options),
+        editor_(graph, options.keep, options.evaluate, options.level == OptimizationLevel::exact) {
     for (const Pass& pass : passes_in_order) {
       if (is_wanted(pass)) passes_.push_back(&pass);
     }

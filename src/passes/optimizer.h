@@ -8,12 +8,18 @@
 
 namespace tenon::passes {
 
+#ifdef NDEBUG
+inline constexpr bool is_debug_build = false;
+#else
+inline constexpr bool is_debug_build = true;
+#endif
+
 struct OptimizerOptions {
   OptimizationLevel level = OptimizationLevel::all;
   std::vector<std::string> disabled;  // passes, by name
   std::vector<std::string> keep;      // values that stay
   Evaluator evaluate;                 // without it no constants are folded
-  bool verify = false;                // whether the graph is checked after each pass that changed it
+  bool verify = is_debug_build;       // whether the graph is checked after each pass that changed it
   // Hears of each pass that changed the graph.
   std::function<void(std::string_view pass, const ir::Graph& graph)> after_pass;
 };

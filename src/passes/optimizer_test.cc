@@ -90,6 +90,26 @@ TEST(Optimizer, ReachesSubgraphsAndWhatTheyRead) {
             "    else_branch = Relu(x)\n");
 }
 
+TEST(Optimizer, ExactLeavesComputedWeightsComputed) {
+  ModelBuilder b;
+  b.input("x", ElementType::float32, SymbolicShape{Dim::symbol("n"), 2});
+  b.initializer("w", Tensor({2, 2}, {1.0f, 2.0f, 3.0f, 4.0f}));
+  b.node("Neg", {"w"}, {"a"});
+  b.node("Identity", {"a"}, {"b"});
+  b.node("MatMul", {"x", "b"}, {"y"});
+  b.output("y");
+  auto operators = [&](OptimizationLevel level) {
+    SessionOptions options;
+    options.level = level;
+    std::string list;
+    for (const NodePlacement& node : b.session(options).placement()) list += node.op_type + " ";
+    return list;
+  };
+  EXPECT_EQ(operators(OptimizationLevel::none), "Neg Identity MatMul ");
+  EXPECT_EQ(operators(OptimizationLevel::exact), "Neg MatMul ");
+  EXPECT_EQ(operators(OptimizationLevel::basic), "MatMul ");
+}
+
 TEST(Optimizer, ErrorsNameTheNodeOfTheModel) {
   ModelBuilder b;
   b.input("x", ElementType::float32, SymbolicShape{Dim::symbol("n"), 2});

@@ -104,11 +104,13 @@ class Session::Implementation {
   }
 
   void optimize(const std::vector<const Provider*>& order, OptimizationLevel level) {
+    // Constants are not the runs' memory.
+    MemoryPool memory(options_.memory_limit > 0 ? options_.memory_limit : available_memory());
     passes::OptimizerOptions options;
     options.level = level;
     options.disabled = options_.disabled_passes;
     options.keep = options_.keep;
-    options.evaluate = [&](const ir::Node& node) { return evaluate(node, order, *threads_, memory_); };
+    options.evaluate = [&](const ir::Node& node) { return evaluate(node, order, *threads_, memory); };
     std::vector<Rewrite> made = passes::optimize(*model_->graph, options);
     std::ranges::move(made, std::back_inserter(rewrites));
   }

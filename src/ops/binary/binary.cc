@@ -80,7 +80,7 @@ void infer_predicate(Inference& i, ValueFunction values) {
 }
 
 void lift_broadcast_to_7(Operator& op) {
-  if (op.versions.front() == 1) op.lift(1, 7, lift_limited_broadcast);
+  if (op.versions.front() == 1) op.lift(1, 7, lift_limited_broadcast).lower(7, 6, limit_broadcast);
 }
 
 // An old slope is one number, or one per channel: axis 1.

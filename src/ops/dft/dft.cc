@@ -93,6 +93,17 @@ void axis_to_input(ir::Node& node) {
   node.set_input(2, &node.graph().add_constant(std::move(axis), "axis"));
 }
 
+std::string axis_to_attribute(ir::Node& node) {
+  const ir::Value *input = node.input(0), *axis = node.input(2);
+  if (axis && !axis->is_fixed()) return "its axis is computed, version 17 takes constants only";
+  if (!input || !input->type.shape) return "the rank of its input is not known";
+  int64_t number = axis ? axis->constant()->tensor.data<int64_t>()[0] : -2;
+  if (number < 0) number += static_cast<int64_t>(input->type.shape->size());
+  node.set_attribute({"axis", number});
+  node.remove_trailing_inputs(node.input(1) ? 2 : 1);
+  return {};
+}
+
 }  // namespace
 
 void define_dft(OperatorList& list) {
@@ -105,7 +116,8 @@ void define_dft(OperatorList& list) {
       .attribute("inverse", AttributeKind::int_)
       .attribute("onesided", AttributeKind::int_)
       .infer(infer_dft)
-      .lift(17, 20, axis_to_input);
+      .lift(17, 20, axis_to_input)
+      .lower(20, 17, axis_to_attribute);
   list.add("STFT", {17})
       .input("signal", "T1")
       .input("frame_step", types::index)

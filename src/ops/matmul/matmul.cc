@@ -37,6 +37,20 @@ void infer_gemm(Inference& i) {
 // Before version 7 C was broadcast only when asked for; it is now whenever it fits.
 void drop_broadcast(ir::Node& node) { node.remove_attribute("broadcast"); }
 
+// Before version 11 C had to be there.
+std::string give_c(ir::Node& node) {
+  if (node.input(2)) return {};
+  if (!node.input(0) || node.input(0)->type.element != ElementType::float32)
+    return "its C is left out, and its type is not float32";
+  node.set_input(2, &node.graph().add_constant(Tensor::scalar(0.0f), "C"));
+  return {};
+}
+
+std::string allow_broadcast(ir::Node& node) {
+  node.set_attribute({"broadcast", int64_t{1}});
+  return {};
+}
+
 }  // namespace
 
 void define_matmul(OperatorList& list) {
@@ -61,7 +75,9 @@ void define_matmul(OperatorList& list) {
       .attribute("transB", AttributeKind::int_)
       .infer(infer_gemm)
       .costs(multiply_adds::of_gemm)
-      .lift(1, 7, drop_broadcast);
+      .lift(1, 7, drop_broadcast)
+      .lower(11, 7, give_c)
+      .lower(7, 6, allow_broadcast);
 }
 
 }  // namespace tenon::ops

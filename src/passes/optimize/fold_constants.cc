@@ -1,27 +1,13 @@
 #include <algorithm>
-#include <array>
 
-#include "ops/operator.h"
 #include "passes/optimize/passes.h"
+#include "passes/optimize/same_every_time.h"
 
 namespace tenon::passes {
 namespace {
 
 // A result that is larger than this, and than what it is computed from, stays a computation.
 constexpr int64_t largest_result = int64_t{1} << 20;
-
-bool is_random(const ir::Node& node) {
-  constexpr std::array random = {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike",
-                                 "Multinomial",  "Bernoulli",        "Dropout"};
-  return std::ranges::find(random, node.op_type) != random.end();
-}
-
-bool has_subgraph(const ir::Node& node) {
-  bool has = false;
-  for (const ir::Attribute& attribute : node.attributes)
-    attribute.for_each_graph([&](const ir::Graph&) { has = true; });
-  return has;
-}
 
 int64_t bytes_of(Editor& editor, const ir::Value& value) {
   const SymbolicShape* sizes = editor.shape(&value);
@@ -52,7 +38,7 @@ bool is_small_enough(Editor& editor, const ir::Node& node) {
   for (const ir::Value* value : node.outputs()) {
     if (!value) continue;
     int64_t bytes = bytes_of(editor, *value);
-    if (bytes < 0) return before <= largest_result;
+    if (bytes < 0) return node.op_type == "NonZero" && before <= largest_result;
     after += bytes;
   }
   return after <= std::max(before, largest_result);
@@ -61,7 +47,9 @@ bool is_small_enough(Editor& editor, const ir::Node& node) {
 }  // namespace
 
 void fold_constants(Editor& editor, ir::Node& node) {
-  if (is_random(node) || has_subgraph(node)) return;
+  if (!is_same_every_time(node)) return;
+  auto may_fold = [&](const ir::Value* value) { return !value || editor.can_be_constant(*value); };
+  if (!std::ranges::all_of(node.outputs(), may_fold)) return;
   if (node.output_count() == 1 && node.output(0)) {
     if (std::optional<Tensor> content = content_of(editor, *node.output(0))) {
       editor.rewrite(node, [&](Patch& patch) { patch.replace(node, *patch.constant(std::move(*content))); });
