@@ -32,6 +32,14 @@ void Patch::finish_node(ir::Node& node) {
   editor_.infer(node);
 }
 
+void Patch::undo() {
+  for (; !added_.empty(); added_.pop_back()) {
+    for (const ir::Value* value : added_.back()->outputs()) editor_.facts_.erase(value);
+    at_.graph().remove_node(*added_.back(), &editor_.bin_);
+  }
+  for (ir::Value* value : constants_) editor_.unread_.insert(value);
+}
+
 ir::Node& Patch::add_node(std::string op, const std::vector<ir::Value*>& inputs, Settings attributes, size_t outputs) {
   ir::Node& node = start_node(std::move(op), "", inputs);
   set(node, attributes);
