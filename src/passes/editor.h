@@ -108,11 +108,13 @@ class Patch {
  public:
   using Settings = std::initializer_list<ops::Setting>;
 
-  // A node of ai.onnx with one output, which is returned. Its type is inferred at once. Trailing nulls among the inputs
-  // are left out.
-  ir::Value* add(std::string op, const std::vector<ir::Value*>& inputs, Settings attributes = {});
+  // A node of ai.onnx, or of another domain, with one output, which is returned. Its type is inferred at once. Trailing
+  // nulls among the inputs are left out.
+  ir::Value* add(std::string op, const std::vector<ir::Value*>& inputs, Settings attributes = {},
+                 std::string domain = {});
   // The same with several outputs.
-  ir::Node& add_node(std::string op, const std::vector<ir::Value*>& inputs, Settings attributes, size_t outputs);
+  ir::Node& add_node(std::string op, const std::vector<ir::Value*>& inputs, Settings attributes, size_t outputs,
+                     std::string domain = {});
   // A node like `node` with other inputs: attributes, overload and count of outputs are the same.
   ir::Node& add_like(const ir::Node& node, const std::vector<ir::Value*>& inputs, Settings changed_attributes = {});
   // A copy of a node of a subgraph, which reads what `values` has in place of its inputs; its outputs are added there.
