@@ -159,13 +159,19 @@ NamedValues OpTest::outputs(const SessionOptions& options, bool lift_steps, Decl
 }
 
 void OpTest::run() {
+  SessionOptions as_it_is;
+  as_it_is.level = OptimizationLevel::none;
   {
     SCOPED_TRACE(op_);
+    compare(as_it_is);
+  }
+  {
+    SCOPED_TRACE(op_ + " optimised");
     compare({});
   }
   if (domain_.empty() && opset_ < ops::newest_opset) {
     SCOPED_TRACE(op_ + " lifted in steps");
-    compare({}, /*lift_steps=*/true);
+    compare(as_it_is, /*lift_steps=*/true);
   }
   const ops::Operator* op = ops::operators().find(domain_, op_);
   if (!op || !op->decomposition) return;

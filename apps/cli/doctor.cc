@@ -37,10 +37,14 @@ int print_machine(bool as_json) {
 nlohmann::json to_json(const tools::OperatorInfo& op) {
   nlohmann::ordered_json types = nlohmann::ordered_json::object();
   for (const auto& [variable, names] : op.types) types[variable] = names;
+  nlohmann::ordered_json additions = nlohmann::ordered_json::object();
+  for (const auto& [what, version] : op.additions) additions[what] = version;
   return {{"operator", op.name},   {"domain", op.domain.empty() ? "ai.onnx" : op.domain},
           {"folder", op.folder},   {"versions", op.versions},
           {"types", types},        {"providers", op.providers},
-          {"retired", op.retired}, {"decomposes", op.decomposes}};
+          {"retired", op.retired}, {"decomposes", op.decomposes},
+          {"changes", op.changes}, {"ways_back", op.ways_back},
+          {"additions", additions}};
 }
 
 int print_operators(bool as_json) {

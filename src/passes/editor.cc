@@ -51,8 +51,17 @@ void Editor::index(ir::Graph& graph, std::unordered_set<std::string_view>& missi
     auto& graphs = outputs_[value];
     if (graphs.empty() || graphs.back() != &graph) graphs.push_back(&graph);
   }
+  // Gradient names the tensors that it differentiates.
+  std::unordered_set<std::string> named;
+  for (const ir::Node& node : graph.nodes()) {
+    if (node.op_type != "Gradient" || node.domain != ops::ai_onnx_training) continue;
+    named.insert(node.string_attribute("y", ""));
+    for (const char* list : {"xs", "zs"}) {
+      for (std::string& name : node.strings_attribute(list)) named.insert(std::move(name));
+    }
+  }
   for (const ir::Value& value : graph.values()) {
-    if (missing.erase(value.name)) kept_.insert(&value);
+    if (missing.erase(value.name) || named.count(value.name)) kept_.insert(&value);
   }
   for (const ir::Node& node : graph.nodes())
     for_each_subgraph(node, [&](ir::Graph& subgraph) { index(subgraph, missing); });
@@ -171,7 +180,11 @@ void Editor::rewrite(ir::Node& at, const std::function<void(Patch&)>& change) {
   try {
     change(patch);
   } catch (Error& error) {
-    throw Error(error.code(), fmt::format("pass '{}': {}", pass_, error.message())).at_node(at.describe());
+    if (error.code() == ErrorCode::internal || !patch.replaced_.empty())
+      throw Error(ErrorCode::internal, fmt::format("pass '{}': {}", pass_, error.message())).at_node(at.describe());
+    // The nodes contradict each other, which is an error only if they ever run.
+    patch.undo();
+    return;
   }
   for (const ir::Node* node : patch.added_) {
     record.after.push_back(node->op_type + (node->name.empty() ? "" : " '" + node->name + "'"));
@@ -297,10 +310,19 @@ void Editor::remove_if_unused(std::vector<ir::Node*> nodes, Rewrite& record) {
   }
 }
 
+void Editor::infer_better(ir::Node& node) {
+  try {
+    infer(node);
+  } catch (const Error& error) {
+    // Now it is known that the node cannot run; whoever runs it gets the error.
+    if (error.code() == ErrorCode::internal) throw;
+  }
+}
+
 void Editor::infer_again(ir::Graph& graph) {
   for (ir::Node& node : graph.nodes()) {
     if (outdated_.empty()) return;
-    if (outdated_.erase(&node) && !has_subgraph(node)) infer(node);
+    if (outdated_.erase(&node) && !has_subgraph(node)) infer_better(node);
     for_each_subgraph(node, [&](ir::Graph& subgraph) { infer_again(subgraph); });
   }
 }

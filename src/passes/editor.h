@@ -59,7 +59,8 @@ class Editor {
   std::vector<Value> evaluate(const ir::Node& node) const { return evaluator_(node); }
 
   // Changes the graph around `at` and records it as one rewrite. New nodes come before `at` and go by its name in
-  // errors and reports. Nodes that nobody needs any more are removed.
+  // errors and reports. Nodes that nobody needs any more are removed. Where a new node cannot be, because those it is
+  // made from contradict each other (as in a branch that never runs), nothing changes.
   void rewrite(ir::Node& at, const std::function<void(Patch&)>& change);
   // Removes nodes that nobody needs, and what only they need, as one rewrite.
   void remove_unused(std::span<ir::Node* const> nodes);
@@ -79,6 +80,7 @@ class Editor {
   void index(ir::Graph& graph, std::unordered_set<std::string_view>& keep);
   void infer(ir::Node& node);
   void infer_again(ir::Graph& graph);
+  void infer_better(ir::Node& node);
   // Takes what `better` knows and the value's fact does not; says whether that was anything.
   bool improve(const ir::Value& value, ops::Fact better);
   void move_uses(ir::Value& old, ir::Value& by, bool takes_name, Rewrite& record);
@@ -106,11 +108,13 @@ class Patch {
  public:
   using Settings = std::initializer_list<ops::Setting>;
 
-  // A node of ai.onnx with one output, which is returned. Its type is inferred at once. Trailing nulls among the inputs
-  // are left out.
-  ir::Value* add(std::string op, const std::vector<ir::Value*>& inputs, Settings attributes = {});
+  // A node of ai.onnx, or of another domain, with one output, which is returned. Its type is inferred at once. Trailing
+  // nulls among the inputs are left out.
+  ir::Value* add(std::string op, const std::vector<ir::Value*>& inputs, Settings attributes = {},
+                 std::string domain = {});
   // The same with several outputs.
-  ir::Node& add_node(std::string op, const std::vector<ir::Value*>& inputs, Settings attributes, size_t outputs);
+  ir::Node& add_node(std::string op, const std::vector<ir::Value*>& inputs, Settings attributes, size_t outputs,
+                     std::string domain = {});
   // A node like `node` with other inputs: attributes, overload and count of outputs are the same.
   ir::Node& add_like(const ir::Node& node, const std::vector<ir::Value*>& inputs, Settings changed_attributes = {});
   // A copy of a node of a subgraph, which reads what `values` has in place of its inputs; its outputs are added there.
@@ -134,6 +138,7 @@ class Patch {
   Patch(Editor& editor, ir::Node& at, Rewrite& record) : editor_(editor), at_(at), named_after_(&at), record_(record) {}
   ir::Node& start_node(std::string op, std::string domain, const std::vector<ir::Value*>& inputs);
   void finish_node(ir::Node& node);
+  void undo();
 
   Editor& editor_;
   ir::Node& at_;

@@ -45,6 +45,8 @@ const Pass passes_in_order[] = {
      passes::merge_transposes},
     {{"cancel-transposes", basic, rounds, "moves a Transpose up through other nodes to where another one undoes it"},
      passes::cancel_transposes},
+    {{"reduce-transpose", basic, rounds, "a reduction that drops axes goes without the Transpose before it"},
+     passes::reduce_without_transpose},
     {{"pad", basic, rounds, "a Pad of zeros becomes the padding of Conv or AveragePool"}, passes::merge_pads},
     {{"batch-norm", basic, rounds, "BatchNormalization goes into the weights of Conv, Gemm or MatMul"},
      passes::fold_batch_norm},

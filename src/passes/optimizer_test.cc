@@ -90,6 +90,32 @@ TEST(Optimizer, ReachesSubgraphsAndWhatTheyRead) {
             "    else_branch = Relu(x)\n");
 }
 
+TEST(Optimizer, LeavesWhatContradictsItselfAndNeverRuns) {
+  ModelBuilder b;
+  b.input("c", ElementType::boolean, SymbolicShape{}).input("x", ElementType::float32, SymbolicShape{2, 3});
+  ir::Node& node = b.node("If", {"c"}, {"y"});
+  for (const char* branch : {"then_branch", "else_branch"}) {
+    auto graph = std::make_unique<ir::Graph>();
+    ir::Value &turned = graph->add_value("turned"), &result = graph->add_value("result");
+    ir::Node& transpose = graph->add_node("Transpose");
+    transpose.add_input(&b.value("x"));
+    transpose.add_output(&turned);
+    ir::Node& gemm = graph->add_node("Gemm");
+    gemm.add_input(&turned);
+    // [3, 2] times [2, 3] is fine, [3, 2] times [3, 2] is not.
+    gemm.add_input(std::string(branch) == "then_branch" ? &b.value("x") : &turned);
+    gemm.add_output(&result);
+    graph->add_output(result);
+    node.set_attribute({branch, std::move(graph)});
+  }
+  b.output("y");
+  Session session = b.session();
+  Tensor x({2, 3}, {1.0f, 0.0f, 0.0f, 0.0f, 1.0f, 0.0f});
+  NamedValues y = session.run({{"c", Tensor(Shape{}, {true})}, {"x", x}});
+  EXPECT_EQ(y["y"].tensor().shape(), (Shape{3, 3}));
+  EXPECT_EQ(optimized(b, {"gemm-transpose"}).find("Gemm(x, x) {transA=1, transB=0}") != std::string::npos, true);
+}
+
 TEST(Optimizer, ExactLeavesComputedWeightsComputed) {
   ModelBuilder b;
   b.input("x", ElementType::float32, SymbolicShape{Dim::symbol("n"), 2});
@@ -102,7 +128,8 @@ TEST(Optimizer, ExactLeavesComputedWeightsComputed) {
     SessionOptions options;
     options.level = level;
     std::string list;
-    for (const NodePlacement& node : b.session(options).placement()) list += node.op_type + " ";
+    Session session = b.session(options);
+    for (const NodePlacement& node : session.placement()) list += node.op_type + " ";
     return list;
   };
   EXPECT_EQ(operators(OptimizationLevel::none), "Neg Identity MatMul ");

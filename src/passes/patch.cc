@@ -32,8 +32,17 @@ void Patch::finish_node(ir::Node& node) {
   editor_.infer(node);
 }
 
-ir::Node& Patch::add_node(std::string op, const std::vector<ir::Value*>& inputs, Settings attributes, size_t outputs) {
-  ir::Node& node = start_node(std::move(op), "", inputs);
+void Patch::undo() {
+  for (; !added_.empty(); added_.pop_back()) {
+    for (const ir::Value* value : added_.back()->outputs()) editor_.facts_.erase(value);
+    at_.graph().remove_node(*added_.back(), &editor_.bin_);
+  }
+  for (ir::Value* value : constants_) editor_.unread_.insert(value);
+}
+
+ir::Node& Patch::add_node(std::string op, const std::vector<ir::Value*>& inputs, Settings attributes, size_t outputs,
+                          std::string domain) {
+  ir::Node& node = start_node(std::move(op), std::move(domain), inputs);
   set(node, attributes);
   for (size_t i = 0; i < outputs; ++i)
     node.add_output(&at_.graph().add_value(node.name + "/" + node.op_type, /*fresh=*/true));
@@ -41,8 +50,8 @@ ir::Node& Patch::add_node(std::string op, const std::vector<ir::Value*>& inputs,
   return node;
 }
 
-ir::Value* Patch::add(std::string op, const std::vector<ir::Value*>& inputs, Settings attributes) {
-  return add_node(std::move(op), inputs, attributes, 1).output(0);
+ir::Value* Patch::add(std::string op, const std::vector<ir::Value*>& inputs, Settings attributes, std::string domain) {
+  return add_node(std::move(op), inputs, attributes, 1, std::move(domain)).output(0);
 }
 
 ir::Node& Patch::add_like(const ir::Node& like, const std::vector<ir::Value*>& inputs, Settings changed_attributes) {

@@ -41,8 +41,8 @@ class Session::Implementation {
     describe_interface();
     std::vector<const Provider*> order;
     for (const auto& provider : providers_) order.push_back(provider.get());
-    // Some of what no provider runs refers to other tensors by name, so it goes before anything is renamed.
-    note(passes::decompose(*model_->graph, [&](const ir::Node& node) { return !runs(node); }));
+    // First what no provider runs: a Gradient is that of the nodes in the model.
+    passes::decompose(*model_->graph, [&](const ir::Node& node) { return !runs(node); });
     optimize(order, options_.level);
     const size_t nodes = ir::count_nodes(*model_->graph);
     note(passes::decompose(*model_->graph,

@@ -45,6 +45,12 @@ OperatorInfo describe(const ops::Operator& op, const char* folder) {
   info.versions = op.versions;
   info.retired = !op.adapters.empty() && op.adapters.back().to > op.newest_version();
   info.decomposes = op.decomposition != nullptr;
+  for (const ops::Adapter& adapter : op.adapters) info.changes.push_back(adapter.to);
+  for (const ops::Inverse& inverse : op.inverses) info.ways_back.push_back(inverse.from);
+  for (const ops::Addition& addition : op.additions) {
+    const auto input = static_cast<size_t>(addition.input);
+    info.additions.emplace_back(addition.input < 0 ? addition.attribute : op.inputs.at(input).name, addition.since);
+  }
   if (cpu_kernels().find(op.domain, op.name)) info.providers.emplace_back("cpu");
   for (const auto* parameters : {&op.inputs, &op.outputs}) {
     for (const ops::Parameter& parameter : *parameters) {

@@ -105,7 +105,10 @@ void define_attention(OperatorList& list) {
       .attribute("softcap", AttributeKind::float_)
       .attribute("softmax_precision", AttributeKind::int_)
       .infer(infer_attention)
-      .decompose(decompose_attention);
+      .decompose(decompose_attention)
+      .input_since(24, 6)
+      .attribute_since(25, "left_window_size", -1)
+      .attribute_since(25, "right_window_size", -1);
 }
 
 }  // namespace tenon::ops

@@ -62,7 +62,9 @@ void define_cast(OperatorList& list) {
       .attribute("saturate", AttributeKind::int_)
       .attribute("round_mode", AttributeKind::string)
       .infer([](Inference& i) { infer_cast(i, i.element(1)); })
-      .decompose(decompose_cast_like);
+      .decompose(decompose_cast_like)
+      .attribute_since(19, "saturate", 1)
+      .attribute_since(24, "round_mode", "up");
   list.add("BitCast", {26})
       .input("input", types::all - types::strings)
       .output("output", types::all - types::strings)

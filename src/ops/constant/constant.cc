@@ -49,7 +49,14 @@ void define_constant(OperatorList& list) {
       .attribute("value_ints", AttributeKind::ints)
       .attribute("value_string", AttributeKind::string)
       .attribute("value_strings", AttributeKind::strings)
-      .infer(infer_constant);
+      .infer(infer_constant)
+      .attribute_since(11, "sparse_value")
+      .attribute_since(12, "value_float")
+      .attribute_since(12, "value_floats")
+      .attribute_since(12, "value_int")
+      .attribute_since(12, "value_ints")
+      .attribute_since(12, "value_string")
+      .attribute_since(12, "value_strings");
 }
 
 }  // namespace tenon::ops

@@ -82,7 +82,8 @@ void define_depth_to_space(OperatorList& list) {
       .required_attribute("blocksize", AttributeKind::int_)
       .attribute("mode", AttributeKind::string)
       .infer(infer_space_to_depth)
-      .decompose(decompose_space_to_depth);
+      .decompose(decompose_space_to_depth)
+      .attribute_since(28, "mode", "DCR");
 }
 
 }  // namespace tenon::ops

@@ -86,6 +86,9 @@ void define_ml_encode(OperatorList& list) {
       .attribute("values_strings", AttributeKind::strings)
       .attribute("values_tensor", AttributeKind::tensor)
       .infer(infer_label_encoder)
+      .attribute_since(4, "default_tensor")
+      .attribute_since(4, "keys_tensor")
+      .attribute_since(4, "values_tensor")
       .lift(1, 2, become_category_mapper);
   list.add("OneHotEncoder", {1}, ai_onnx_ml)
       .input("X", categories | TypeSet{ElementType::int32, ElementType::float32, ElementType::float64})

@@ -43,7 +43,7 @@ Operator& with_node_attributes(Operator& op) {
   }
   for (const char* name : {"base_values", "nodes_hitrates", "nodes_values"}) op.attribute(name, AttributeKind::floats);
   for (const char* name : {"base_values_as_tensor", "nodes_hitrates_as_tensor", "nodes_values_as_tensor"}) {
-    op.attribute(name, AttributeKind::tensor);
+    op.attribute(name, AttributeKind::tensor).attribute_since(3, name);
   }
   return op.attribute("nodes_modes", AttributeKind::strings).attribute("post_transform", AttributeKind::string);
 }
@@ -78,7 +78,8 @@ void define_ml_tree(OperatorList& list) {
       .attribute("class_weights_as_tensor", AttributeKind::tensor)
       .attribute("classlabels_int64s", AttributeKind::ints)
       .attribute("classlabels_strings", AttributeKind::strings)
-      .infer(infer_tree_classifier);
+      .infer(infer_tree_classifier)
+      .attribute_since(3, "class_weights_as_tensor");
   with_node_attributes(list.add("TreeEnsembleRegressor", {1, 3, 5}, ai_onnx_ml))
       .input("X", features)
       .output("Y", TypeSet{ElementType::float32})
@@ -89,7 +90,8 @@ void define_ml_tree(OperatorList& list) {
       .attribute("target_treeids", AttributeKind::ints)
       .attribute("target_weights", AttributeKind::floats)
       .attribute("target_weights_as_tensor", AttributeKind::tensor)
-      .infer(infer_tree_regressor);
+      .infer(infer_tree_regressor)
+      .attribute_since(3, "target_weights_as_tensor");
 }
 
 }  // namespace tenon::ops

@@ -99,7 +99,9 @@ Operator& add(OperatorList& list, const Cell& cell) {
 
 void define_recurrent(OperatorList& list) {
   add(list, {"RNN", {1, 7, 14, 22}, 1, false});
-  add(list, {"GRU", {1, 3, 7, 14, 22}, 3, false}).attribute("linear_before_reset", AttributeKind::int_);
+  add(list, {"GRU", {1, 3, 7, 14, 22}, 3, false})
+      .attribute("linear_before_reset", AttributeKind::int_)
+      .attribute_since(3, "linear_before_reset", 0);
   add(list, {"LSTM", {1, 7, 14, 22}, 4, true}).attribute("input_forget", AttributeKind::int_);
 }
 

@@ -291,6 +291,33 @@ TEST(CancelTransposes, StaysWhereAnotherNeedsTheMiddle) {
   EXPECT_NE(optimized(b, {"cancel-transposes"}).find("y = Transpose(b)"), std::string::npos);
 }
 
+TEST(CancelTransposes, ThroughReductions) {
+  ModelBuilder b = with_input({n, 2, 4, 5});
+  b.initializer("axes", ints({1, 2}));
+  b.node("Transpose", {"x"}, {"a"}).set_attribute({"perm", std::vector<int64_t>{0, 2, 3, 1}});
+  b.node("ReduceMean", {"a", "axes"}, {"b"});
+  b.node("Transpose", {"b"}, {"y"}).set_attribute({"perm", std::vector<int64_t>{0, 3, 1, 2}});
+  b.output("y");
+  EXPECT_EQ(optimized(b, {"cancel-transposes"}),
+            "initializer /constant/tenon_0: tensor(int64) [2] = [2, 3]\ny = ReduceMean(x, /constant/tenon_0)\n");
+}
+
+TEST(ReduceTranspose, WhereTheOtherAxesKeepTheirOrder) {
+  auto model = [](std::initializer_list<int64_t> axes) {
+    ModelBuilder b = with_input({n, 2, 4, 5});
+    b.initializer("axes", ints(axes));
+    b.node("Transpose", {"x"}, {"a"}).set_attribute({"perm", std::vector<int64_t>{0, 2, 3, 1}});
+    b.node("ReduceSum", {"a", "axes"}, {"y"}).set_attribute({"keepdims", int64_t{0}});
+    b.output("y");
+    return b;
+  };
+  ModelBuilder image = model({1, 2}), row = model({1});
+  EXPECT_EQ(optimized(image, {"reduce-transpose"}),
+            "initializer /constant/tenon_0: tensor(int64) [2] = [2, 3]\n"
+            "y = ReduceSum(x, /constant/tenon_0) {keepdims=0}\n");
+  EXPECT_NE(optimized(row, {"reduce-transpose"}).find("Transpose"), std::string::npos);
+}
+
 TEST(GemmTranspose, GoesIntoTheAttribute) {
   ModelBuilder b = with_input({2, n});
   b.input("w", ElementType::float32, SymbolicShape{2, 3});

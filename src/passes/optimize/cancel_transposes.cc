@@ -41,6 +41,16 @@ bool is_elementwise(const ir::Node& node) {
 
 bool is_softmax(const ir::Node& node) { return node.op_type == "Softmax" || node.op_type == "LogSoftmax"; }
 
+bool is_reduction(const ir::Node& node) { return node.domain.empty() && node.op_type.starts_with("Reduce"); }
+
+// The axes that a reduction goes over; nullopt when they are computed or none are given.
+std::optional<std::vector<int64_t>> reduced_axes(Editor& editor, const ir::Node& node, int rank) {
+  auto axes = editor.ints(node.input(1));
+  if (!axes || axes->empty() || rank < 0) return std::nullopt;
+  for (int64_t& axis : *axes) axis = axis < 0 ? axis + rank : axis;
+  return axes;
+}
+
 // Moves a Transpose up through the nodes above it, to where others undo it.
 class Mover {
  public:
@@ -77,6 +87,9 @@ class Mover {
       }
       return true;
     }
+    if (is_reduction(*node)) {
+      return node->int_attribute("keepdims", 1) != 0 && reduced_axes(editor_, *node, rank()) && check(node->input(0));
+    }
     if (node->op_type == "Concat")
       return std::ranges::all_of(node->inputs(), [&](auto* input) { return check(input); });
     return is_softmax(*node) && check(node->input(0));
@@ -96,9 +109,16 @@ class Mover {
     if (const ir::Node* transpose = producer(value, "Transpose"); is_undone_by(transpose)) return transpose->input(0);
     const ir::Node& node = *value->producer();
     std::vector<ir::Value*> inputs(node.inputs().begin(), node.inputs().end());
-    const size_t count = node.op_type == "Clip" ? 1 : inputs.size();
+    const size_t count = node.op_type == "Clip" || is_reduction(node) ? 1 : inputs.size();
     for (size_t i = 0; i < count; ++i) inputs[i] = moved(patch, inputs[i]);
     patch.name_after(node);
+    if (is_reduction(node)) {
+      std::vector<int64_t> axes = *reduced_axes(editor_, node, rank());
+      for (int64_t& axis : axes) axis = place_of(p_, axis);
+      std::ranges::sort(axes);
+      inputs[1] = patch.ints(axes);
+      return patch.add_like(node, inputs).output(0);
+    }
     if (is_elementwise(node)) return patch.add_like(node, inputs).output(0);
     const int64_t axis = node.int_attribute("axis", -1);
     return patch.add_like(node, inputs, {{"axis", place_of(p_, axis < 0 ? axis + rank() : axis)}}).output(0);
@@ -120,6 +140,28 @@ void cancel_transposes(Editor& editor, ir::Node& node) {
   Mover mover(editor, p);
   if (!mover.can_move(node.input(0))) return;
   editor.rewrite(node, [&](Patch& patch) { patch.replace(node, *mover.move(patch, node.input(0))); });
+}
+
+// A reduction that drops axes needs no Transpose before it when the others stay in their order.
+void reduce_without_transpose(Editor& editor, ir::Node& node) {
+  if (!is_reduction(node) || !node.output(0) || node.int_attribute("keepdims", 1) != 0) return;
+  const ir::Node* transpose = producer(node.input(0), "Transpose");
+  const int rank = editor.rank(node.input(0));
+  auto axes = reduced_axes(editor, node, rank);
+  if (!transpose || !transpose->input(0) || !axes) return;
+  const Permutation p = permutation_of(*transpose, rank);
+  int64_t last = -1;
+  for (size_t i = 0; i < p.size(); ++i) {
+    if (std::ranges::find(*axes, static_cast<int64_t>(i)) != axes->end()) continue;
+    if (p[i] < last) return;
+    last = p[i];
+  }
+  if (p.empty()) return;
+  for (int64_t& axis : *axes) axis = p[static_cast<size_t>(axis)];
+  std::ranges::sort(*axes);
+  editor.rewrite(node, [&](Patch& patch) {
+    patch.replace(node, *patch.add_like(node, {transpose->input(0), patch.ints(*axes)}).output(0));
+  });
 }
 
 }  // namespace tenon::passes
