@@ -72,6 +72,8 @@ void fold_reshape_targets(Editor& editor, ir::Node& node) {
   // the same keeps it.
   const bool had_it = std::ranges::any_of(*target, [](const Dim& size) { return size.is(-1); });
   if (infers && copies && !had_it) return;
+  // The model checks the size that -1 takes as it comes, unless it cannot be another one.
+  if (infers && !had_it && !(element_count(*input) == element_count(*output))) return;
   editor.rewrite(node, [&](Patch& patch) {
     patch.replace(node, *patch.add("Reshape", {node.input(0), patch.ints(numbers)}));
   });
