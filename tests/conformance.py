@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Runs the ONNX backend suite with `tenon test` and compares with the lists in tests/conformance/.
 
-usage: conformance.py [--binary build/tenon] [--threads N] [--provider NAMES] [--decompose NAMES] [--lift-steps] [--update] [CASE…]
+usage: conformance.py [--binary build/tenon] [--threads N] [--provider NAMES] [--decompose NAMES] [--level LEVEL]
+                      [--disable PASSES] [--lift-steps] [--update] [CASE…]
 
     expected.txt      the cases that pass today, one a line. One of them not passing is a failure; a case that passes and
                       is not listed is reported, and --update writes it in.
@@ -114,13 +115,15 @@ def main():
     parser.add_argument("--threads", help="passed on to tenon")
     parser.add_argument("--provider", help="passed on to tenon")
     parser.add_argument("--decompose", help="passed on to tenon")
+    parser.add_argument("--level", help="passed on to tenon")
+    parser.add_argument("--disable", help="passed on to tenon")
     parser.add_argument("--lift-steps", action="store_true", help="passed on to tenon")
     parser.add_argument("--update", action="store_true", help="write the cases that pass into expected.txt")
     parser.add_argument("--failures", action="store_true", help="print every case that does not pass, with its reason")
     parser.add_argument("cases", nargs="*")
     arguments = parser.parse_args()
     options = []
-    for name in ("threads", "provider", "decompose"):
+    for name in ("threads", "provider", "decompose", "level", "disable"):
         if value := getattr(arguments, name):
             options += [f"--{name}", value]
     if arguments.lift_steps:

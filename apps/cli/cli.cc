@@ -35,6 +35,11 @@ void SessionFlags::add_to(CLI::App& command) {
                   "Operators to run as smaller ones even where there is a kernel ('all': every one that can)")
       ->delimiter(',')
       ->type_name("OP,…");
+  command.add_option("--level", level, "How much to optimise: none, exact, basic, extended or all (default: all)")
+      ->type_name("LEVEL");
+  command.add_option("--disable", disabled, "Passes of the optimiser to leave out (`tenon optimize --list-passes`)")
+      ->delimiter(',')
+      ->type_name("PASS,…");
 }
 
 SessionOptions SessionFlags::options() const {
@@ -42,6 +47,8 @@ SessionOptions SessionFlags::options() const {
   result.threads = threads;
   if (!providers.empty()) result.providers = providers;
   result.decompose = decompose;
+  result.level = optimization_level(level);
+  result.disabled_passes = disabled;
   return result;
 }
 

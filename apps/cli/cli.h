@@ -25,7 +25,8 @@ void add_doctor(CLI::App& program, Action& action);
 // Options that every command which opens a session has.
 struct SessionFlags {
   int threads = 0;
-  std::vector<std::string> providers, decompose;
+  std::vector<std::string> providers, decompose, disabled;
+  std::string level = "all";
   void add_to(CLI::App& command);
   SessionOptions options() const;
 };

@@ -10,6 +10,7 @@ namespace {
 
 struct InspectFlags {
   std::string model;
+  SessionFlags session;
   bool text = false, inferred = false, placement = false, json = false;
 };
 
@@ -88,7 +89,7 @@ int inspect(const InspectFlags& flags) {
   }
   tools::ModelSummary summary = tools::inspect(flags.model);
   std::vector<NodePlacement> placement;
-  if (flags.placement) placement = Session::load(flags.model).placement();
+  if (flags.placement) placement = Session::load(flags.model, flags.session.options()).placement();
   if (flags.json) {
     nlohmann::json json = to_json(summary);
     if (flags.placement) {
@@ -112,6 +113,7 @@ void add_inspect(CLI::App& program, Action& action) {
   command->add_flag("--inferred", flags->inferred, "With --text: lifted to the newest operators, with inferred types");
   command->add_flag("--placement", flags->placement, "Print where each node would run");
   command->add_flag("--json", flags->json, "Print one JSON document");
+  flags->session.add_to(*command);
   command->callback([flags, &action] { action = [flags] { return inspect(*flags); }; });
 }
 

@@ -114,6 +114,8 @@ class Patch {
   // An initializer.
   ir::Value* constant(Tensor tensor);
   ir::Value* ints(const std::vector<int64_t>& numbers);
+  // A scalar of a floating-point type.
+  ir::Value* number(double value, ElementType type);
 
   // Errors and reports give nodes that are added from now on the name of `node`.
   void name_after(const ir::Node& node);

@@ -1,5 +1,6 @@
 #include "base/fail.h"
 #include "ops/adapters.h"
+#include "ops/dispatch.h"
 #include "passes/editor.h"
 
 namespace tenon::passes {
@@ -96,6 +97,13 @@ ir::Value* Patch::constant(Tensor tensor) {
 }
 
 ir::Value* Patch::ints(const std::vector<int64_t>& numbers) { return constant(ops::int64_vector(numbers)); }
+
+ir::Value* Patch::number(double value, ElementType type) {
+  Tensor scalar(type, Shape{});
+  ops::dispatch<float, double, float16, bfloat16>(
+      type, [&]<typename T>() { scalar.mutable_data<T>()[0] = static_cast<T>(value); });
+  return constant(std::move(scalar));
+}
 
 void Patch::name_after(const ir::Node& node) { named_after_ = &node; }
 

@@ -39,7 +39,7 @@ TEST(FoldConstants, LeavesWhatGrowsAndWhatIsRandom) {
             "noise = RandomUniformLike(shape) {dtype=1}\n");
 }
 
-TEST(GemmBias, OfMatrices) {
+TEST(MatMulBias, OfMatrices) {
   auto model = [](int64_t batch_axes, Tensor bias) {
     ModelBuilder b;
     SymbolicShape shape = batch_axes == 1 ? SymbolicShape{Dim::symbol("n"), 2} : SymbolicShape{1, Dim::symbol("n"), 2};
@@ -52,25 +52,11 @@ TEST(GemmBias, OfMatrices) {
   };
   ModelBuilder fits = model(1, Tensor({2}, {1.0f, 2.0f})), stack = model(2, Tensor({2}, {1.0f, 2.0f})),
                grows = model(1, Tensor({1, 1, 2}, {1.0f, 2.0f}));
-  EXPECT_EQ(optimized(fits, {"gemm-bias"}), "initializer b: tensor(float) [2] = [1, 2]\ny = Gemm(x, w, b)\n");
-  EXPECT_EQ(optimized(stack, {"gemm-bias"}),
+  EXPECT_EQ(optimized(fits, {"matmul-bias"}), "initializer b: tensor(float) [2] = [1, 2]\ny = Gemm(x, w, b)\n");
+  EXPECT_EQ(optimized(stack, {"matmul-bias"}),
             "initializer b: tensor(float) [2] = [1, 2]\nproduct = MatMul(x, w)\ny = Add(product, b)\n");
-  EXPECT_EQ(optimized(grows, {"gemm-bias"}),
+  EXPECT_EQ(optimized(grows, {"matmul-bias"}),
             "initializer b: tensor(float) [1, 1, 2]\nproduct = MatMul(x, w)\ny = Add(product, b)\n");
-}
-
-TEST(ConvScale, GoesIntoWeightsAndBias) {
-  ModelBuilder b;
-  b.input("x", ElementType::float32, SymbolicShape{1, 1, 4});
-  b.initializer("w", Tensor({2, 1, 1}, {1.0f, 2.0f})).initializer("b", Tensor({2}, {3.0f, 4.0f}));
-  b.initializer("s", Tensor({2, 1}, {10.0f, 100.0f}));
-  b.node("Conv", {"x", "w", "b"}, {"c"}, "stem");
-  b.node("Mul", {"s", "c"}, {"y"}, "scale");
-  b.output("y");
-  EXPECT_EQ(optimized(b, {"conv-scale", "fold-constants"}),
-            "initializer stem/Mul/tenon_1: tensor(float) [2, 1, 1]\n"
-            "initializer stem/Mul/tenon_3: tensor(float) [2] = [30, 400]\n"
-            "y = Conv(x, stem/Mul/tenon_1, stem/Mul/tenon_3)\n");
 }
 
 }  // namespace

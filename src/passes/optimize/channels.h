@@ -6,17 +6,24 @@
 
 namespace tenon::passes {
 
-// Whether the value is a constant of one number, or of one per channel of a tensor of rank `rank` whose channels, on
-// `axis`, are `channels` many: all its other sizes are 1, and combined with that tensor it keeps the tensor's shape.
-bool is_per_channel(const ir::Value* value, int rank, int axis, int64_t channels);
+// How many channels (columns, for Gemm and MatMul) the node makes, if its weights and bias are constants and the
+// weights can be scaled per channel; else 0.
+int64_t output_channels(const ir::Node& linear);
+// The rank of what it makes; -1 when it is not known.
+int output_rank(Editor& editor, const ir::Node& linear);
+// The bias; null when there is none, or none yet.
+ir::Value* linear_bias(const ir::Node& linear);
 
-// The value, which is_per_channel, with its numbers on `axis` of `rank` axes.
-ir::Value* on_axis(Patch& patch, ir::Value* value, int rank, int axis);
+// Whether the value is a constant of one number, or of one per channel of what the node makes, and does not change the
+// shape when it is combined with that.
+bool is_per_channel(Editor& editor, const ir::Value* value, const ir::Node& linear);
+// Its numbers as a list.
+ir::Value* as_list(Patch& patch, const ir::Value* value);
 
-// How many channels a Conv or ConvTranspose with constant weights makes; 0 if that is not known, or if its weights
-// cannot be scaled per channel.
-int64_t output_channels(const ir::Node& conv);
-// The axis of the weights that is the channels of the output.
-int weight_axis(const ir::Node& conv);
+// The weights times a list of one number, or of one per channel.
+ir::Value* scaled_weights(Patch& patch, const ir::Node& linear, ir::Value* scale);
+// The node's output with other weights and another bias, null for none; a list of one per channel. A MatMul with a bias
+// becomes a Gemm, which needs matrices.
+ir::Value* with_weights(Patch& patch, const ir::Node& linear, ir::Value* weights, ir::Value* bias);
 
 }  // namespace tenon::passes

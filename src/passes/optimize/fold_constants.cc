@@ -1,27 +1,13 @@
 #include <algorithm>
-#include <array>
 
-#include "ops/operator.h"
 #include "passes/optimize/passes.h"
+#include "passes/optimize/same_every_time.h"
 
 namespace tenon::passes {
 namespace {
 
 // A result that is larger than this, and than what it is computed from, stays a computation.
 constexpr int64_t largest_result = int64_t{1} << 20;
-
-bool is_random(const ir::Node& node) {
-  constexpr std::array random = {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike",
-                                 "Multinomial",  "Bernoulli",        "Dropout"};
-  return std::ranges::find(random, node.op_type) != random.end();
-}
-
-bool has_subgraph(const ir::Node& node) {
-  bool has = false;
-  for (const ir::Attribute& attribute : node.attributes)
-    attribute.for_each_graph([&](const ir::Graph&) { has = true; });
-  return has;
-}
 
 int64_t bytes_of(Editor& editor, const ir::Value& value) {
   const SymbolicShape* sizes = editor.shape(&value);
@@ -61,7 +47,7 @@ bool is_small_enough(Editor& editor, const ir::Node& node) {
 }  // namespace
 
 void fold_constants(Editor& editor, ir::Node& node) {
-  if (is_random(node) || has_subgraph(node)) return;
+  if (!is_same_every_time(node)) return;
   if (node.output_count() == 1 && node.output(0)) {
     if (std::optional<Tensor> content = content_of(editor, *node.output(0))) {
       editor.rewrite(node, [&](Patch& patch) { patch.replace(node, *patch.constant(std::move(*content))); });

@@ -1,4 +1,4 @@
-// The optimiser's passes, one file each. What they do is said in the list in passes/optimizer.cc.
+// The optimiser's passes. What they do is said in the list in passes/optimizer.cc.
 #pragma once
 
 #include "passes/editor.h"
@@ -6,12 +6,25 @@
 namespace tenon::passes {
 
 // Each is called with every node of every graph, in order.
+void add_bias_to_matmul(Editor& editor, ir::Node& node);
+void add_to_bias(Editor& editor, ir::Node& node);
+void cancel_transposes(Editor& editor, ir::Node& node);
+void fold_batch_norm(Editor& editor, ir::Node& node);
 void fold_constants(Editor& editor, ir::Node& node);
+void fold_reshape_targets(Editor& editor, ir::Node& node);
+void inline_constant_if(Editor& editor, ir::Node& node);
+void merge_casts(Editor& editor, ir::Node& node);
+void merge_pads(Editor& editor, ir::Node& node);
+void merge_reshapes(Editor& editor, ir::Node& node);
+void merge_slices(Editor& editor, ir::Node& node);
+void merge_transposes(Editor& editor, ir::Node& node);
 void remove_identities(Editor& editor, ir::Node& node);
-void add_bias_to_gemm(Editor& editor, ir::Node& node);
-void scale_conv_weights(Editor& editor, ir::Node& node);
+void remove_no_ops(Editor& editor, ir::Node& node);
+void scale_weights(Editor& editor, ir::Node& node);
+void transpose_in_gemm(Editor& editor, ir::Node& node);
 
 // Each is called with every graph, outer ones first.
+void merge_common_subexpressions(Editor& editor, ir::Graph& graph);
 void remove_dead_code(Editor& editor, ir::Graph& graph);
 
 }  // namespace tenon::passes

@@ -1,0 +1,28 @@
+#include "passes/optimize/passes.h"
+
+namespace tenon::passes {
+
+void inline_constant_if(Editor& editor, ir::Node& node) {
+  if (node.op_type != "If" || !node.domain.empty()) return;
+  const Tensor* condition = Editor::constant(node.input(0));
+  if (!condition || condition->elements() != 1) return;
+  const ir::Graph* branch = node.graph_attribute(condition->data<bool>()[0] ? "then_branch" : "else_branch");
+  if (!branch || branch->outputs().size() < node.output_count()) return;
+  editor.rewrite(node, [&](Patch& patch) {
+    std::map<const ir::Value*, ir::Value*> twins;
+    for (const ir::Value* value : branch->initializers()) {
+      if (value->constant()) twins[value] = patch.constant(value->constant()->tensor);
+    }
+    for (const ir::Node& inner : branch->nodes()) patch.add_copy(inner, twins);
+    for (size_t i = 0; i < node.output_count(); ++i) {
+      if (!node.output(i)) continue;
+      ir::Value* result = branch->outputs()[i];
+      auto twin = twins.find(result);
+      if (twin != twins.end()) result = twin->second;
+      // An Identity for what the branch only hands on: an outer value, or one that it returns twice.
+      patch.replace(*node.output(i), *patch.add("Identity", {result}));
+    }
+  });
+}
+
+}  // namespace tenon::passes
