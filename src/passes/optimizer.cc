@@ -42,6 +42,7 @@ const Pass passes_in_order[] = {
     {{"layer-norm", extended, rounds, "(x - mean) / deviation, scale and bias become LayerNormalization"},
      passes::fuse_layer_norm},
     {{"rms-norm", extended, rounds, "x / sqrt(mean(x^2)) and a scale become RMSNormalization"}, passes::fuse_rms_norm},
+    {{"attention", extended, rounds, "softmax(q @ k^T * scale + mask) @ v becomes Attention"}, passes::fuse_attention},
     {{"reshape", basic, same_bits, "removes and merges Reshape, Flatten, Squeeze and Unsqueeze"},
      passes::merge_reshapes},
     {{"reshape-target", basic, same_bits, "writes the target of a Reshape that is computed from shapes with 0 and -1"},
