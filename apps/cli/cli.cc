@@ -52,6 +52,37 @@ SessionOptions SessionFlags::options() const {
   return result;
 }
 
+std::pair<std::string, std::string> split(const std::string& text, const char* option, const char* form) {
+  size_t at = text.rfind('=');
+  if (at == std::string::npos || at == 0) {
+    throw Error(ErrorCode::invalid_argument, fmt::format("{} takes {}, got '{}'", option, form, text));
+  }
+  return {text.substr(0, at), text.substr(at + 1)};
+}
+
+int64_t parse_size(const std::string& text) {
+  size_t used = 0;
+  int64_t size = -1;
+  try {
+    size = std::stoll(text, &used);
+  } catch (const std::exception&) {
+  }
+  if (size < 0 || used != text.size())
+    throw Error(ErrorCode::invalid_argument, fmt::format("'{}' is not a size", text));
+  return size;
+}
+
+Shape parse_shape(const std::string& text) {
+  Shape shape;
+  size_t at = 0;
+  while (at < text.size()) {
+    size_t end = std::min(text.find_first_of("x,", at), text.size());
+    shape.push_back(parse_size(text.substr(at, end - at)));
+    at = end + 1;
+  }
+  return shape;
+}
+
 nlohmann::json to_json(const ValueInfo& info) {
   nlohmann::json json = {{"name", info.name}, {"type", info.type}};
   if (!info.has_shape) return json;

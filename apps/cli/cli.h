@@ -20,6 +20,7 @@ using Action = std::function<int()>;
 void add_run(CLI::App& program, Action& action);
 void add_inspect(CLI::App& program, Action& action);
 void add_test(CLI::App& program, Action& action);
+void add_optimize(CLI::App& program, Action& action);
 void add_doctor(CLI::App& program, Action& action);
 
 // Options that every command which opens a session has.
@@ -30,6 +31,12 @@ struct SessionFlags {
   void add_to(CLI::App& command);
   SessionOptions options() const;
 };
+
+// The two sides of "NAME=VALUE"; `form` is what an error says that the option takes.
+std::pair<std::string, std::string> split(const std::string& text, const char* option, const char* form);
+int64_t parse_size(const std::string& text);
+// "1x3x224x224"
+Shape parse_shape(const std::string& text);
 
 nlohmann::json to_json(const ValueInfo& info);
 nlohmann::json to_json(const NodePlacement& node);

@@ -24,6 +24,24 @@ void ints_attribute_to_input(ir::Node& node, std::string_view attribute, size_t 
   node.remove_attribute(attribute);
 }
 
+std::string ints_input_to_attribute(ir::Node& node, size_t input, std::string_view attribute) {
+  const ir::Value* value = node.input(input);
+  if (!value) return {};
+  if (!value->is_fixed()) return "its " + std::string(attribute) + " are computed, older versions take constants only";
+  std::vector<int64_t> numbers;
+  const Tensor& tensor = value->constant()->tensor;
+  if (tensor.type() == ElementType::int32)
+    numbers.assign(tensor.data<int32_t>().begin(), tensor.data<int32_t>().end());
+  else
+    numbers.assign(tensor.data<int64_t>().begin(), tensor.data<int64_t>().end());
+  node.set_attribute(ir::Attribute(std::string(attribute), std::move(numbers)));
+  if (input + 1 == node.input_count())
+    node.remove_trailing_inputs(input);
+  else
+    node.set_input(input, nullptr);
+  return {};
+}
+
 void drop_consumed_inputs(ir::Node& node) { node.remove_attribute("consumed_inputs"); }
 
 void line_up_with_axis(ir::Node& node, size_t i, int64_t axis) {

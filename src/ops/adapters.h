@@ -20,6 +20,12 @@ ir::Value& add_node_before(ir::Node& at, std::string op, std::initializer_list<i
 // An attribute that became an input: the list as an initializer. Without the attribute the input stays left out.
 void ints_attribute_to_input(ir::Node& node, std::string_view attribute, size_t input);
 
+// The inverse: "" when it is done, else the reason why not. An input that is left out stays so.
+std::string ints_input_to_attribute(ir::Node& node, size_t input, std::string_view attribute);
+
+// The inverse of an adapter that changes nothing on the way down.
+inline std::string same_meaning(ir::Node&) { return {}; }
+
 // Version 1 of many operators had this hint, which says nothing about the result.
 void drop_consumed_inputs(ir::Node& node);
 

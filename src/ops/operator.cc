@@ -85,6 +85,22 @@ Operator& Operator::lift(int from, int to, std::function<void(ir::Node&)> adapte
   return *this;
 }
 
+Operator& Operator::lower(int from, int to, std::function<std::string(ir::Node&)> inverse) {
+  inverses.push_back({from, to, std::move(inverse)});
+  return *this;
+}
+
+Operator& Operator::attribute_since(int version, std::string attribute_name,
+                                    std::variant<std::monostate, int64_t, std::string> otherwise) {
+  additions.push_back({version, std::move(attribute_name), -1, std::move(otherwise)});
+  return *this;
+}
+
+Operator& Operator::input_since(int version, int input_index) {
+  additions.push_back({version, {}, input_index, {}});
+  return *this;
+}
+
 Operator& Operator::decompose(std::function<void(Decomposition&)> writer) {
   decomposition = std::move(writer);
   return *this;

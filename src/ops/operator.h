@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <variant>
 #include <vector>
 
 #include "ir/graph.h"
@@ -82,6 +83,22 @@ struct Adapter {
   std::function<void(ir::Node&)> lift;
 };
 
+// The way back: brings a node from the meaning it has since version `from` to the one it had since `to`. Where that
+// cannot be said it changes nothing and returns a sentence that says why.
+struct Inverse {
+  int from, to;
+  std::function<std::string(ir::Node&)> lower;
+};
+
+// An attribute or an optional input that came with version `since`. Without it, or with the attribute at `otherwise`, a
+// node means what it meant before.
+struct Addition {
+  int since;
+  std::string attribute;
+  int input = -1;
+  std::variant<std::monostate, int64_t, std::string> otherwise;
+};
+
 // One operator in its newest version, and the way there from each older one. A folder in src/ops defines it like this:
 //
 //   list.add("Softmax", {1, 11, 13})
@@ -97,6 +114,8 @@ class Operator {
   std::vector<AttributeRule> attributes;
   std::function<void(Inference&)> infer_types;
   std::vector<Adapter> adapters;
+  std::vector<Inverse> inverses;
+  std::vector<Addition> additions;
   std::function<void(Decomposition&)> decomposition;  // see decomposition.h
   bool is_random = false;                             // two runs may give different outputs for the same inputs
   // Where an output begins in input 0, in elements, when it is a part of it; see layout.h.
@@ -137,6 +156,10 @@ class Operator {
   Operator& required_attribute(std::string attribute_name, ir::AttributeKind kind);
   Operator& infer(std::function<void(Inference&)> rule);
   Operator& lift(int from, int to, std::function<void(ir::Node&)> adapter);
+  Operator& lower(int from, int to, std::function<std::string(ir::Node&)> inverse);
+  Operator& attribute_since(int version, std::string attribute_name,
+                            std::variant<std::monostate, int64_t, std::string> otherwise = {});
+  Operator& input_since(int version, int input_index);
   // How to say the same in smaller operators, for providers that have no kernel.
   Operator& decompose(std::function<void(Decomposition&)> writer);
 

@@ -45,6 +45,8 @@ const Pass passes_in_order[] = {
     {{"attention", extended, rounds, "softmax(q @ k^T * scale + mask) @ v becomes Attention"}, passes::fuse_attention},
     {{"reshape", basic, same_bits, "removes and merges Reshape, Flatten, Squeeze and Unsqueeze"},
      passes::merge_reshapes},
+    {{"softmax-flatten", basic, same_bits, "a softmax of the last axis is not flattened and shaped back"},
+     passes::remove_flatten_around_softmax},
     {{"reshape-target", basic, same_bits, "writes the target of a Reshape that is computed from shapes with 0 and -1"},
      passes::fold_reshape_targets},
     {{"slice", basic, same_bits, "merges two slices into one"}, passes::merge_slices},

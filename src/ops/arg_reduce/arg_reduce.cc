@@ -35,7 +35,8 @@ void define_arg_reduce(OperatorList& list) {
         .attribute("axis", AttributeKind::int_)
         .attribute("keepdims", AttributeKind::int_)
         .attribute("select_last_index", AttributeKind::int_)
-        .infer(infer_arg_reduce);
+        .infer(infer_arg_reduce)
+        .attribute_since(12, "select_last_index", 0);
   }
 }
 

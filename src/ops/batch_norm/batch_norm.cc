@@ -89,6 +89,12 @@ void say_training_mode(ir::Node& node) {
   if (training) node.set_attribute({"training_mode", int64_t{1}});
 }
 
+std::string drop_training_mode(ir::Node& node) {
+  if (node.int_attribute("training_mode", 0) != 0) return "it is training";
+  node.remove_attribute("training_mode");
+  return {};
+}
+
 }  // namespace
 
 void define_batch_norm(OperatorList& list) {
@@ -111,7 +117,9 @@ void define_batch_norm(OperatorList& list) {
       .lift(1, 6, drop_consumed_inputs)
       .lift(6, 7, drop_is_test)
       .lift(7, 9, drop_spatial)
-      .lift(9, 14, say_training_mode);
+      .lift(9, 14, say_training_mode)
+      .lower(14, 9, drop_training_mode)
+      .lower(9, 7, same_meaning);
 }
 
 }  // namespace tenon::ops

@@ -52,6 +52,8 @@ void define_cast(OperatorList& list) {
       .attribute("saturate", AttributeKind::int_)
       .attribute("round_mode", AttributeKind::string)
       .infer([](Inference& i) { infer_cast(i, i.element_attribute("to")); })
+      .attribute_since(19, "saturate", 1)
+      .attribute_since(24, "round_mode", "up")
       .lift(1, 6, name_to_number);
   list.add("CastLike", {15, 19, 21, 23, 24, 25})
       .input("input", castable)

@@ -40,6 +40,22 @@ void bounds_to_inputs(ir::Node& node) {
   }
 }
 
+std::string bounds_to_attributes(ir::Node& node) {
+  const std::pair<const char*, size_t> bounds[] = {{"min", 1}, {"max", 2}};
+  for (auto [name, at] : bounds) {
+    const ir::Value* bound = node.input(at);
+    if (!bound) continue;
+    if (!bound->is_fixed()) return "its bounds are computed, older versions take constants only";
+    const Tensor& tensor = bound->constant()->tensor;
+    if (tensor.type() != ElementType::float32 || tensor.elements() != 1) return "its bounds are no float32 numbers";
+  }
+  for (auto [name, at] : bounds) {
+    if (const ir::Value* bound = node.input(at)) node.set_attribute({name, bound->constant()->tensor.data<float>()[0]});
+  }
+  node.remove_trailing_inputs(1);
+  return {};
+}
+
 // A bound may be a list of one number, which must not give a scalar an axis.
 Term bound(Decomposition& d, size_t i) { return reshape(d.input(i), d.ints({})); }
 
@@ -61,7 +77,8 @@ void define_clip(OperatorList& list) {
       .types("T", types::numbers)
       .infer(infer_clip)
       .decompose(decompose_clip)
-      .lift(1, 11, bounds_to_inputs);
+      .lift(1, 11, bounds_to_inputs)
+      .lower(11, 6, bounds_to_attributes);
 }
 
 }  // namespace tenon::ops

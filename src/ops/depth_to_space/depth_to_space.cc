@@ -73,7 +73,8 @@ void define_depth_to_space(OperatorList& list) {
       .required_attribute("blocksize", AttributeKind::int_)
       .attribute("mode", AttributeKind::string)
       .infer(infer_depth_to_space)
-      .decompose(decompose_depth_to_space);
+      .decompose(decompose_depth_to_space)
+      .attribute_since(11, "mode", "DCR");
   list.add("SpaceToDepth", {1, 13, 28})
       .input("input", "T")
       .output("output", "T")

@@ -41,6 +41,19 @@ void ratio_to_input(ir::Node& node) {
   node.set_input(1, &node.graph().add_constant(std::move(ratio), "ratio"));
 }
 
+std::string ratio_to_attribute(ir::Node& node) {
+  const ir::Value *ratio = node.input(1), *training = node.input(2);
+  if (training && !(training->is_fixed() && !training->constant()->tensor.data<bool>()[0])) return "it may be training";
+  if (ratio && (!ratio->is_fixed() || ratio->constant()->tensor.type() != ElementType::float32))
+    return "its ratio is no constant float32";
+  if (ratio) node.set_attribute({"ratio", ratio->constant()->tensor.data<float>()[0]});
+  node.remove_trailing_inputs(1);
+  node.remove_attribute("seed");
+  return {};
+}
+
+std::string without_mask(ir::Node& node) { return node.output(1) ? "its mask was no bool before version 10" : ""; }
+
 }  // namespace
 
 void define_dropout(OperatorList& list) {
@@ -57,7 +70,9 @@ void define_dropout(OperatorList& list) {
       .random()
       .views(pass_data)
       .lift(1, 10, mask_to_bool)
-      .lift(10, 12, ratio_to_input);
+      .lift(10, 12, ratio_to_input)
+      .lower(12, 10, ratio_to_attribute)
+      .lower(10, 7, without_mask);
 }
 
 }  // namespace tenon::ops

@@ -113,7 +113,8 @@ void define_gather(OperatorList& list) {
       .output("output", "T")
       .types("T", types::movable)
       .attribute("batch_dims", AttributeKind::int_)
-      .infer(infer_gather_nd);
+      .infer(infer_gather_nd)
+      .attribute_since(12, "batch_dims", 0);
 }
 
 }  // namespace tenon::ops

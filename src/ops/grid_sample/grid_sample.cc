@@ -57,6 +57,14 @@ void rename_modes(ir::Node& node) {
   if (mode == "bicubic") node.set_attribute({"mode", std::string("cubic")});
 }
 
+std::string rename_modes_back(ir::Node& node) {
+  if (node.input(0) && node.input(0)->type.shape && node.input(0)->type.shape->size() != 4)
+    return "before version 20 it took images only";
+  const std::string mode = node.string_attribute("mode", "linear");
+  node.set_attribute({"mode", mode == "linear" ? std::string("bilinear") : mode == "cubic" ? "bicubic" : mode});
+  return {};
+}
+
 // Where the n elements of an axis lie between -1 and 1: their middles, or from end to end.
 Term coordinates(Decomposition& d, Term n, ElementType type, bool from_end_to_end) {
   Term i = cast(d.indices(n), type), size = cast(n, type);
@@ -98,7 +106,8 @@ void define_grid_sample(OperatorList& list) {
       .attribute("mode", AttributeKind::string)
       .attribute("padding_mode", AttributeKind::string)
       .infer(infer_grid_sample)
-      .lift(16, 20, rename_modes);
+      .lift(16, 20, rename_modes)
+      .lower(20, 16, rename_modes_back);
   list.add("AffineGrid", {20})
       .input("theta", "T1")
       .input("size", TypeSet{ElementType::int64})

@@ -72,6 +72,43 @@ void pads_to_inputs(ir::Node& node) {
   node.set_input(2, &add_node_before(node, "CastLike", {&number, node.input(0)}, "constant_value"));
 }
 
+std::string pads_to_attributes(ir::Node& node) {
+  float value = 0;
+  if (const ir::Value* number = node.input(2)) {
+    if (!number->is_fixed() || number->constant()->tensor.type() != ElementType::float32 ||
+        number->constant()->tensor.elements() != 1)
+      return "the value it pads with is no constant float32";
+    value = number->constant()->tensor.data<float>()[0];
+  }
+  if (!node.input(1) || !node.input(1)->is_fixed()) return "its pads are computed, older versions take constants only";
+  node.remove_trailing_inputs(2);
+  if (value != 0) node.set_attribute({"value", value});
+  return ints_input_to_attribute(node, 1, "pads");
+}
+
+// Pads of some axes become pads of all.
+std::string axes_to_all(ir::Node& node) {
+  if (node.string_attribute("mode", "constant") == "wrap") return "mode wrap came with version 19";
+  const ir::Value *pads = node.input(1), *axes = node.input(3);
+  if (!axes) return {};
+  if (!pads || !pads->is_fixed() || !axes->is_fixed() || !node.input(0)->type.shape)
+    return "its pads, axes or rank are not known";
+  Fact pads_fact = Fact::of(pads->constant()->tensor), axes_fact = Fact::of(axes->constant()->tensor);
+  auto given = ints_of(pads_fact), list = ints_of(axes_fact);
+  const size_t rank = node.input(0)->type.shape->size();
+  if (!given || !list || given->size() != 2 * list->size()) return "its pads do not fit its axes";
+  std::vector<int64_t> all(2 * rank, 0);
+  for (size_t i = 0; i < list->size(); ++i) {
+    auto axis = static_cast<size_t>((*list)[i] < 0 ? (*list)[i] + static_cast<int64_t>(rank) : (*list)[i]);
+    if (axis >= rank) return "its axes are not valid";
+    all[axis] = (*given)[i];
+    all[axis + rank] = (*given)[i + list->size()];
+  }
+  node.set_input(1, &node.graph().add_constant(int64_vector(all), "pads"));
+  node.remove_trailing_inputs(node.input(2) ? 3 : 2);
+  return {};
+}
+
 // Negative pads crop.
 void decompose_center_crop_pad(Decomposition& d) {
   Term x = d.input(0), sizes = shape_of(x), axes;
@@ -97,7 +134,9 @@ void define_pad(OperatorList& list) {
       .attribute("mode", AttributeKind::string)
       .infer(infer_pad)
       .lift(1, 2, rename_paddings)
-      .lift(2, 11, pads_to_inputs);
+      .lift(2, 11, pads_to_inputs)
+      .lower(18, 11, axes_to_all)
+      .lower(11, 2, pads_to_attributes);
   list.add("CenterCropPad", {18})
       .input("input_data", "T")
       .input("shape", "Tind")

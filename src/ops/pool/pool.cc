@@ -48,11 +48,20 @@ void make_p_an_integer(ir::Node& node) {
 void define_pool(OperatorList& list) {
   pool(list, "MaxPool", {1, 8, 10, 11, 12, 22}, types::floats | TypeSet{ElementType::int8, ElementType::uint8})
       .optional_output("Indices", TypeSet{ElementType::int64})
-      .attribute("storage_order", AttributeKind::int_);
-  pool(list, "AveragePool", {1, 7, 10, 11, 19, 22}, types::floats).attribute("count_include_pad", AttributeKind::int_);
+      .attribute("storage_order", AttributeKind::int_)
+      .attribute_since(8, "storage_order", 0)
+      .attribute_since(10, "ceil_mode", 0)
+      .attribute_since(10, "dilations");
+  pool(list, "AveragePool", {1, 7, 10, 11, 19, 22}, types::floats)
+      .attribute("count_include_pad", AttributeKind::int_)
+      .attribute_since(7, "count_include_pad", 0)
+      .attribute_since(10, "ceil_mode", 0)
+      .attribute_since(19, "dilations");
   pool(list, "LpPool", {1, 2, 11, 18, 22}, types::floats)
       .attribute("p", AttributeKind::int_)
-      .lift(1, 2, make_p_an_integer);
+      .lift(1, 2, make_p_an_integer)
+      .attribute_since(18, "ceil_mode", 0)
+      .attribute_since(18, "dilations");
 }
 
 }  // namespace tenon::ops

@@ -104,7 +104,12 @@ void define_quantize(OperatorList& list) {
       .attribute("output_dtype", AttributeKind::int_)
       .attribute("precision", AttributeKind::int_)
       .attribute("saturate", AttributeKind::int_)
-      .infer(infer_quantize);
+      .infer(infer_quantize)
+      .attribute_since(13, "axis", 1)
+      .attribute_since(19, "saturate", 1)
+      .attribute_since(21, "block_size", 0)
+      .attribute_since(21, "output_dtype", 0)
+      .attribute_since(23, "precision", 0);
   list.add("DequantizeLinear", {10, 13, 19, 21, 23, 24, 25, 28})
       .input("x", "T1")
       .input("x_scale", "T2")
@@ -116,7 +121,10 @@ void define_quantize(OperatorList& list) {
       .attribute("axis", AttributeKind::int_)
       .attribute("block_size", AttributeKind::int_)
       .attribute("output_dtype", AttributeKind::int_)
-      .infer(infer_dequantize);
+      .infer(infer_dequantize)
+      .attribute_since(13, "axis", 1)
+      .attribute_since(21, "block_size", 0)
+      .attribute_since(23, "output_dtype", 0);
   list.add("DynamicQuantizeLinear", {11})
       .input("x", TypeSet{float32})
       .output("y", "T2")

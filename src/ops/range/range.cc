@@ -102,7 +102,8 @@ void define_range(OperatorList& list) {
       .types("T", countable)
       .attribute("stash_type", ir::AttributeKind::int_)
       .infer(infer_range)
-      .decompose(decompose_range);
+      .decompose(decompose_range)
+      .attribute_since(27, "stash_type", 1);
 }
 
 }  // namespace tenon::ops

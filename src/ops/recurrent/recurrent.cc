@@ -91,7 +91,8 @@ Operator& add(OperatorList& list, const Cell& cell) {
       .attribute("hidden_size", AttributeKind::int_)
       .attribute("layout", AttributeKind::int_)
       .infer([cell](Inference& i) { infer_recurrent(i, cell); })
-      .lift(1, 7, drop_output_sequence);
+      .lift(1, 7, drop_output_sequence)
+      .attribute_since(14, "layout", 0);
 }
 
 }  // namespace

@@ -97,6 +97,16 @@ void decompose_log_sum_exp(Decomposition& d) {
   d.output(0, log(sum(d, exp(x - finite))) + sum(d, finite));
 }
 
+std::string axes_to_attribute(ir::Node& node) {
+  const ir::Value* axes = node.input(1);
+  const bool none = !axes || (axes->type.shape && axes->type.shape->size() == 1 && (*axes->type.shape)[0].is(0));
+  if (none && node.int_attribute("noop_with_empty_axes", 0) != 0) return "it reduces no axis";
+  if (none) node.remove_trailing_inputs(1);
+  if (std::string reason = ints_input_to_attribute(node, 1, "axes"); !reason.empty()) return reason;
+  node.remove_attribute("noop_with_empty_axes");
+  return {};
+}
+
 }  // namespace
 
 void define_reduce(OperatorList& list) {
@@ -113,7 +123,8 @@ void define_reduce(OperatorList& list) {
         .attribute("keepdims", AttributeKind::int_)
         .attribute("noop_with_empty_axes", AttributeKind::int_)
         .infer([values](Inference& i) { infer_reduce(i, values); })
-        .lift(1, axes_became_input, axes_to_input);
+        .lift(1, axes_became_input, axes_to_input)
+        .lower(axes_became_input, 1, axes_to_attribute);
   };
   add("ReduceSum", {1, 11, 13}, summable, [](const Dim& a, const Dim& b) { return a + b; });
   add("ReduceProd", {1, 11, 13, 18}, summable, [](const Dim& a, const Dim& b) { return a * b; });

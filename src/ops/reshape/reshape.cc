@@ -133,6 +133,10 @@ void shape_to_input(ir::Node& node) {
 
 void axes_to_input(ir::Node& node) { ints_attribute_to_input(node, "axes", 1); }
 
+std::string axes_to_attribute(ir::Node& node) { return ints_input_to_attribute(node, 1, "axes"); }
+
+std::string shape_to_attribute(ir::Node& node) { return ints_input_to_attribute(node, 1, "shape"); }
+
 }  // namespace
 
 void define_reshape(OperatorList& list) {
@@ -145,7 +149,9 @@ void define_reshape(OperatorList& list) {
       .attribute("allowzero", AttributeKind::int_)
       .infer(infer_reshape)
       .views(whole_input)
-      .lift(1, 5, shape_to_input);
+      .lift(1, 5, shape_to_input)
+      .lower(5, 1, shape_to_attribute)
+      .attribute_since(14, "allowzero", 0);
   list.add("Squeeze", {1, 11, 13, 21, 23, 24, 25})
       .input("data", "T")
       .optional_input("axes", shape_type)
@@ -153,7 +159,8 @@ void define_reshape(OperatorList& list) {
       .types("T", types::all)
       .infer(infer_squeeze)
       .views(whole_input)
-      .lift(1, 13, axes_to_input);
+      .lift(1, 13, axes_to_input)
+      .lower(13, 1, axes_to_attribute);
   list.add("Unsqueeze", {1, 11, 13, 21, 23, 24, 25})
       .input("data", "T")
       .input("axes", shape_type)
@@ -161,7 +168,8 @@ void define_reshape(OperatorList& list) {
       .types("T", types::all)
       .infer(infer_unsqueeze)
       .views(whole_input)
-      .lift(1, 13, axes_to_input);
+      .lift(1, 13, axes_to_input)
+      .lower(13, 1, axes_to_attribute);
   list.add("Flatten", {1, 9, 11, 13, 21, 23, 24, 25})
       .input("input", "T")
       .output("output", "T")

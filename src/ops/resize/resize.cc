@@ -151,6 +151,30 @@ void replace_tf_half_pixel(ir::Node& node) {
   node.set_attribute({"nearest_mode", std::string("round_prefer_ceil")});
 }
 
+std::string roi_must_be_there(ir::Node& node) {
+  // Version 11 took empty tensors for what is left out.
+  ir::Graph& graph = node.graph();
+  Tensor none(ElementType::float32, Shape{0});
+  if (!node.input(1)) node.set_input(1, &graph.add_constant(none, "roi"));
+  if (!node.input(2)) node.set_input(2, &graph.add_constant(none, "scales"));
+  return {};
+}
+
+std::string asymmetric_only(ir::Node& node) {
+  if (node.input(3)) return "it has sizes, version 10 takes scales only";
+  const std::string mode = node.string_attribute("mode", "nearest");
+  if (node.string_attribute("coordinate_transformation_mode", "half_pixel") != "asymmetric" ||
+      (mode != "linear" && (mode != "nearest" || node.string_attribute("nearest_mode", "") != "floor")))
+    return "version 10 samples only asymmetrically, rounding down";
+  for (const char* name :
+       {"coordinate_transformation_mode", "nearest_mode", "cubic_coeff_a", "exclude_outside", "extrapolation_value"})
+    node.remove_attribute(name);
+  ir::Value* scales = node.input(2);
+  node.remove_trailing_inputs(1);
+  node.set_input(1, scales);
+  return {};
+}
+
 void set_scales(ir::Node& node, const std::vector<float>& scales) {
   Tensor tensor(Shape{static_cast<int64_t>(scales.size())}, std::span<const float>(scales));
   node.set_input(1, &node.graph().add_constant(std::move(tensor), "scales"));
@@ -218,7 +242,12 @@ void define_resize(OperatorList& list) {
       .attribute("nearest_mode", AttributeKind::string)
       .infer(infer_resize)
       .lift(10, 11, add_roi)
-      .lift(11, 13, replace_tf_half_pixel);
+      .lift(11, 13, replace_tf_half_pixel)
+      .lower(13, 11, roi_must_be_there)
+      .lower(11, 10, asymmetric_only)
+      .attribute_since(18, "antialias", 0)
+      .attribute_since(18, "axes")
+      .attribute_since(18, "keep_aspect_ratio_policy", "stretch");
   // Deprecated since version 10; every version becomes a Resize.
   list.add("Upsample", {1, 7, 9, 10})
       .input("X", "T")

@@ -40,6 +40,13 @@ void keep_unshifted(ir::Node& node) {
   node.set_attribute({"coordinate_transformation_mode", std::string("output_half_pixel")});
 }
 
+std::string unshifted_only(ir::Node& node) {
+  if (node.string_attribute("coordinate_transformation_mode", "half_pixel") != "output_half_pixel")
+    return "before version 16 regions were not shifted by half a pixel";
+  node.remove_attribute("coordinate_transformation_mode");
+  return {};
+}
+
 }  // namespace
 
 void define_roi(OperatorList& list) {
@@ -56,7 +63,8 @@ void define_roi(OperatorList& list) {
       .attribute("sampling_ratio", AttributeKind::int_)
       .attribute("spatial_scale", AttributeKind::float_)
       .infer(infer_roi_align)
-      .lift(10, 16, keep_unshifted);
+      .lift(10, 16, keep_unshifted)
+      .lower(16, 10, unshifted_only);
   list.add("MaxRoiPool", {1, 22})
       .input("X", "T")
       .input("rois", "T")

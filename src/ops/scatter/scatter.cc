@@ -89,7 +89,8 @@ void define_scatter(OperatorList& list) {
       .types("Tind", types::index)
       .attribute("axis", AttributeKind::int_)
       .attribute("reduction", AttributeKind::string)
-      .infer(infer_scatter_elements);
+      .infer(infer_scatter_elements)
+      .attribute_since(16, "reduction", "none");
   list.add("ScatterND", {11, 13, 16, 18})
       .input("data", "T")
       .input("indices", TypeSet{ElementType::int64})
@@ -97,7 +98,8 @@ void define_scatter(OperatorList& list) {
       .output("output", "T")
       .types("T", types::movable)
       .attribute("reduction", AttributeKind::string)
-      .infer(infer_scatter_nd);
+      .infer(infer_scatter_nd)
+      .attribute_since(16, "reduction", "none");
   list.add("Scatter", {9, 11})
       .input("data", "T")
       .input("indices", "Tind")

@@ -36,7 +36,9 @@ void define_shape(OperatorList& list) {
       .types("T", types::all)
       .attribute("start", AttributeKind::int_)
       .attribute("end", AttributeKind::int_)
-      .infer(infer_shape);
+      .infer(infer_shape)
+      .attribute_since(15, "start", 0)
+      .attribute_since(15, "end");
   list.add("Size", {1, 13, 19, 21, 23, 24, 25})
       .input("data", "T")
       .output("size", TypeSet{ElementType::int64})

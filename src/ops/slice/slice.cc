@@ -129,6 +129,27 @@ void bounds_to_inputs(ir::Node& node) {
   ints_attribute_to_input(node, "axes", 3);
 }
 
+std::string bounds_to_attributes(ir::Node& node) {
+  if (const ir::Value* steps = node.input(4)) {
+    if (!steps->is_fixed()) return "its steps are computed";
+    const Tensor& tensor = steps->constant()->tensor;
+    bool ones = true;
+    if (tensor.type() == ElementType::int32)
+      for (int32_t step : tensor.data<int32_t>()) ones &= step == 1;
+    else
+      for (int64_t step : tensor.data<int64_t>()) ones &= step == 1;
+    if (!ones) return "its steps are not all 1";
+  }
+  for (size_t i = 1; i <= 3; ++i) {
+    if (node.input(i) && !node.input(i)->is_fixed())
+      return "its bounds are computed, older versions take constants only";
+  }
+  node.remove_trailing_inputs(4);
+  ints_input_to_attribute(node, 3, "axes");
+  ints_input_to_attribute(node, 2, "ends");
+  return ints_input_to_attribute(node, 1, "starts");
+}
+
 }  // namespace
 
 void define_slice(OperatorList& list) {
@@ -143,7 +164,8 @@ void define_slice(OperatorList& list) {
       .types("Tind", types::index)
       .infer(infer_slice)
       .views(find_slice)
-      .lift(1, 10, bounds_to_inputs);
+      .lift(1, 10, bounds_to_inputs)
+      .lower(10, 1, bounds_to_attributes);
 }
 
 }  // namespace tenon::ops

@@ -50,6 +50,17 @@ void flatten_first(ir::Node& node) {
   node.set_input(1, shape);
 }
 
+// Over the last axis both meanings are one.
+std::string last_axis_only(ir::Node& node) {
+  const ir::Value* input = node.input(0);
+  if (!input || !input->type.shape) return "the rank of its input is not known";
+  auto last = static_cast<int64_t>(input->type.shape->size()) - 1;
+  int64_t axis = node.int_attribute("axis", -1);
+  if (axis != -1 && axis != last) return "before version 13 it took all axes from the given one on";
+  node.set_attribute({"axis", last});
+  return {};
+}
+
 // The input as float32 or float64, less its largest element along the axis, and the sum of exponentials of that.
 struct Shifted {
   Term x, sum;
@@ -84,7 +95,8 @@ void define_softmax(OperatorList& list) {
         .types("T", types::floats)
         .attribute("axis", ir::AttributeKind::int_)
         .infer(infer_softmax)
-        .lift(1, 13, flatten_first);
+        .lift(1, 13, flatten_first)
+        .lower(13, 1, last_axis_only);
   };
   add("Softmax").decompose(decompose_softmax);
   add("LogSoftmax").decompose(decompose_log_softmax);

@@ -87,6 +87,24 @@ void sizes_of_version_1(ir::Node& node) {
 
 void sizes_to_input(ir::Node& node) { ints_attribute_to_input(node, "split", 1); }
 
+std::string sizes_to_attribute(ir::Node& node) { return ints_input_to_attribute(node, 1, "split"); }
+
+// Without num_outputs the parts are equal.
+std::string drop_num_outputs(ir::Node& node) {
+  if (!node.attribute("num_outputs")) return {};
+  const ir::Value* input = node.input(0);
+  if (!input || !input->type.shape) return "the rank of its input is not known";
+  auto rank = static_cast<int64_t>(input->type.shape->size());
+  int64_t axis = node.int_attribute("axis", 0), parts = node.int_attribute("num_outputs", 1);
+  axis = axis < 0 ? axis + rank : axis;
+  if (axis < 0 || axis >= rank || parts < 1) return "its attributes are not valid";
+  const Dim& size = (*input->type.shape)[static_cast<size_t>(axis)];
+  if (!size.is_known() || size.value() % parts != 0)
+    return fmt::format("it makes {} parts of {} elements, which may not be equal", parts, size.to_string());
+  node.remove_attribute("num_outputs");
+  return {};
+}
+
 }  // namespace
 
 void define_split(OperatorList& list) {
@@ -100,7 +118,9 @@ void define_split(OperatorList& list) {
       .infer(infer_split)
       .views(find_part)
       .lift(1, 2, sizes_of_version_1)
-      .lift(2, 13, sizes_to_input);
+      .lift(2, 13, sizes_to_input)
+      .lower(18, 13, drop_num_outputs)
+      .lower(13, 2, sizes_to_attribute);
 }
 
 }  // namespace tenon::ops

@@ -32,6 +32,14 @@ void k_to_input(ir::Node& node) {
   node.remove_attribute("k");
 }
 
+std::string k_to_attribute(ir::Node& node) {
+  const ir::Value* k = node.input(1);
+  if (!k || !k->is_fixed() || k->constant()->tensor.elements() != 1) return "its K is computed";
+  node.set_attribute({"k", k->constant()->tensor.data<int64_t>()[0]});
+  node.remove_trailing_inputs(1);
+  return {};
+}
+
 }  // namespace
 
 void define_top_k(OperatorList& list) {
@@ -45,7 +53,10 @@ void define_top_k(OperatorList& list) {
       .attribute("largest", AttributeKind::int_)
       .attribute("sorted", AttributeKind::int_)
       .infer(infer_top_k)
-      .lift(1, 10, k_to_input);
+      .lift(1, 10, k_to_input)
+      .lower(10, 1, k_to_attribute)
+      .attribute_since(11, "largest", 1)
+      .attribute_since(11, "sorted", 1);
 }
 
 }  // namespace tenon::ops

@@ -58,13 +58,19 @@ bool is_lossless(ElementType from, ElementType to) {
 }  // namespace
 
 void merge_casts(Editor& editor, ir::Node& node) {
-  if (node.op_type != "Cast" || !node.domain.empty() || !node.input(0) || !node.output(0)) return;
+  const bool like = node.op_type == "CastLike";
+  if ((node.op_type != "Cast" && !like) || !node.domain.empty() || !node.input(0) || !node.output(0)) return;
   ir::Value &input = *node.input(0), &output = *node.output(0);
   const ElementType to = editor.fact(output).type.element;
   const ElementType from = editor.fact(input).type.element;
   if (from == ElementType::undefined || to == ElementType::undefined) return;
   if (from == to && editor.can_replace(output, input)) {
     editor.rewrite(node, [&](Patch& patch) { patch.replace(output, input); });
+    return;
+  }
+  if (like) {
+    if (node.attributes.empty())
+      editor.rewrite(node, [&](Patch& patch) { patch.replace(node, *patch.add("Cast", {&input}, {{"to", to}})); });
     return;
   }
   const ir::Node* inner = producer(&input, "Cast");

@@ -26,6 +26,7 @@ void merge_pads(Editor& editor, ir::Node& node);
 void merge_reshapes(Editor& editor, ir::Node& node);
 void merge_slices(Editor& editor, ir::Node& node);
 void merge_transposes(Editor& editor, ir::Node& node);
+void remove_flatten_around_softmax(Editor& editor, ir::Node& node);
 void remove_identities(Editor& editor, ir::Node& node);
 void remove_no_ops(Editor& editor, ir::Node& node);
 void scale_weights(Editor& editor, ir::Node& node);

@@ -1,0 +1,162 @@
+#include "tenon/tools/optimize.h"
+
+#include <fmt/core.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "cli.h"
+#include "tenon/tools/make_inputs.h"
+
+namespace tenon::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct OptimizeFlags {
+  std::string model, output, level = "basic";
+  std::vector<std::string> disabled, keep, inputs, shapes, dims;
+  tools::Tolerance tolerance{1e-4, 1e-6};
+  uint64_t seed = 0;
+  bool list = false, verify = false, force = false, json = false;
+};
+
+int list_passes(bool json) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const OptimizationPass& pass : optimization_passes()) {
+    const std::string_view level = name_of(pass.level);
+    if (json)
+      list.push_back({{"name", pass.name}, {"level", level}, {"exact", pass.exact}, {"does", pass.does}});
+    else
+      fmt::print("{:<22} {:<9} {:<8} {}\n", pass.name, level, pass.exact ? "exact" : "rounds", pass.does);
+  }
+  if (json) fmt::print("{}\n", nlohmann::json({{"passes", list}}).dump(2));
+  return fine;
+}
+
+std::vector<std::pair<std::string, int>> rewrites_by_pass(const std::vector<Rewrite>& rewrites) {
+  std::map<std::string, int> counts;
+  for (const Rewrite& rewrite : rewrites) ++counts[rewrite.pass];
+  std::vector<std::pair<std::string, int>> result;
+  for (const OptimizationPass& pass : optimization_passes()) {
+    if (auto found = counts.find(std::string(pass.name)); found != counts.end()) result.emplace_back(*found);
+  }
+  return result;
+}
+
+void print(const tools::OptimizedModel& model) {
+  for (const std::string& note : model.notes) fmt::print(stderr, "note: {}\n", note);
+  fmt::print("nodes: {} before, {} after\n", model.nodes_before, model.nodes_after);
+  for (const tools::OperatorChange& change : model.operators) {
+    if (change.before != change.after) fmt::print("  {:>6} -> {:<6} {}\n", change.before, change.after, change.name);
+  }
+  fmt::print("rewrites: {}\n", model.rewrites.size());
+  for (const auto& [pass, count] : rewrites_by_pass(model.rewrites)) fmt::print("  {:>6}  {}\n", count, pass);
+}
+
+nlohmann::json to_json(const tools::OptimizedModel& model) {
+  nlohmann::json operators = nlohmann::json::array(), rewrites = nlohmann::json::array();
+  for (const tools::OperatorChange& change : model.operators)
+    operators.push_back({{"name", change.name}, {"before", change.before}, {"after", change.after}});
+  for (const Rewrite& rewrite : model.rewrites) {
+    nlohmann::json renamed = nlohmann::json::object();
+    for (const auto& [from, to] : rewrite.renamed) renamed[from] = to;
+    rewrites.push_back(
+        {{"pass", rewrite.pass}, {"before", rewrite.before}, {"after", rewrite.after}, {"renamed", renamed}});
+  }
+  return {{"nodes_before", model.nodes_before},
+          {"nodes_after", model.nodes_after},
+          {"operators", operators},
+          {"rewrites", rewrites},
+          {"notes", model.notes}};
+}
+
+std::vector<tools::VerifyFailure> verify(const OptimizeFlags& flags, const tools::OptimizeOptions& options) {
+  tools::InputSources sources;
+  for (const std::string& text : flags.inputs) sources.files.insert(split(text, "--input", "NAME=FILE"));
+  for (const std::string& text : flags.shapes) {
+    auto [name, shape] = split(text, "--shape", "NAME=1x3x224x224");
+    sources.shapes[name] = parse_shape(shape);
+  }
+  for (const std::string& text : flags.dims) {
+    auto [name, size] = split(text, "--dim", "NAME=SIZE");
+    sources.dims[name] = parse_size(size);
+  }
+  sources.seed = flags.seed;
+  SessionOptions plain;
+  plain.level = OptimizationLevel::none;
+  NamedValues inputs = tools::make_inputs(Session::load(flags.model, plain), sources).values;
+  return tools::verify_optimization(flags.model, options, inputs, flags.tolerance);
+}
+
+int optimize(const OptimizeFlags& flags) {
+  if (flags.list) return list_passes(flags.json);
+  if (flags.model.empty()) throw Error(ErrorCode::invalid_argument, "no model is given");
+  if (flags.output.empty() && !flags.verify)
+    throw Error(ErrorCode::invalid_argument, "nothing to do", "give -o OUT, --verify or --list-passes");
+  std::error_code ignored;
+  if (!flags.output.empty() && !flags.force && fs::equivalent(flags.model, flags.output, ignored)) {
+    throw Error(ErrorCode::invalid_argument, fmt::format("'{}' is the model itself", flags.output),
+                "give another name, or --force to overwrite it");
+  }
+  tools::OptimizeOptions options{optimization_level(flags.level), flags.disabled, flags.keep};
+  tools::OptimizedModel model = tools::optimize(flags.model, options);
+  std::vector<tools::VerifyFailure> failures;
+  if (flags.verify) failures = verify(flags, options);
+  if (failures.empty() && !flags.output.empty()) model.save(flags.output);
+  if (flags.json) {
+    nlohmann::json json = to_json(model);
+    if (flags.verify) {
+      json["failures"] = nlohmann::json::array();
+      for (const tools::VerifyFailure& failure : failures)
+        json["failures"].push_back({{"pass", failure.pass},
+                                    {"node", failure.node},
+                                    {"tensor", failure.tensor},
+                                    {"difference", failure.difference}});
+    }
+    fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+    return failures.empty() ? fine : check_failed;
+  }
+  print(model);
+  for (const tools::VerifyFailure& failure : failures) {
+    fmt::print("verify: pass '{}' changes results\n", failure.pass);
+    if (!failure.node.empty()) fmt::print("  node    {}\n", failure.node);
+    if (!failure.tensor.empty()) fmt::print("  tensor  {}\n", failure.tensor);
+    fmt::print("  {}\n", failure.difference);
+  }
+  if (flags.verify && failures.empty()) fmt::print("verify: every pass keeps the results\n");
+  if (failures.empty() && !flags.output.empty()) fmt::print("wrote {}\n", flags.output);
+  return failures.empty() ? fine : check_failed;
+}
+
+}  // namespace
+
+void add_optimize(CLI::App& program, Action& action) {
+  auto flags = std::make_shared<OptimizeFlags>();
+  CLI::App* command = program.add_subcommand("optimize", "Write a model that computes the same with fewer nodes");
+  command->add_option("model", flags->model, "The .onnx file")->type_name("MODEL");
+  command->add_option("-o,--output", flags->output, "The file to write, in the model's opsets and IR version")
+      ->type_name("OUT");
+  command->add_option("--level", flags->level, "none, exact, basic, extended or all (default: basic)")
+      ->type_name("LEVEL");
+  command->add_option("--disable", flags->disabled, "Passes to leave out")->delimiter(',')->type_name("PASS,…");
+  command->add_option("--keep", flags->keep, "Values that stay under their names, beside the outputs")
+      ->type_name("NAME");
+  command->add_flag("--list-passes", flags->list,
+                    "Print every pass: name, level, whether results stay exact, what it does");
+  command->add_flag("--verify", flags->verify, "Run the model after each pass and compare, on given or random inputs");
+  command->add_option("--input", flags->inputs, "With --verify: an input from a file")->type_name("NAME=FILE");
+  command->add_option("--shape", flags->shapes, "With --verify: the shape of a random input")
+      ->type_name("NAME=1x3x224x224");
+  command->add_option("--dim", flags->dims, "With --verify: the size of a named dimension (default: 1)")
+      ->type_name("NAME=SIZE");
+  command->add_option("--seed", flags->seed, "With --verify: seed of random inputs (default: 0)");
+  command->add_option("--rtol", flags->tolerance.relative,
+                      "With --verify: allowed difference, times the largest number of the output (default: 1e-4)");
+  command->add_option("--atol", flags->tolerance.absolute, "With --verify: allowed difference (default: 1e-6)");
+  command->add_flag("--force", flags->force, "Overwrite the model itself");
+  command->add_flag("--json", flags->json, "Print one JSON document");
+  command->callback([flags, &action] { action = [flags] { return optimize(*flags); }; });
+}
+
+}  // namespace tenon::cli

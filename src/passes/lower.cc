@@ -1,0 +1,210 @@
+#include "passes/lower.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <unordered_set>
+
+#include "ir/print.h"
+#include "ir/unique_names.h"
+#include "ops/decomposition.h"
+#include "ops/operator.h"
+#include "passes/function_of_node.h"
+#include "passes/infer.h"
+#include "tenon/error.h"
+
+namespace tenon::passes {
+namespace {
+
+// Where a model imports no version of ai.onnx and a rewrite needs one.
+constexpr int64_t usual_opset = 17;
+// The first IR version with initializers that are no inputs.
+constexpr int64_t initializers_alone = 4;
+// The first one with model-local functions.
+constexpr int64_t functions_exist = 8;
+constexpr std::string_view function_domain = "tenon";
+
+template <typename Visit>
+void for_each_graph(ir::Graph& graph, Visit&& visit) {
+  visit(graph);
+  for (ir::Node& node : graph.nodes()) {
+    for (const ir::Attribute& attribute : node.attributes)
+      attribute.for_each_graph([&](ir::Graph& subgraph) { for_each_graph(subgraph, visit); });
+  }
+}
+
+std::vector<ir::Node*> nodes_of(ir::Graph& graph) {
+  std::vector<ir::Node*> nodes;
+  for (ir::Node& node : graph.nodes()) nodes.push_back(&node);
+  return nodes;
+}
+
+bool has_default(const ir::Node& node, const ops::Addition& addition) {
+  if (const auto* number = std::get_if<int64_t>(&addition.otherwise))
+    return node.int_attribute(addition.attribute, *number) == *number;
+  if (const auto* text = std::get_if<std::string>(&addition.otherwise))
+    return node.string_attribute(addition.attribute, *text) == *text;
+  return false;
+}
+
+class Lowerer {
+ public:
+  explicit Lowerer(ir::Model& model) : model_(model) {}
+
+  void run() {
+    if (model_.opset_imports.version("") == 0) model_.opset_imports.set("", usual_opset);
+    while (decompose_newer(*model_.graph, model_.ir_version >= functions_exist)) infer_types(*model_.graph);
+    lower(*model_.graph);
+    report();
+    for (const auto& [node, function] : calls_) call_function(*node, *function);
+    if (!functions_.empty()) model_.opset_imports.set(function_domain, 1);
+    for (auto& [_, function] : functions_) model_.functions.push_back(std::move(function));
+    for_each_graph(*model_.graph, [&](ir::Graph& graph) { tidy(graph); });
+    name_nodes_apart();
+    ir::make_names_unique(model_);
+  }
+
+ private:
+  int64_t opset_of(const ir::Node& node) const { return model_.opset_imports.version(node.domain); }
+
+  // Finds nodes of operators that the imported opset does not have, and notes a function for them or decomposes them.
+  // Says whether it decomposed any.
+  bool decompose_newer(ir::Graph& whole, bool as_functions) {
+    bool changed = false;
+    for_each_graph(whole, [&](ir::Graph& graph) {
+      for (ir::Node* node : nodes_of(graph)) {
+        const ops::Operator* op = ops::operators().find(node->domain, node->op_type);
+        if (!op || op->versions.front() <= opset_of(*node) || settled_.count(node)) continue;
+        if (as_functions && note_function(*node)) continue;
+        std::string text = node->describe(), reason = ops::decompose(*node);
+        if (reason.empty()) {
+          changed = true;
+          continue;
+        }
+        settled_.insert(node);
+        blockers_.push_back(
+            fmt::format("{}: {} came with opset {}, and {}", text, op->name, op->versions.front(), reason));
+      }
+    });
+    return changed;
+  }
+
+  bool note_function(ir::Node& node) {
+    std::unique_ptr<ir::Function> function = function_of_node(node, [&](ir::Graph& body) {
+      while (decompose_newer(body, /*as_functions=*/false)) infer_types(body);
+      lower(body);
+    });
+    if (!function) return false;
+    function->domain = function_domain;
+    function->opset_imports = model_.opset_imports;
+    settled_.insert(&node);
+    std::unique_ptr<ir::Function>& known = functions_[ir::to_text(*function->body)];
+    if (!known) {
+      function->name = fmt::format("{}_{}", node.op_type, functions_.size());
+      known = std::move(function);
+    }
+    calls_.emplace_back(&node, known.get());
+    return true;
+  }
+
+  void lower(ir::Graph& whole) {
+    for_each_graph(whole, [&](ir::Graph& graph) {
+      for (ir::Node* node : nodes_of(graph)) lower(*node);
+    });
+  }
+
+  void lower(ir::Node& node) {
+    const ops::Operator* op = ops::operators().find(node.domain, node.op_type);
+    const int64_t opset = opset_of(node);
+    if (!op || settled_.count(&node) || op->newest_version() <= opset) return;
+    const int version = op->version_at(opset);
+    std::string reason = drop_additions(*op, node, version);
+    if (reason.empty()) reason = apply_inverses(*op, node, version);
+    if (reason.empty()) return;
+    blockers_.push_back(
+        fmt::format("{}: {} has no expression in opset {}: {}", node.describe(), op->name, opset, reason));
+  }
+
+  static std::string drop_additions(const ops::Operator& op, ir::Node& node, int version) {
+    for (const ops::Addition& addition : op.additions) {
+      if (addition.since <= version) continue;
+      if (addition.input >= 0 && node.input(static_cast<size_t>(addition.input)))
+        return fmt::format("input {} came with version {}", addition.input, addition.since);
+      if (addition.input >= 0 || !node.attribute(addition.attribute)) continue;
+      if (!has_default(node, addition))
+        return fmt::format("attribute '{}' came with version {}", addition.attribute, addition.since);
+      node.remove_attribute(addition.attribute);
+    }
+    return {};
+  }
+
+  static std::string apply_inverses(const ops::Operator& op, ir::Node& node, int version) {
+    std::vector<const ops::Inverse*> inverses;
+    for (const ops::Inverse& inverse : op.inverses) {
+      if (inverse.from > version) inverses.push_back(&inverse);
+    }
+    std::ranges::sort(inverses, std::greater(), [](const ops::Inverse* inverse) { return inverse->from; });
+    for (const ops::Adapter& adapter : op.adapters) {
+      if (adapter.to <= version) continue;
+      auto undoes = [&](const ops::Inverse* inverse) { return inverse->from == adapter.to; };
+      if (std::ranges::none_of(inverses, undoes))
+        return fmt::format("its meaning changed with version {}, and there is no way back", adapter.to);
+    }
+    for (const ops::Inverse* inverse : inverses) {
+      if (std::string reason = inverse->lower(node); !reason.empty()) return reason;
+    }
+    return {};
+  }
+
+  void report() const {
+    if (blockers_.empty()) return;
+    std::string text = blockers_.size() == 1
+                           ? "a node has no expression in the opset of the model:"
+                           : fmt::format("{} nodes have no expression in the opset of the model:", blockers_.size());
+    for (const std::string& line : blockers_) text += "\n  " + line;
+    throw Error(ErrorCode::unsupported, text, "optimise at a lower level, or disable the passes that made them");
+  }
+
+  // Nodes that took another's place have its name, and other runtimes want each name once.
+  void name_nodes_apart() {
+    std::unordered_set<std::string> taken;
+    for_each_graph(*model_.graph, [&](ir::Graph& graph) {
+      for (ir::Node& node : graph.nodes()) {
+        if (node.name.empty() || taken.insert(node.name).second) continue;
+        const std::string name = node.name + "/" + node.op_type;
+        node.name = name;
+        for (int i = 1; !taken.insert(node.name).second; ++i) node.name = fmt::format("{}_{}", name, i);
+      }
+    });
+  }
+
+  // Lists that became attributes go. Types are declared for inputs and outputs only: the names of inferred sizes mean
+  // nothing outside of Tenon.
+  void tidy(ir::Graph& graph) const {
+    graph.remove_unused_initializers(
+        [&](const ir::Value& value) { return std::ranges::find(graph.outputs(), &value) == graph.outputs().end(); });
+    for (ir::Value& value : graph.values()) value.value_info_position = -1;
+    // A loop may hand in other shapes than were inferred for its first round.
+    for (ir::Value* value : graph.inputs()) {
+      if (graph.owner()) value->type.shape.reset();
+    }
+    if (model_.ir_version >= initializers_alone || graph.owner()) return;
+    for (ir::Value* value : graph.initializers()) {
+      if (!value->is_graph_input()) graph.add_input(*value);
+    }
+  }
+
+  ir::Model& model_;
+  std::set<const ir::Node*> settled_;  // nodes that become calls, or that are reported already
+  std::map<std::string, std::unique_ptr<ir::Function>> functions_;  // by their body
+  std::vector<std::pair<ir::Node*, const ir::Function*>> calls_;
+  std::vector<std::string> blockers_;
+};
+
+}  // namespace
+
+void lower_to_imported_opsets(ir::Model& model) { Lowerer(model).run(); }
+
+}  // namespace tenon::passes

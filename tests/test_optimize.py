@@ -1,0 +1,215 @@
+"""`tenon optimize`: what it writes is a standard model of the input's opset that onnxruntime runs with equal outputs."""
+import json
+import os
+import subprocess
+
+import model_cases
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+from test_models import SMALL, difference
+
+ALL = os.environ.get("TENON_ALL") == "1"
+
+
+def optimize(tenon, model, *options):
+    run = subprocess.run([tenon, "optimize", model, *options], capture_output=True, text=True, timeout=600)
+    return run
+
+
+def run_onnxruntime(path, inputs):
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    return dict(zip([o.name for o in session.get_outputs()], session.run(None, inputs)))
+
+
+@pytest.mark.parametrize("name", model_cases.names() if ALL else SMALL)
+def test_onnxruntime_runs_what_is_written(tenon, tmp_path, name):
+    path = model_cases.make(name)
+    before = onnx.load(path, load_external_data=False)
+    run = optimize(tenon, path, "-o", tmp_path / "optimized.onnx")
+    assert run.returncode == 0, run.stdout + run.stderr
+    after = onnx.load(tmp_path / "optimized.onnx", load_external_data=False)
+    assert after.ir_version == before.ir_version
+    assert {o.domain: o.version for o in after.opset_import} == {o.domain: o.version for o in before.opset_import}
+    onnx.checker.check_model(str(tmp_path / "optimized.onnx"))
+    problems = []
+    inputs = model_cases.inputs_for(name, before.graph)
+    expected = run_onnxruntime(path, inputs)
+    actual = run_onnxruntime(tmp_path / "optimized.onnx", inputs)
+    # Two scores that differ in the last bit may change places; that such a model runs is what can be asked for.
+    selects = model_cases.SELECTING & {node.op_type for node in before.graph.node}
+    for output, value in ({} if selects else expected).items():
+        if problem := difference(actual[output], value):
+            problems.append(f"{output} {problem}")
+    assert not problems, "\n".join(problems)
+
+
+def save(path, nodes, inputs, outputs, initializers=(), opset=17, ir_version=8):
+    graph = helper.make_graph(nodes, "test", inputs, outputs, initializers)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=ir_version)
+    onnx.checker.check_model(model)
+    onnx.save(model, path)
+    return path
+
+
+def floats(name, *shape):
+    return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+
+
+def constant(name, *numbers, dtype=np.float32, shape=None):
+    return numpy_helper.from_array(np.array(numbers, dtype).reshape(shape or (len(numbers),)), name)
+
+
+def small_network(path, opset):
+    """Operators whose lists moved between attributes and inputs, in the form that an opset has."""
+    rng = np.random.default_rng(0)
+    tensors = [numpy_helper.from_array(rng.normal(size=size).astype(np.float32), name)
+               for name, size in {"w": (4, 3, 3, 3), "scale": 4, "shift": 4, "mean": 4}.items()]
+    tensors.append(constant("variance", 1, 2, 3, 4))
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["c"], pads=[1, 1, 1, 1]),
+        helper.make_node("BatchNormalization", ["c", "scale", "shift", "mean", "variance"], ["n"]),
+    ]
+
+    def add(op, source, target, lists, first_input_version, **attributes):
+        """A node with integer lists that are attributes before a version and inputs from then on."""
+        if opset < first_input_version:
+            nodes.append(helper.make_node(op, [source], [target], **lists, **attributes))
+            return
+        names = []
+        for key, numbers in lists.items():
+            names.append(f"{target}_{key}")
+            tensors.append(constant(names[-1], *numbers, dtype=np.int64))
+        nodes.append(helper.make_node(op, [source, *names], [target], **attributes))
+
+    if opset < 11:
+        nodes.append(helper.make_node("Clip", ["n"], ["clipped"], min=-1.0, max=2.0))
+    else:
+        tensors.append(constant("low", -1, shape=()))
+        tensors.append(constant("high", 2, shape=()))
+        nodes.append(helper.make_node("Clip", ["n", "low", "high"], ["clipped"]))
+    nodes.append(helper.make_node("Dropout", ["clipped"], ["dropped"]))
+    add("ReduceMean", "dropped", "means", {"axes": [2]}, 18, keepdims=0)
+    add("Unsqueeze", "means", "wide", {"axes": [1]}, 13)
+    add("Pad", "wide", "padded", {"pads": [0, 0, 0, 1, 0, 0, 0, 1]}, 11)
+    add("Slice", "padded", "sliced", {"starts": [1], "ends": [4], "axes": [2]}, 10)
+    add("Squeeze", "sliced", "narrow", {"axes": [1]}, 13)
+    add("ReduceSum", "narrow", "sums", {"axes": [1]}, 13, keepdims=1)
+    nodes.append(helper.make_node("Add", ["narrow", "sums"], ["added"]))
+    nodes.append(helper.make_node("Identity", ["added"], ["same"]))
+    nodes.append(helper.make_node("Softmax", ["same"], ["y"], axis=2))
+    return save(path, nodes, [floats("x", "batch", 3, 8, 8)], [floats("y", "batch", 3, 10)], tensors, opset,
+                {9: 4, 10: 5, 11: 6, 12: 7, 13: 7, 17: 8, 18: 8, 21: 10}[opset])
+
+
+@pytest.mark.parametrize("level", ["exact", "basic", "all"])
+@pytest.mark.parametrize("opset", [9, 10, 11, 12, 13, 17, 18, 21])
+def test_opset_stays(tenon, tmp_path, opset, level):
+    path = small_network(tmp_path / "model.onnx", opset)
+    run = optimize(tenon, path, "-o", tmp_path / "optimized.onnx", "--level", level)
+    assert run.returncode == 0, run.stdout + run.stderr
+    model = onnx.load(tmp_path / "optimized.onnx")
+    onnx.checker.check_model(model)
+    assert [o.version for o in model.opset_import] == [opset]
+    x = np.random.default_rng(1).normal(size=(2, 3, 8, 8)).astype(np.float32)
+    expected, actual = (run_onnxruntime(p, {"x": x})["y"] for p in (path, tmp_path / "optimized.onnx"))
+    assert difference(actual, expected) is None
+    assert len(model.graph.node) < len(onnx.load(path).graph.node)
+
+
+def test_reports_and_keeps(tenon, tmp_path):
+    path = small_network(tmp_path / "model.onnx", 17)
+    run = optimize(tenon, path, "-o", tmp_path / "optimized.onnx", "--keep", "n", "--verify", "--json")
+    assert run.returncode == 0, run.stdout + run.stderr
+    report = json.loads(run.stdout)
+    assert report["failures"] == []
+    assert report["nodes_after"] < report["nodes_before"]
+    assert {"batch-norm", "identity"} <= {rewrite["pass"] for rewrite in report["rewrites"]}
+    assert "n" in {name for node in onnx.load(tmp_path / "optimized.onnx").graph.node for name in node.output}
+    run = optimize(tenon, path, "-o", tmp_path / "optimized.onnx", "--disable", "batch-norm")
+    assert "batch-norm" not in run.stdout and "  identity" in run.stdout
+    text = optimize(tenon, path, "--verify").stdout
+    assert text.endswith("verify: every pass keeps the results\n")
+
+
+def test_verify_names_the_pass_and_the_node(tenon, tmp_path):
+    """Weights so large that rounding them differently shows."""
+    nodes = [helper.make_node("Conv", ["x", "w"], ["c"], name="stem"), helper.make_node("Mul", ["c", "s"], ["y"])]
+    path = save(tmp_path / "model.onnx", nodes, [floats("x", 1, 1, 4)], [floats("y", 1, 1, 4)],
+                [constant("w", 3e38, shape=(1, 1, 1)), constant("s", 1e-38, shape=(1,))])
+    np.save(tmp_path / "x.npy", np.full((1, 1, 4), 100, np.float32))
+    run = optimize(tenon, path, "--verify", "--input", f"x={tmp_path / 'x.npy'}", "-o", tmp_path / "optimized.onnx")
+    assert run.returncode == 1
+    assert "verify: pass 'scale-weights' changes results" in run.stdout
+    assert "Conv 'stem' (node 0)" in run.stdout
+    assert not (tmp_path / "optimized.onnx").exists()
+
+
+def test_refuses(tenon, tmp_path):
+    path = small_network(tmp_path / "model.onnx", 17)
+    for options, text in [
+        (["-o", path], "is the model itself"),
+        ([], "nothing to do"),
+        (["-o", tmp_path / "o.onnx", "--level", "bsic"], "did you mean 'basic'?"),
+        (["-o", tmp_path / "o.onnx", "--disable", "identiy"], "did you mean 'identity'?"),
+        (["-o", tmp_path / "o.onnx", "--keep", "nn"], "the model has no such value"),
+    ]:
+        run = optimize(tenon, path, *options)
+        assert run.returncode != 0 and text in run.stderr, run.stderr
+    assert optimize(tenon, path, "-o", path, "--force").returncode == 0
+
+
+def newer_than_stamped(path, ir_version, *nodes):
+    """A model that imports opset 17 and has operators that came later: Tenon goes by the content."""
+    graph = helper.make_graph(list(nodes), "test", [floats("x", 2, 3), floats("z", 2, 3)], [floats("y", 2, 3)])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=ir_version), path)
+    return path
+
+
+@pytest.mark.parametrize("ir_version", [7, 8, 10])
+def test_writes_newer_operators_as_functions(tenon, tmp_path, ir_version):
+    path = newer_than_stamped(tmp_path / "model.onnx", ir_version, helper.make_node("Gelu", ["x"], ["a"], name="first"),
+                              helper.make_node("Mul", ["a", "z"], ["b"]),
+                              helper.make_node("Gelu", ["b"], ["c"], name="second"),
+                              helper.make_node("Gelu", ["c"], ["y"], name="third", approximate="tanh"))
+    run = optimize(tenon, path, "-o", tmp_path / "o.onnx")
+    assert run.returncode == 0, run.stderr
+    model = onnx.load(tmp_path / "o.onnx")
+    onnx.checker.check_model(model)
+    assert len(model.functions) == (0 if ir_version < 8 else 2)
+    assert [node.op_type for node in model.graph.node].count("Gelu") == 0
+    rng = np.random.default_rng(0)
+    x, z = rng.normal(size=(2, 2, 3)).astype(np.float32)
+    np.save(tmp_path / "x.npy", x)
+    np.save(tmp_path / "z.npy", z)
+    subprocess.run([tenon, "run", path, "--input", f"x={tmp_path / 'x.npy'}", "--input", f"z={tmp_path / 'z.npy'}",
+                    "--output-dir", tmp_path / "out"], check=True, capture_output=True)
+    actual = run_onnxruntime(tmp_path / "o.onnx", {"x": x, "z": z})["y"]
+    assert difference(actual, np.load(tmp_path / "out" / "y.npy")) is None
+
+
+def test_lists_every_blocker(tenon, tmp_path):
+    path = newer_than_stamped(tmp_path / "model.onnx", 8,
+                              helper.make_node("Cast", ["x"], ["a"], to=TensorProto.FLOAT8E4M3FN, saturate=0, name="short"),
+                              helper.make_node("Cast", ["a"], ["b"], to=TensorProto.FLOAT),
+                              helper.make_node("Cast", ["z"], ["c"], to=TensorProto.FLOAT8E5M2, saturate=0, name="shorter"),
+                              helper.make_node("Cast", ["c"], ["d"], to=TensorProto.FLOAT),
+                              helper.make_node("Add", ["b", "d"], ["y"]))
+    run = optimize(tenon, path, "-o", tmp_path / "o.onnx")
+    assert run.returncode == 3
+    assert "2 nodes have no expression in the opset of the model:" in run.stderr
+    for node in ("Cast 'short' (node 0)", "Cast 'shorter' (node 2)"):
+        assert f"{node}: Cast has no expression in opset 17: attribute 'saturate' came with version 19" in run.stderr
+    assert not (tmp_path / "o.onnx").exists()
+
+
+def test_lists_passes(tenon):
+    passes = json.loads(optimize(tenon, "--list-passes", "--json").stdout)["passes"]
+    assert {"name", "level", "exact", "does"} == set(passes[0])
+    text = optimize(tenon, "--list-passes").stdout
+    assert all(p["name"] in text and p["does"] in text for p in passes)
