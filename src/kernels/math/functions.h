@@ -58,6 +58,15 @@ struct MathFunctions {
     return e * power_of_two(half) * power_of_two(whole - half);
   }
 
+  // exp(x) for x of at most 0; 0 where that is no normal float.
+  static F exp_nonpositive(F x) {
+    const F clamped = S::max(S::set(-88.0f), x);
+    // The last bits of `shifted` are n + 127, the exponent field of 2^n; at the clamp that is 0.
+    const F shift = S::set(12582912.0f + 127.0f), shifted = S::fma(clamped, S::set(1.44269504f), shift);
+    const F n = shifted - shift, r = S::fma(n, S::set(-ln2_low), S::fma(n, S::set(-ln2_high), clamped));
+    return (expm1_reduced(r) + 1.0f) * S::from_bits(S::bits(shifted) << 23);
+  }
+
   // exp(x) - 1 for x of at most 80.
   static F expm1_small(F x) {
     F n;

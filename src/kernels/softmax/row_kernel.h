@@ -18,13 +18,15 @@ struct SoftmaxRow {
 
   static float highest(const float* x, int64_t n) {
     constexpr float lowest = -std::numeric_limits<float>::infinity();
-    F a = S::set(lowest), b = a;
+    F a = S::set(lowest), b = a, c = a, d = a;
     int64_t i = 0;
-    for (; i + 2 * width <= n; i += 2 * width) {
+    for (; i + 4 * width <= n; i += 4 * width) {
       a = S::max(a, S::load(x + i));
       b = S::max(b, S::load(x + i + width));
+      c = S::max(c, S::load(x + i + 2 * width));
+      d = S::max(d, S::load(x + i + 3 * width));
     }
-    float result = S::highest(S::max(a, b));
+    float result = S::highest(S::max(S::max(a, b), S::max(c, d)));
     for (; i < n; ++i) result = x[i] > result ? x[i] : result;
     return result;
   }
@@ -35,7 +37,7 @@ struct SoftmaxRow {
     F a = {}, b = {};
     int64_t i = 0;
     for (; i + 2 * width <= n; i += 2 * width) {
-      const F e0 = M::exp(S::load(x + i) - shift), e1 = M::exp(S::load(x + i + width) - shift);
+      const F e0 = M::exp_nonpositive(S::load(x + i) - shift), e1 = M::exp_nonpositive(S::load(x + i + width) - shift);
       if (Store) S::store(y + i, e0), S::store(y + i + width, e1);
       a += e0;
       b += e1;
@@ -43,7 +45,7 @@ struct SoftmaxRow {
     float total = S::sum(a + b);
     for (; i < n; i += width) {
       const int64_t count = n - i < width ? n - i : width;
-      const F e = M::exp(S::load_part(x + i, count) - shift);
+      const F e = M::exp_nonpositive(S::load_part(x + i, count) - shift);
       if (Store) S::store_part(y + i, e, count);
       for (int64_t j = 0; j < count; ++j) total += e[j];
     }

@@ -38,18 +38,17 @@ struct Heads {
 
 // attn_mask as an addend, broadcast to [batch, heads, queries, keys]; keys past its end are masked.
 template <typename T>
-struct Mask {
-  std::vector<T> values;
-  int64_t stride[3] = {0, 0, 0}, keys = 0, key_stride = 0;
+class Mask {
+ public:
+  static constexpr T masked = -std::numeric_limits<T>::infinity();
 
-  Mask() = default;
-  Mask(const Tensor& tensor, const Shape& wanted) : values(static_cast<size_t>(tensor.elements())) {
+  Mask(const Tensor& tensor, const Shape& wanted) {
     const int rank = tensor.rank();
     if (rank < 1 || rank > 4) fail(ErrorCode::shape_mismatch, "attn_mask has rank {}; it may have 1 to 4", rank);
-    keys = tensor.dim(rank - 1);
-    key_stride = keys == 1 && wanted[3] != 1 ? 0 : 1;
-    if (keys > wanted[3]) fail(ErrorCode::shape_mismatch, "attn_mask has {} keys; there are {}", keys, wanted[3]);
-    if (key_stride == 0) keys = wanted[3];
+    keys_ = tensor.dim(rank - 1);
+    key_stride_ = keys_ == 1 && wanted[3] != 1 ? 0 : 1;
+    if (keys_ > wanted[3]) fail(ErrorCode::shape_mismatch, "attn_mask has {} keys; there are {}", keys_, wanted[3]);
+    if (key_stride_ == 0) keys_ = wanted[3];
     int64_t step = tensor.dim(rank - 1);
     for (int axis = rank - 2; axis >= 0; --axis) {
       const int target = 4 - rank + axis;
@@ -57,32 +56,78 @@ struct Mask {
         fail(ErrorCode::shape_mismatch, "attn_mask of shape {} does not broadcast to {}", tensor.shape().to_string(),
              wanted.to_string());
       }
-      stride[target] = tensor.dim(axis) == 1 ? 0 : step;
+      stride_[target] = tensor.dim(axis) == 1 ? 0 : step;
       step *= tensor.dim(axis);
     }
+    if (tensor.type() == element_type_of<T>)
+      data_ = tensor.data<T>().data();
+    else
+      convert(tensor);
+  }
+
+  // Adds it to keys [first, last) of a row of scores, which starts with key `begin`. Says whether any is seen.
+  bool add_to(T* row, int64_t begin, int64_t first, int64_t last, int64_t b, int64_t h, int64_t s) const {
+    const T* from = data_ + b * stride_[0] + h * stride_[1] + s * stride_[2];
+    const int64_t end = std::clamp(keys_, first, last);
+    int seen = 0;
+    if (key_stride_ == 1) {
+      for (int64_t i = first; i < end; ++i) {
+        const T addend = from[i], sum = row[i - begin] + addend;
+        seen |= addend != masked;
+        row[i - begin] = addend == masked ? masked : sum;
+      }
+    } else if (*from == masked) {
+      std::fill(row + (first - begin), row + (end - begin), masked);
+    } else {
+      for (int64_t i = first; i < end; ++i) row[i - begin] += *from;
+      seen = first < end;
+    }
+    std::fill(row + (end - begin), row + (last - begin), masked);
+    return seen != 0;
+  }
+
+ private:
+  void convert(const Tensor& tensor) {
+    converted_.resize(static_cast<size_t>(tensor.elements()));
     dispatch<bool, float, double, float16, bfloat16, int8_t, uint8_t, int16_t, uint16_t, int32_t, uint32_t, int64_t,
              uint64_t>(tensor.type(), [&]<typename From>() {
       auto from = tensor.data<From>();
       for (size_t i = 0; i < from.size(); ++i) {
         if constexpr (std::is_same_v<From, bool>)
-          values[i] = from[i] ? T(0) : -std::numeric_limits<T>::infinity();
+          converted_[i] = from[i] ? T(0) : masked;
         else if constexpr (std::is_arithmetic_v<From>)
-          values[i] = static_cast<T>(from[i]);
+          converted_[i] = static_cast<T>(from[i]);
         else
-          values[i] = static_cast<T>(static_cast<float>(from[i]));
+          converted_[i] = static_cast<T>(static_cast<float>(from[i]));
       }
     });
+    data_ = converted_.data();
   }
 
-  void copy_row(int64_t b, int64_t h, int64_t s, T* to, int64_t n) const {
-    const T* from = values.data() + b * stride[0] + h * stride[1] + s * stride[2];
-    for (int64_t i = 0; i < keys; ++i) to[i] = from[i * key_stride];
-    std::fill(to + keys, to + n, -std::numeric_limits<T>::infinity());
-  }
+  const T* data_ = nullptr;
+  std::vector<T> converted_;
+  int64_t stride_[3] = {0, 0, 0}, keys_ = 0, key_stride_ = 0;
 };
 
 struct Sizes {
   int64_t batch, q_heads, kv_heads, queries, fresh, past, keys, k_size, v_size;
+};
+
+// What a run works on.
+template <typename T>
+struct Job {
+  Sizes n;
+  Heads<const T> queries, keys, values;
+  Heads<T> outputs;
+  T scale;
+  const Mask<T>* mask;
+  const int64_t* lengths;
+  T* scores_out;  // the fourth output; null when nobody wants it
+};
+
+// Keys [first, last).
+struct KeyRange {
+  int64_t first, last;
 };
 
 class Attention final : public Kernel {
@@ -122,52 +167,89 @@ class Attention final : public Kernel {
     n.v_size = flat ? v[2] / n.kv_heads : v[3];
 
     ComputeArguments<T> arguments(run);
-    auto queries = Heads<const T>::of(arguments.in(0), flat, n.q_heads, n.queries, n.k_size);
-    auto outputs = Heads<T>::of(arguments.out(0), flat, n.q_heads, n.queries, n.v_size);
     std::vector<Tensor> joined;
-    auto keys = join(run, arguments, 1, 4, n, n.k_size, flat, joined);
-    auto values = join(run, arguments, 2, 5, n, n.v_size, flat, joined);
-    T* scores_out = arguments.out(3);
-    Mask<T> mask;
-    if (run.has_input(3)) mask = Mask<T>(run.input(3), Shape{n.batch, n.q_heads, n.queries, n.keys});
-    const int64_t* lengths = run.has_input(6) ? run.data<int64_t>(6).data() : nullptr;
-    for (int64_t b = 0; lengths && b < n.batch; ++b) {
-      if (lengths[b] < 0 || lengths[b] > n.keys)
-        fail(ErrorCode::invalid_value, "nonpad_kv_seqlen[{}] is {}; there are {} keys", b, lengths[b], n.keys);
+    Job<T> job{};
+    job.n = n;
+    job.queries = Heads<const T>::of(arguments.in(0), flat, n.q_heads, n.queries, n.k_size);
+    job.outputs = Heads<T>::of(arguments.out(0), flat, n.q_heads, n.queries, n.v_size);
+    job.keys = join(run, arguments, 1, 4, n, n.k_size, flat, joined);
+    job.values = join(run, arguments, 2, 5, n, n.v_size, flat, joined);
+    job.scores_out = arguments.out(3);
+    job.scale = static_cast<T>(scale_ ? *scale_ : 1 / std::sqrt(static_cast<double>(n.k_size)));
+    std::optional<Mask<T>> mask;
+    if (run.has_input(3)) mask.emplace(run.input(3), Shape{n.batch, n.q_heads, n.queries, n.keys});
+    job.mask = mask ? &*mask : nullptr;
+    job.lengths = run.has_input(6) ? run.data<int64_t>(6).data() : nullptr;
+    for (int64_t b = 0; job.lengths && b < n.batch; ++b) {
+      if (job.lengths[b] < 0 || job.lengths[b] > n.keys)
+        fail(ErrorCode::invalid_value, "nonpad_kv_seqlen[{}] is {}; there are {} keys", b, job.lengths[b], n.keys);
     }
-    const T scale = static_cast<T>(scale_ ? *scale_ : 1 / std::sqrt(static_cast<double>(n.k_size)));
-    if (n.queries > 0) {
-      run.threads().parallel_for(n.batch * n.q_heads, 1, [&](int64_t begin, int64_t end) {
-        // Scores that nobody wants, or a copy of those that the fourth output keeps as they were before the softmax.
-        const bool keeps_scores = scores_out && mode_ != 3;
-        std::shared_ptr<void> memory;
-        if (!scores_out || keeps_scores) {
-          memory = run.scratch(checked_mul(checked_mul(n.queries, n.keys), static_cast<int64_t>(sizeof(T))));
-        }
-        T* const own = static_cast<T*>(memory.get());
-        std::vector<T> bias(static_cast<size_t>(n.keys));
-        for (int64_t item = begin; item < end; ++item) {
-          const int64_t b = item / n.q_heads, h = item % n.q_heads, kv = h / (n.q_heads / n.kv_heads);
-          T* scores = scores_out ? scores_out + item * n.queries * n.keys : own;
-          if (n.keys == 0) {
-            for (int64_t s = 0; s < n.queries; ++s)
-              std::fill_n(outputs.at(b, h) + s * outputs.row_stride, n.v_size, T{});
-            continue;
-          }
-          multiply(run.threads(), n.queries, n.keys, n.k_size, queries.at(b, h), queries.row_stride, keys.at(b, kv),
-                   keys.row_stride, true, scores, n.keys, scale);
-          T* weights = scores;
-          if (keeps_scores) {
-            std::copy_n(scores, n.queries * n.keys, own);
-            weights = own;
-          }
-          normalize(n, b, h, run.has_input(3) ? &mask : nullptr, lengths, bias, scores, weights);
-          multiply(run.threads(), n.queries, n.v_size, n.keys, weights, n.keys, values.at(b, kv), values.row_stride,
-                   false, outputs.at(b, h), outputs.row_stride, T(1));
-        }
-      });
-    }
+    const int64_t rows = rows_at_once(n), blocks = (n.queries + rows - 1) / rows;
+    run.threads().parallel_for(n.batch * n.q_heads * blocks, 1, [&](int64_t begin, int64_t end) {
+      // Scores that nobody wants, or a copy of those that the fourth output keeps as they were before the softmax.
+      std::shared_ptr<void> memory;
+      if (!job.scores_out || mode_ != 3)
+        memory = run.scratch(checked_mul(checked_mul(rows, n.keys), static_cast<int64_t>(sizeof(T))));
+      for (int64_t task = begin; task < end; ++task) {
+        const int64_t first = task % blocks * rows;
+        attend(run.threads(), job, task / blocks, first, std::min(first + rows, n.queries),
+               static_cast<T*>(memory.get()));
+      }
+    });
     arguments.finish();
+  }
+
+  // How many queries share a matrix of scores: few enough that it stays in the cache, and that little is computed of
+  // what a causal mask hides; many enough that reading the keys is not what it costs.
+  int64_t rows_at_once(const Sizes& n) const {
+    constexpr int64_t fewest = 64, most = 512, cached_scores = 64 << 10;
+    const bool hides = causal_ || left_ >= 0 || right_ >= 0;
+    const int64_t rows = hides ? fewest : std::clamp(cached_scores / std::max<int64_t>(n.keys, 1), fewest, most);
+    return std::min(rows, std::max<int64_t>(n.queries, 1));
+  }
+
+  // The keys that query s of batch b may see, whatever the mask says.
+  KeyRange seen_by(const Sizes& n, const int64_t* lengths, int64_t b, int64_t s) const {
+    const int64_t offset = lengths ? lengths[b] - n.queries : n.past;
+    int64_t first = 0, last = n.keys;
+    if (causal_) last = std::min(last, offset + s + 1);
+    if (right_ >= 0) last = std::min(last, offset + s + 1 + std::min(right_, n.keys));
+    if (left_ >= 0) first = std::max<int64_t>(first, offset + s - std::min(left_, n.keys + std::abs(offset) + s));
+    if (lengths) last = std::min(last, lengths[b]);
+    first = std::clamp<int64_t>(first, 0, n.keys);
+    return {first, std::clamp<int64_t>(last, first, n.keys)};
+  }
+
+  // Queries [begin, end) of one head. `own` has room for their scores, where it is needed.
+  template <typename T>
+  void attend(ThreadPool& pool, const Job<T>& job, int64_t item, int64_t begin, int64_t end, T* own) const {
+    const Sizes& n = job.n;
+    const int64_t b = item / n.q_heads, h = item % n.q_heads, kv = h / (n.q_heads / n.kv_heads), rows = end - begin;
+    T* out = job.outputs.at(b, h) + begin * job.outputs.row_stride;
+    // Keys that none of the queries sees are left out, unless their scores are wanted.
+    KeyRange range{0, n.keys};
+    if (!job.scores_out) {
+      // A later query sees neither earlier nor fewer keys at the end.
+      range.first = seen_by(n, job.lengths, b, begin).first;
+      range.last = std::max(range.first, seen_by(n, job.lengths, b, end - 1).last);
+    }
+    const int64_t keys = range.last - range.first;
+    if (keys == 0) {
+      for (int64_t s = 0; s < rows; ++s) std::fill_n(out + s * job.outputs.row_stride, n.v_size, T{});
+      return;
+    }
+    T* scores = job.scores_out ? job.scores_out + (item * n.queries + begin) * n.keys : own;
+    multiply(pool, rows, keys, n.k_size, job.queries.at(b, h) + begin * job.queries.row_stride, job.queries.row_stride,
+             job.keys.at(b, kv) + range.first * job.keys.row_stride, job.keys.row_stride, true, scores, keys,
+             job.scale);
+    T* weights = scores;
+    if (job.scores_out && mode_ != 3) {
+      std::copy_n(scores, rows * keys, own);
+      weights = own;
+    }
+    for (int64_t s = 0; s < rows; ++s) normalize(job, b, h, begin + s, range, scores + s * keys, weights + s * keys);
+    multiply(pool, rows, n.v_size, keys, weights, keys, job.values.at(b, kv) + range.first * job.values.row_stride,
+             job.values.row_stride, false, out, job.outputs.row_stride, T(1));
   }
 
   // K or V with the past before it. Without a past it is used where it lies, unless the node gives it out.
@@ -191,39 +273,27 @@ class Attention final : public Kernel {
     return Heads<const T>::of(all, false, n.kv_heads, n.keys, size);
   }
 
-  // Scores to weights, row by row. `scores` keeps what the fourth output wants when it is not `weights` itself.
+  // Scores of one query and the keys of a range to weights. `scores` gets what the fourth output wants, where it is not
+  // `weights` itself.
   template <typename T>
-  void normalize(const Sizes& n, int64_t b, int64_t h, const Mask<T>* mask, const int64_t* lengths,
-                 std::vector<T>& bias, T* scores, T* weights) const {
-    const int64_t offset = lengths ? lengths[b] - n.queries : n.past;
-    const T masked = -std::numeric_limits<T>::infinity();
-    for (int64_t s = 0; s < n.queries; ++s) {
-      T* row = weights + s * n.keys;
-      if (softcap_ > 0) cap(row, n.keys, softcap_);
-      if (scores != weights && mode_ == 1) std::copy_n(row, n.keys, scores + s * n.keys);
-      // Keys outside [first, last) are masked.
-      int64_t first = 0, last = n.keys;
-      if (causal_) last = std::min(last, offset + s + 1);
-      if (right_ >= 0) last = std::min(last, offset + s + 1 + std::min(right_, n.keys));
-      if (left_ >= 0) first = std::max<int64_t>(first, offset + s - std::min(left_, n.keys + std::abs(offset) + s));
-      if (lengths) last = std::min(last, lengths[b]);
-      first = std::clamp<int64_t>(first, 0, n.keys);
-      last = std::clamp<int64_t>(last, first, n.keys);
-      bool any = first < last;
-      if (mask) {
-        mask->copy_row(b, h, s, bias.data(), n.keys);
-        any = std::any_of(bias.begin() + first, bias.begin() + last, [&](T value) { return value != masked; });
-        for (int64_t i = first; i < last; ++i)
-          row[i] = bias[static_cast<size_t>(i)] == masked ? masked : row[i] + bias[static_cast<size_t>(i)];
-      }
-      std::fill(row, row + first, masked);
-      std::fill(row + last, row + n.keys, masked);
-      if (scores != weights && mode_ == 2) std::copy_n(row, n.keys, scores + s * n.keys);
-      if (any)
-        softmax(row, row, n.keys);
-      else
-        std::fill_n(row, n.keys, T{});
+  void normalize(const Job<T>& job, int64_t b, int64_t h, int64_t s, KeyRange range, T* scores, T* weights) const {
+    const int64_t n = range.last - range.first;
+    if (softcap_ > 0) cap(weights, n, softcap_);
+    if (scores != weights && mode_ == 1) std::copy_n(weights, n, scores);
+    const auto [first, last] = seen_by(job.n, job.lengths, b, s);
+    bool any = first < last;
+    if (job.mask) any = job.mask->add_to(weights, range.first, first, last, b, h, s);
+    T *const seen = weights + (first - range.first), *const hidden = weights + (last - range.first);
+    if (scores != weights && mode_ == 2) {
+      std::fill_n(scores, n, Mask<T>::masked);
+      std::copy(seen, hidden, scores + (first - range.first));
     }
+    std::fill(weights, seen, T{});
+    std::fill(hidden, weights + n, T{});
+    if (any)
+      softmax(seen, seen, last - first);
+    else
+      std::fill(seen, hidden, T{});
   }
 
   bool causal_;

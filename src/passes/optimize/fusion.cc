@@ -1,0 +1,29 @@
+#include "passes/optimize/fusion.h"
+
+namespace tenon::passes {
+
+ElementType element_type(Editor& editor, const ir::Value* value) {
+  const ir::Type& type = editor.fact(*value).type;
+  return type.is_tensor() ? type.element : ElementType::undefined;
+}
+
+bool is_float(Editor& editor, const ir::Value* value) {
+  return ops::types::floats.contains(element_type(editor, value));
+}
+
+ir::Node* sole_user(Editor& editor, const ir::Value* value, std::string_view op_type) {
+  if (!editor.is_only_user(*value)) return nullptr;
+  ir::Node* user = value->users()[0];
+  return user->op_type == op_type && user->domain.empty() && &user->graph() == &value->graph() ? user : nullptr;
+}
+
+ir::Value* other_input(const ir::Node& node, const ir::Value* value) {
+  return node.input(0) == value ? node.input(1) : node.input(0);
+}
+
+bool is_number(const ir::Value* value) {
+  const Tensor* tensor = Editor::constant(value);
+  return tensor && tensor->elements() == 1 && ops::types::numbers.contains(tensor->type());
+}
+
+}  // namespace tenon::passes
