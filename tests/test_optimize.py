@@ -38,6 +38,8 @@ def test_onnxruntime_runs_what_is_written(tenon, tmp_path, name):
     assert after.ir_version == before.ir_version
     assert {o.domain: o.version for o in after.opset_import} == {o.domain: o.version for o in before.opset_import}
     onnx.checker.check_model(str(tmp_path / "optimized.onnx"))
+    again = json.loads(optimize(tenon, tmp_path / "optimized.onnx", "-o", tmp_path / "again.onnx", "--json").stdout)
+    assert again["nodes_after"] == again["nodes_before"]
     problems = []
     inputs = model_cases.inputs_for(name, before.graph)
     expected = run_onnxruntime(path, inputs)

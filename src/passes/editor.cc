@@ -154,19 +154,26 @@ bool Editor::improve(const ir::Value& value, Fact better) {
     field = std::move(news);
     improved = true;
   };
+  auto take_sizes = [&](auto& sizes, auto& news) {
+    for (size_t i = 0; i < sizes.size() && i < news.size(); ++i) {
+      const Dim &before = sizes[i], &after = news[i];
+      if ((before.has_unknown() && !after.has_unknown()) || (!before.is_known() && after.is_known()))
+        take(sizes[i], news[i]);
+    }
+  };
   if (!known.type.known()) {
     if (better.type.known()) take(known.type, better.type);
   } else if (known.type.is_tensor() && better.type.is_tensor() && better.type.shape) {
     if (known.type.element == ElementType::undefined && better.type.element != ElementType::undefined)
       take(known.type.element, better.type.element);
-    if (!known.type.shape) take(known.type.shape, better.type.shape);
-    for (size_t i = 0; better.type.shape && i < better.type.shape->size() && i < known.type.shape->size(); ++i) {
-      Dim &before = (*known.type.shape)[i], &after = (*better.type.shape)[i];
-      if ((before.has_unknown() && !after.has_unknown()) || (!before.is_known() && after.is_known()))
-        take(before, after);
+    if (!known.type.shape) {
+      known.type.shape = better.type.shape;
+      improved = true;
     }
+    take_sizes(*known.type.shape, *better.type.shape);
   }
   if (!known.values && better.values) take(known.values, better.values);
+  if (known.values && better.values) take_sizes(*known.values, *better.values);
   if (!known.constant && better.constant) take(known.constant, better.constant);
   return improved;
 }

@@ -73,6 +73,10 @@ constexpr std::string_view level_names[] = {"none", "exact", "basic", "extended"
 // Sweeps until nothing changes; enough for passes to hand work to each other, and an end if two undo each other.
 constexpr int most_sweeps = 16;
 
+// What is known about a changed graph from the start is more than what is known of the changes one by one, where loops
+// and branches are concerned. So sweeps are made anew with types inferred anew.
+constexpr int most_rounds = 8;
+
 template <typename Visit>
 void for_each_subgraph(const ir::Node& node, Visit&& visit) {
   for (const ir::Attribute& attribute : node.attributes) attribute.for_each_graph(visit);
@@ -169,7 +173,13 @@ std::vector<OptimizationPass> optimization_passes() { return {std::begin(passes_
 std::vector<Rewrite> passes::optimize(ir::Graph& graph, const OptimizerOptions& options) {
   check_names(options.disabled);
   if (options.level == none && options.keep.empty()) return {};
-  return Optimizer(graph, options).run();
+  std::vector<Rewrite> all;
+  for (int round = 0; round < most_rounds; ++round) {
+    std::vector<Rewrite> made = Optimizer(graph, options).run();
+    if (made.empty()) break;
+    std::ranges::move(made, std::back_inserter(all));
+  }
+  return all;
 }
 
 }  // namespace tenon
