@@ -61,8 +61,8 @@ Pattern Pattern::where(std::function<bool(Editor&, const ir::Value&)> holds) con
   return Pattern(std::move(shape));
 }
 
-Pattern Pattern::with(std::string attribute, int64_t value, int64_t otherwise) const {
-  return where([=](Editor&, const ir::Value& found) {
+Pattern Pattern::with(std::string_view attribute, int64_t value, int64_t otherwise) const {
+  return where([=, attribute = std::string(attribute)](Editor&, const ir::Value& found) {
     return found.producer() && found.producer()->int_attribute(attribute, otherwise) == value;
   });
 }

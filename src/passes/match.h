@@ -25,7 +25,7 @@ class Pattern {
   // Only values for which `holds`.
   Pattern where(std::function<bool(Editor&, const ir::Value&)> holds) const;
   // Only outputs of nodes whose attribute is, or is by default, this.
-  Pattern with(std::string attribute, int64_t value, int64_t otherwise) const;
+  Pattern with(std::string_view attribute, int64_t value, int64_t otherwise) const;
 
  private:
   friend class Matcher;

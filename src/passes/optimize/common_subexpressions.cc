@@ -68,7 +68,7 @@ std::string key_of(const ir::Node& node) {
   append_text(key, node.domain);
   append_text(key, node.op_type);
   append_text(key, node.overload);
-  for (const ir::Value* value : node.inputs()) append_bytes(key, value);
+  for (const ir::Value* value : node.inputs()) append_bytes(key, reinterpret_cast<uintptr_t>(value));
   append_bytes(key, node.input_count());
   for (const ir::Value* value : node.outputs()) append_bytes(key, value != nullptr);
   std::vector<const ir::Attribute*> attributes;
@@ -94,7 +94,8 @@ void merge_constants(Editor& editor, ir::Graph& graph) {
     append_tensor(key, *tensor);
     auto [at, added] = known.emplace(std::move(key), value);
     if (added) continue;
-    editor.rewrite(*value->users()[0], [&](Patch& patch) { patch.replace(*value, *at->second); });
+    ir::Value& twin = *at->second;
+    editor.rewrite(*value->users()[0], [&](Patch& patch) { patch.replace(*value, twin); });
   }
 }
 
