@@ -64,8 +64,35 @@ Node& Graph::add_node(std::string op_type, std::string domain, Node* before) {
   return *self;
 }
 
+namespace {
+
+void collect_graphs(Graph& graph, std::vector<Graph*>& list) {
+  list.push_back(&graph);
+  for (Node& node : graph.nodes()) {
+    for (const Attribute& attribute : node.attributes)
+      attribute.for_each_graph([&](Graph& subgraph) { collect_graphs(subgraph, list); });
+  }
+}
+
+}  // namespace
+
+void Graph::detach() {
+  std::vector<Graph*> own;
+  collect_graphs(*this, own);
+  const std::unordered_set<const Graph*> inside(own.begin(), own.end());
+  for (Graph* graph : own) {
+    for (Node& node : graph->nodes_) {
+      for (size_t i = 0; i < node.input_count(); ++i) {
+        if (node.input(i) && !inside.contains(&node.input(i)->graph())) node.set_input(i, nullptr);
+      }
+    }
+  }
+}
+
 void Graph::remove_node(Node& node, Removed* bin) {
   node.remove_trailing_inputs(0);
+  for (const Attribute& attribute : node.attributes)
+    attribute.for_each_graph([](Graph& subgraph) { subgraph.detach(); });
   Removed gone;
   for (Value* value : node.outputs_) {
     if (!value) continue;

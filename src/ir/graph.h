@@ -246,6 +246,9 @@ class Graph {
   // Every use of `old_value`, as a graph output too, becomes a use of `new_value`.
   void replace_uses(Value& old_value, Value& new_value);
 
+  // Stops using values of outer graphs, here and in subgraphs: for a graph that goes before those do.
+  void detach();
+
   // Puts nodes before those that read them. Throws ErrorCode::cyclic_graph, naming the cycle.
   void sort_topologically();
 

@@ -74,5 +74,21 @@ TEST(Opsets, TwoNamesOfOneDomain) {
   EXPECT_EQ(imports.version("other"), 0);
 }
 
+TEST(Graph, ASubgraphThatGoesLeavesNoUses) {
+  Graph outer;
+  Value& x = outer.add_value("x");
+  outer.add_input(x);
+  Node& node = outer.add_node("If");
+  node.add_output(&outer.add_value("y"));
+  auto branch = std::make_unique<Graph>();
+  Node& inner = branch->add_node("Neg");
+  inner.add_input(&x);
+  inner.add_output(&branch->add_value("z"));
+  node.set_attribute(Attribute("then_branch", std::move(branch)));
+  ASSERT_EQ(x.users().size(), 1u);
+  outer.remove_node(node);
+  EXPECT_TRUE(x.users().empty());
+}
+
 }  // namespace
 }  // namespace tenon

@@ -377,6 +377,7 @@ ir::Attribute GraphReader::read_attribute(WireReader message, const Scope* scope
         seen = Kind::tensor;
         break;
       case 6:
+        if (graph) graph->detach();  // given twice: the last one counts
         graph = read_graph(message.message(), scope);
         seen = Kind::graph;
         break;
@@ -490,6 +491,9 @@ ir::Attribute GraphReader::read_attribute(WireReader message, const Scope* scope
       attribute.value = std::move(types);
       break;
   }
+  // Graphs that the attribute's kind does not allow are dropped.
+  if (graph) graph->detach();
+  for (const auto& dropped : graphs) dropped->detach();
   return attribute;
 }
 

@@ -49,11 +49,13 @@ void Frame::bind(std::shared_ptr<const Plan> plan) {
   for (const auto& [slot, value] : plan_->known) at(values_, slot) = value;
   for (const Plan::Block& block : plan_->blocks) {
     if (block.home != Home::arena && block.home != Home::known) continue;
-    void* base = block.home == Home::known ? at(values_, block.source).tensor().mutable_raw()
-                                           : static_cast<std::byte*>(arena_.get()) + block.offset;
+    const bool is_known = block.home == Home::known;
+    void* base = is_known ? at(values_, block.source).tensor().mutable_raw()
+                          : static_cast<std::byte*>(arena_.get()) + block.offset;
+    // Known values may be given out.
+    const std::shared_ptr<void> owner = is_known ? at(values_, block.source).tensor().owner() : nullptr;
     for (int slot : block.slots) {
-      if (block.home == Home::known && slot == block.source) continue;
-      at(values_, slot) = tensor_at(at(plan_->slots, slot), base);
+      if (!is_known || slot != block.source) at(values_, slot) = tensor_at(at(plan_->slots, slot), base, owner);
     }
   }
 
