@@ -82,7 +82,7 @@ class RowMaxima {
   }
 
  private:
-  static constexpr int width = 16 / sizeof(T);
+  static constexpr int width = vector_bytes / sizeof(T);
   static constexpr int64_t most_batch_elements = 16 << 10;
   using Vector = typename VectorOf<T>::Type;
 

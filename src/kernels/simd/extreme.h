@@ -1,13 +1,19 @@
-// Maxima and minima in which NaN wins, for 16-byte vectors of the compiler's baseline.
+// Maxima and minima in which NaN wins, for vectors of the compiler's baseline.
 #pragma once
 
 #include <type_traits>
 
 namespace tenon::kernels {
 
+#ifdef __AVX2__
+inline constexpr int vector_bytes = 32;
+#else
+inline constexpr int vector_bytes = 16;
+#endif
+
 template <class T>
 struct VectorOf {
-  using Type [[gnu::vector_size(16)]] = T;
+  using Type [[gnu::vector_size(vector_bytes)]] = T;
 };
 
 // The larger (or smaller) of `best` and `value`, lane by lane; NaN where one is NaN.

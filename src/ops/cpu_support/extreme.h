@@ -19,7 +19,7 @@ Compute<T> extreme(const T* x, int64_t n) {
   if constexpr (std::is_same_v<T, C>) {
     // Conditional loops over lanes do not vectorise by themselves, so the lanes are written out.
     using Vector = typename kernels::VectorOf<T>::Type;
-    constexpr int64_t width = 16 / sizeof(T), vectors = 4;
+    constexpr int64_t width = kernels::vector_bytes / sizeof(T), vectors = 4;
     auto fold = [](Vector& one, const void* with) {
       Vector value;
       std::memcpy(&value, with, sizeof value);

@@ -37,7 +37,8 @@ ModelBuilder norm(const Form& form) {
   std::string d = x;
   if (form.centered) {
     b.node("ReduceMean", {x, "axes"}, {"mean"});
-    b.node("Sub", {x, "mean"}, {d = "d"});
+    b.node("Sub", {x, "mean"}, {"d"});
+    d = "d";
   }
   if (form.power)
     b.node("Pow", {d, "two"}, {"square"});
@@ -60,7 +61,10 @@ ModelBuilder norm(const Form& form) {
   if (form.scales) {
     b.node("Mul", {"scale", y}, {"scaled"});
     y = "scaled";
-    if (form.centered) b.node("Add", {y, "bias"}, {y = "shifted"});
+    if (form.centered) {
+      b.node("Add", {y, "bias"}, {"shifted"});
+      y = "shifted";
+    }
   }
   b.output(y);
   return b;
