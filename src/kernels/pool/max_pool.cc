@@ -57,7 +57,7 @@ class RowMaxima {
   explicit RowMaxima(const PoolShape& s)
       : s_(s),
         length_(extent(s) + (2 * width + 1) * s.stride[2]),
-        batch_(std::clamp<int64_t>(most_batch_elements / length_, 1, 16)),
+        batch_(std::clamp<int64_t>(most_batch_elements / length_, 1, 64)),
         memory_(static_cast<size_t>(batch_ * length_) * sizeof(T)) {
     std::fill_n(memory_.as<T>(), batch_ * length_, lowest<T>());
   }
