@@ -1,7 +1,9 @@
-# bench_load needs only the library; the kernels' benchmarks need Google Benchmark and are left out without it.
-add_executable(bench_load bench/load.cc)
-target_include_directories(bench_load PRIVATE src)
-target_link_libraries(bench_load PRIVATE tenon tenon_headers)
+# Those of whole models need only the library; the kernels' need Google Benchmark and are left out without it.
+foreach(name load growing_cache)
+  add_executable(bench_${name} bench/${name}.cc)
+  target_include_directories(bench_${name} PRIVATE src)
+  target_link_libraries(bench_${name} PRIVATE tenon tenon_headers)
+endforeach()
 
 find_package(benchmark QUIET)
 file(GLOB_RECURSE files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*_bench.cc ${PROJECT_SOURCE_DIR}/src/bench.cc)
