@@ -24,7 +24,7 @@ tenon::NamedValues inputs_for(const tenon::Session& session, int64_t past) {
     tenon::Shape shape;
     for (const std::string& dim : info.shape) {
       const bool is_number = dim.find_first_not_of("0123456789") == std::string::npos;
-      const bool is_total = dim == "total" || dim.find("past") != std::string::npos && dim != "past";
+      const bool is_total = dim == "total" || (dim.find("past") != std::string::npos && dim != "past");
       shape.push_back(is_number ? std::stoll(dim) : dim == "past" ? past : is_total ? past + 1 : 1);
     }
     tenon::Tensor tensor(info.element, shape);
