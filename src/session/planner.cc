@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "base/fail.h"
 #include "base/index.h"
@@ -99,6 +100,9 @@ class Planner {
   // Gives every value its block: one of its own, or that of the value it is a view or a part of.
   void place_values() {
     std::vector<Plan::Item> items = std::move(plan_->items);
+    plan_->items.reserve(items.size());
+    plan_->blocks.reserve(items.size() + 16);
+    item_positions_.reserve(items.size());
     for (Plan::Item& item : items) {
       const int here = static_cast<int>(&item - items.data());
       const Step& step = at(program_.steps(), item.step);
@@ -287,35 +291,31 @@ class Planner {
 
   // Offsets in the arena, by the time each block is in use; what to allocate and let go with which step.
   void lay_out() {
-    struct Event {
-      std::vector<int> begin, end;
-    };
     const size_t count = item_positions_.empty() ? 0 : static_cast<size_t>(item_positions_.back()) + 1;
-    std::vector<Event> events(count);
-    for (size_t i = 0; i < plan_->blocks.size(); ++i) {
+    // The blocks that come and go at each position, as lists: a head per position, the next one per block.
+    std::vector<int> coming(count, -1), going(count, -1);
+    std::vector<int> next_coming(plan_->blocks.size()), next_going(plan_->blocks.size());
+    for (size_t i = plan_->blocks.size(); i-- > 0;) {
       const Plan::Block& block = plan_->blocks[i];
       if (block.home != Home::arena && block.home != Home::buffer) continue;
-      events[static_cast<size_t>(block.first_step)].begin.push_back(static_cast<int>(i));
-      if (block.last_step < static_cast<int>(count))
-        events[static_cast<size_t>(block.last_step)].end.push_back(static_cast<int>(i));
+      next_coming[i] = std::exchange(at(coming, block.first_step), static_cast<int>(i));
+      if (block.home == Home::arena && block.last_step < static_cast<int>(count))
+        next_going[i] = std::exchange(at(going, block.last_step), static_cast<int>(i));
     }
     ArenaLayout arena;
     size_t next = 0;
     for (size_t position = 0; position < count; ++position) {
       // A step that became a view has passed its blocks on to the next one that runs.
       while (item_positions_[next] < static_cast<int>(position)) ++next;
-      Plan::Item& item = plan_->items[next];
-      for (int index : events[position].begin) {
+      for (int index = coming[position]; index >= 0; index = at(next_coming, index)) {
         Plan::Block& block = at(plan_->blocks, index);
         if (block.home == Home::arena)
           block.offset = arena.allocate(block.bytes);
         else
-          item.buffers.push_back(index);
+          plan_->items[next].buffers.push_back(index);
       }
-      for (int index : events[position].end) {
-        Plan::Block& block = at(plan_->blocks, index);
-        if (block.home == Home::arena) arena.release(block.offset, block.bytes);
-      }
+      for (int index = going[position]; index >= 0; index = at(next_going, index))
+        arena.release(at(plan_->blocks, index).offset, at(plan_->blocks, index).bytes);
     }
     plan_->arena_bytes = arena.bytes();
     list_transient_slots();
