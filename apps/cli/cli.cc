@@ -52,6 +52,9 @@ SessionOptions SessionFlags::options() const {
   return result;
 }
 
+namespace {
+
+// The two sides of "NAME=VALUE"; `form` is what an error says that the option takes.
 std::pair<std::string, std::string> split(const std::string& text, const char* option, const char* form) {
   size_t at = text.rfind('=');
   if (at == std::string::npos || at == 0) {
@@ -72,6 +75,7 @@ int64_t parse_size(const std::string& text) {
   return size;
 }
 
+// "1x3x224x224"
 Shape parse_shape(const std::string& text) {
   Shape shape;
   size_t at = 0;
@@ -81,6 +85,24 @@ Shape parse_shape(const std::string& text) {
     at = end + 1;
   }
   return shape;
+}
+
+}  // namespace
+
+tools::InputSources input_sources(const std::vector<std::string>& inputs, const std::vector<std::string>& shapes,
+                                  const std::vector<std::string>& dims, uint64_t seed) {
+  tools::InputSources sources;
+  for (const std::string& text : inputs) sources.files.insert(split(text, "--input", "NAME=FILE"));
+  for (const std::string& text : shapes) {
+    auto [name, shape] = split(text, "--shape", "NAME=1x3x224x224");
+    sources.shapes[name] = parse_shape(shape);
+  }
+  for (const std::string& text : dims) {
+    auto [name, size] = split(text, "--dim", "NAME=SIZE");
+    sources.dims[name] = parse_size(size);
+  }
+  sources.seed = seed;
+  return sources;
 }
 
 nlohmann::json to_json(const ValueInfo& info) {

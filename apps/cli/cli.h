@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tenon/tenon.h"
+#include "tenon/tools/make_inputs.h"
 
 namespace tenon::cli {
 
@@ -32,11 +33,9 @@ struct SessionFlags {
   SessionOptions options() const;
 };
 
-// The two sides of "NAME=VALUE"; `form` is what an error says that the option takes.
-std::pair<std::string, std::string> split(const std::string& text, const char* option, const char* form);
-int64_t parse_size(const std::string& text);
-// "1x3x224x224"
-Shape parse_shape(const std::string& text);
+// What --input NAME=FILE, --shape NAME=1x3x224x224 and --dim NAME=SIZE say.
+tools::InputSources input_sources(const std::vector<std::string>& inputs, const std::vector<std::string>& shapes,
+                                  const std::vector<std::string>& dims, uint64_t seed);
 
 nlohmann::json to_json(const ValueInfo& info);
 nlohmann::json to_json(const NodePlacement& node);

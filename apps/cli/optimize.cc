@@ -73,17 +73,7 @@ nlohmann::json to_json(const tools::OptimizedModel& model) {
 }
 
 std::vector<tools::VerifyFailure> verify(const OptimizeFlags& flags, const tools::OptimizeOptions& options) {
-  tools::InputSources sources;
-  for (const std::string& text : flags.inputs) sources.files.insert(split(text, "--input", "NAME=FILE"));
-  for (const std::string& text : flags.shapes) {
-    auto [name, shape] = split(text, "--shape", "NAME=1x3x224x224");
-    sources.shapes[name] = parse_shape(shape);
-  }
-  for (const std::string& text : flags.dims) {
-    auto [name, size] = split(text, "--dim", "NAME=SIZE");
-    sources.dims[name] = parse_size(size);
-  }
-  sources.seed = flags.seed;
+  const tools::InputSources sources = input_sources(flags.inputs, flags.shapes, flags.dims, flags.seed);
   SessionOptions plain;
   plain.level = OptimizationLevel::none;
   NamedValues inputs = tools::make_inputs(Session::load(flags.model, plain), sources).values;

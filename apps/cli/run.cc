@@ -24,17 +24,7 @@ struct RunFlags {
 };
 
 NamedValues make_inputs(const Session& session, const RunFlags& flags) {
-  tools::InputSources sources;
-  for (const std::string& text : flags.inputs) sources.files.insert(split(text, "--input", "NAME=FILE"));
-  for (const std::string& text : flags.shapes) {
-    auto [name, shape] = split(text, "--shape", "NAME=1x3x224x224");
-    sources.shapes[name] = parse_shape(shape);
-  }
-  for (const std::string& text : flags.dims) {
-    auto [name, size] = split(text, "--dim", "NAME=SIZE");
-    sources.dims[name] = parse_size(size);
-  }
-  sources.seed = flags.seed;
+  const tools::InputSources sources = input_sources(flags.inputs, flags.shapes, flags.dims, flags.seed);
   tools::MadeInputs made = tools::make_inputs(session, sources);
   if (!made.random.empty() && !flags.json) {
     std::string text = fmt::format("{} input{} not given: random values (seed {})", made.random.size(),

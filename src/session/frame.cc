@@ -259,11 +259,7 @@ void Frame::run_alone_at(const RunState& state, const Step& step) {
   for (size_t i = 0; i < step.inputs.size(); ++i) {
     const int slot = step.inputs[i];
     inputs.push_back(slot >= 0 ? &at(values_, slot) : nullptr);
-    if (slot >= 0 && !at(values_, slot).defined()) {
-      throw Error(ErrorCode::invalid_model,
-                  "it has no value: the graph's inputs are not all given by the node that runs it")
-          .on_tensor(step.node->input(i)->name);
-    }
+    if (slot >= 0 && !at(values_, slot).defined()) fail_without_value(step, i);
   }
   SmallVector<Value*, 2> outputs;
   for (int slot : step.outputs) outputs.push_back(slot >= 0 ? &at(values_, slot) : nullptr);

@@ -157,11 +157,7 @@ bool ShapeResolver::infer(const RunState& state, int index, const Step& step, st
     const int slot = step.inputs[i];
     inputs.push_back(slot >= 0 ? &at(slots_, slot).fact : nullptr);
     if (slot < 0) continue;
-    if (at(slots_, slot).kind == ValueKind::unset) {
-      throw Error(ErrorCode::invalid_model,
-                  "it has no value: the graph's inputs are not all given by the node that runs it")
-          .on_tensor(step.node->input(i)->name);
-    }
+    if (at(slots_, slot).kind == ValueKind::unset) fail_without_value(step, i);
     has_shapes &= at(slots_, slot).kind != ValueKind::unshaped;
   }
   if (!has_shapes) return false;

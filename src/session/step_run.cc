@@ -45,6 +45,12 @@ bool infer_step(const Step& step, std::span<const Fact* const> inputs, std::span
   return all_known;
 }
 
+void fail_without_value(const Step& step, size_t i) {
+  throw Error(ErrorCode::invalid_model,
+              "it has no value: the graph's inputs are not all given by the node that runs it")
+      .on_tensor(step.node->input(i)->name);
+}
+
 void run_alone(const Step& step, const RunState& state, std::span<const Value* const> inputs,
                std::span<Value* const> outputs, std::span<Subgraph* const> subgraphs) {
   SmallVector<Fact, 4> facts;

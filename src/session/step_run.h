@@ -14,6 +14,9 @@ ops::Fact fact_of(const Value& value, const ir::Type& declared, bool with_conten
 bool infer_step(const Step& step, std::span<const ops::Fact* const> inputs, std::span<ops::Fact> outputs,
                 uint64_t* content_read = nullptr);
 
+// Throws what is wrong when input i was never given a value.
+[[noreturn]] void fail_without_value(const Step& step, size_t i);
+
 // Runs the kernel and lets it allocate its outputs, which go to `outputs` (null: not wanted).
 void run_alone(const Step& step, const RunState& state, std::span<const Value* const> inputs,
                std::span<Value* const> outputs, std::span<Subgraph* const> subgraphs);
