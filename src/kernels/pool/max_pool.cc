@@ -72,9 +72,9 @@ class RowMaxima {
         const T* row = memory_.as<T>() + i * length_;
         T* to = y + (begin + i) * s_.output[2];
         if (s_.stride[2] == 1)
-          fold_windows<1>(row, to);
+          has_nan_ ? fold_windows<1, true>(row, to) : fold_windows<1, false>(row, to);
         else if (s_.stride[2] == 2)
-          fold_windows<2>(row, to);
+          has_nan_ ? fold_windows<2, true>(row, to) : fold_windows<2, false>(row, to);
         else
           fold_spread_windows(row, to);
       }
@@ -94,7 +94,25 @@ class RowMaxima {
     std::memcpy(&v, p, sizeof v);
     return v;
   }
-  static Vector higher(Vector best, Vector value) { return extreme_of<true, T>(best, value); }
+  template <bool HasNan>
+  static Vector higher(Vector best, Vector value) {
+    if constexpr (HasNan)
+      return extreme_of<true, T>(best, value);
+    else
+      return extreme_of_numbers<true, T>(best, value);
+  }
+
+  // Looks for NaN up to `end`, in what no earlier row covered.
+  void look_for_nan(const T* begin, const T* end) {
+    if constexpr (numbers_are_cheaper<T>) {
+      const T* p = std::max(begin, searched_end_);
+      searched_end_ = std::max(searched_end_, end);
+      auto unequal = Vector{} != Vector{};
+      for (; p + width <= end; p += width) unequal |= load(p) != load(p);
+      for (int i = 0; i < width; ++i) has_nan_ |= unequal[i] != 0;
+      for (; p < end; ++p) has_nan_ |= *p != *p;
+    }
+  }
 
   // The maxima of the columns that output row `index` covers, into a padded row.
   void fold_columns(const T* x, int64_t index, T* padded) {
@@ -109,11 +127,17 @@ class RowMaxima {
       for (int64_t i = first; i < last; ++i) to[i] = lowest<T>();
       return;
     }
+    look_for_nan(rows_.front(), rows_.back() + s_.input[2]);
+    has_nan_ ? fold_rows<true>(first, last, to) : fold_rows<false>(first, last, to);
+  }
+
+  template <bool HasNan>
+  void fold_rows(int64_t first, int64_t last, T* to) const {
     const std::span<const T* const> rest = std::span(rows_).subspan(1);
     int64_t i = first;
     for (; i + width <= last; i += width) {
       Vector best = load(rows_[0] + i);
-      for (const T* row : rest) best = higher(best, load(row + i));
+      for (const T* row : rest) best = higher<HasNan>(best, load(row + i));
       std::memcpy(to + i, &best, sizeof best);
     }
     for (; i < last; ++i) {
@@ -133,35 +157,36 @@ class RowMaxima {
     }
   }
 
-  template <int Stride>
+  template <int Stride, bool HasNan>
   void fold_windows(const T* row, T* y) const {
     switch (s_.kernel[2]) {
       case 2:
-        return fold_windows<Stride>(row, y, std::integral_constant<int64_t, 2>{});
+        return fold_windows<Stride, HasNan>(row, y, std::integral_constant<int64_t, 2>{});
       case 3:
-        return fold_windows<Stride>(row, y, std::integral_constant<int64_t, 3>{});
+        return fold_windows<Stride, HasNan>(row, y, std::integral_constant<int64_t, 3>{});
       case 5:
-        return fold_windows<Stride>(row, y, std::integral_constant<int64_t, 5>{});
+        return fold_windows<Stride, HasNan>(row, y, std::integral_constant<int64_t, 5>{});
       default:
-        return fold_windows<Stride>(row, y, s_.kernel[2]);
+        return fold_windows<Stride, HasNan>(row, y, s_.kernel[2]);
     }
   }
 
-  template <int Stride, class Taps>
+  template <int Stride, bool HasNan, class Taps>
   void fold_windows(const T* row, T* y, Taps taps) const {
     constexpr auto lanes = std::make_integer_sequence<int, width>{};
     const int64_t outputs = s_.output[2], dilation = s_.dilation[2];
-    for (int64_t o = 0; o < outputs; o += width) {
+    for (int64_t next = 0; next < outputs; next += width) {
+      // The last vector of a row may repeat results of the one before.
+      const int64_t o = std::max<int64_t>(0, std::min(next, outputs - width));
       const T* from = row + o * Stride;
       Vector best = load_spread<Stride>(from, lanes);
       for (int64_t tap = 1; tap < taps; ++tap) {
-        best = higher(best, load_spread<Stride>(from + tap * dilation, lanes));
+        best = higher<HasNan>(best, load_spread<Stride>(from + tap * dilation, lanes));
       }
-      const int64_t count = std::min<int64_t>(width, outputs - o);
-      if (count == width)
+      if (outputs >= width)
         std::memcpy(y + o, &best, sizeof best);
       else
-        std::memcpy(y + o, &best, static_cast<size_t>(count) * sizeof(T));
+        std::memcpy(y, &best, static_cast<size_t>(outputs) * sizeof(T));
     }
   }
 
@@ -181,6 +206,8 @@ class RowMaxima {
   int64_t length_, batch_;
   Scratch memory_;  // padded rows
   std::vector<const T*> rows_;
+  const T* searched_end_ = nullptr;
+  bool has_nan_ = false;
 };
 
 // Windows that reach far beyond the image: tap by tap, without what lies outside.

@@ -38,4 +38,26 @@ inline typename VectorOf<T>::Type extreme_of(typename VectorOf<T>::Type best, ty
   }
 }
 
+// Whether extreme_of_numbers is cheaper than extreme_of, and may lose NaN.
+#ifdef __AVX2__
+template <class T>
+inline constexpr bool numbers_are_cheaper = std::is_floating_point_v<T>;
+#else
+template <class T>
+inline constexpr bool numbers_are_cheaper = false;
+#endif
+
+// The same where no lane is NaN.
+template <bool largest, class T>
+inline typename VectorOf<T>::Type extreme_of_numbers(typename VectorOf<T>::Type best,
+                                                     typename VectorOf<T>::Type value) {
+#ifdef __AVX2__
+  if constexpr (std::is_same_v<T, float>)
+    return largest ? __builtin_ia32_maxps256(best, value) : __builtin_ia32_minps256(best, value);
+  if constexpr (std::is_same_v<T, double>)
+    return largest ? __builtin_ia32_maxpd256(best, value) : __builtin_ia32_minpd256(best, value);
+#endif
+  return extreme_of<largest, T>(best, value);
+}
+
 }  // namespace tenon::kernels

@@ -1,12 +1,15 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "kernels/conv_int8/conv_int8.h"
 #include "ops/cpu_support/conv_shape.h"
 #include "ops/dispatch.h"
 #include "ops/elementwise.h"
+#include "ops/quantize/requantize.h"
 #include "provider/cpu_kernels.h"
 
 namespace tenon::ops {
@@ -65,23 +68,25 @@ class IntegerConv : public Kernel {
   }
 
  protected:
-  void convolve(KernelRun& run, size_t x_zero_input, const int32_t* bias, int32_t* y) const {
+  // Sums of products, plus `bias` unless it is null, into `sums`; or, where floats hold them exactly, the floats,
+  // without the bias.
+  std::optional<Tensor> convolve(KernelRun& run, size_t x_zero_input, const int32_t* bias, int32_t* sums) const {
     const Tensor &x = run.input(0), &w = run.input(w_input_);
     const Tensor* x_zero = run.has_input(x_zero_input) ? &run.input(x_zero_input) : nullptr;
     const Tensor* w_zero = run.has_input(w_zero_input_) ? &run.input(w_zero_input_) : nullptr;
     if (x_zero && x_zero->elements() != 1)
       fail(ErrorCode::shape_mismatch, "x_zero_point has {} elements; it must have 1", x_zero->elements());
     const auto shape = conv_shape(window_, groups_, x.shape(), w.shape(), run.output(0).shape());
-    if (w.elements() > 0 && exact_in_floats(shape)) return convolve_floats(run, shape, x_zero, w_zero, bias, y);
-    if (w.elements() == 0 || !by_gemm(shape)) {
-      return conv_any<int32_t>(run.threads(), shape, centered(x, x_zero).data(), centered(w, w_zero).data(), bias, y);
-    }
+    if (w.elements() > 0 && exact_in_floats(shape)) return convolve_floats(run, shape, x_zero, w_zero);
     const int32_t zero = x_zero ? ints_of(*x_zero)[0] : 0;
-    if (weights_)
-      kernels::conv_int8(run.threads(), shape, x.raw(), is_signed(x), zero, *weights_, bias, y);
+    if (w.elements() == 0 || !by_gemm(shape))
+      conv_any<int32_t>(run.threads(), shape, centered(x, x_zero).data(), centered(w, w_zero).data(), bias, sums);
+    else if (weights_)
+      kernels::conv_int8(run.threads(), shape, x.raw(), is_signed(x), zero, *weights_, bias, sums);
     else
       kernels::conv_int8(run.threads(), shape, x.raw(), is_signed(x), zero, *packed(run.threads(), shape, w, w_zero),
-                         bias, y);
+                         bias, sums);
+    return std::nullopt;
   }
 
  private:
@@ -103,8 +108,8 @@ class IntegerConv : public Kernel {
                                                         std::vector<float>(values.begin(), values.end()).data());
   }
 
-  void convolve_floats(KernelRun& run, const kernels::ConvShape& shape, const Tensor* x_zero, const Tensor* w_zero,
-                       const int32_t* bias, int32_t* y) const {
+  Tensor convolve_floats(KernelRun& run, const kernels::ConvShape& shape, const Tensor* x_zero,
+                         const Tensor* w_zero) const {
     const Tensor &x = run.input(0), &w = run.input(w_input_);
     const int32_t zero = x_zero ? ints_of(*x_zero)[0] : 0;
     Tensor inputs(ElementType::float32, x.shape(), run.allocator());
@@ -120,15 +125,7 @@ class IntegerConv : public Kernel {
       kernels::conv(run.threads(), shape, in, *exact_weights_, out);
     else
       kernels::conv(run.threads(), shape, in, *packed_floats(run.threads(), shape, w, w_zero), out);
-    const int64_t size = shape.output_size();
-    run.threads().parallel_for(
-        shape.batch * shape.out_channels, 1 + cheap_grain / size, [&](int64_t begin, int64_t end) {
-          for (int64_t plane = begin; plane < end; ++plane) {
-            const auto addend = static_cast<uint32_t>(bias ? bias[plane % shape.out_channels] : 0);
-            for (int64_t i = plane * size; i < (plane + 1) * size; ++i)
-              y[i] = static_cast<int32_t>(static_cast<uint32_t>(static_cast<int32_t>(out[i])) + addend);
-          }
-        });
+    return sums;
   }
 
   static std::unique_ptr<kernels::PackedByteConvWeights> packed(ThreadPool& threads, const kernels::ConvShape& shape,
@@ -150,7 +147,14 @@ class ConvInteger final : public IntegerConv {
   explicit ConvInteger(const NodeInfo& info) : IntegerConv(info, 1, 3) {}
   void run(KernelRun& run) const override {
     Tensor& y = run.output(0);
-    if (y.elements() > 0) convolve(run, 2, nullptr, y.mutable_data<int32_t>().data());
+    if (y.elements() == 0) return;
+    int32_t* to = y.mutable_data<int32_t>().data();
+    const std::optional<Tensor> floats = convolve(run, 2, nullptr, to);
+    if (!floats) return;
+    const float* from = floats->data<float>().data();
+    run.threads().parallel_for(y.elements(), cheap_grain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) to[i] = static_cast<int32_t>(from[i]);
+    });
   }
 };
 
@@ -161,41 +165,42 @@ class QLinearConv final : public IntegerConv {
   void run(KernelRun& run) const override {
     Tensor& y = run.output(0);
     if (y.elements() == 0) return;
-    Tensor sums(ElementType::int32, y.shape(), run.allocator());
-    convolve(run, 2, run.has_input(8) ? run.data<int32_t>(8).data() : nullptr, sums.mutable_data<int32_t>().data());
-    auto w_scale = run.data<float>(4);
     for (size_t input : {1, 6, 7}) {
       if (run.input(input).elements() != 1)
         fail(ErrorCode::shape_mismatch, "input {} has {} elements; it must have 1", input, run.input(input).elements());
     }
-    const int64_t channels = y.dim(1), size = y.shape().elements(2, y.rank());
-    if (w_scale.size() != 1 && static_cast<int64_t>(w_scale.size()) != channels) {
-      fail(ErrorCode::shape_mismatch, "w_scale has {} elements; it may have 1 or {}", w_scale.size(), channels);
+    const auto w_scale = run.data<float>(4);
+    if (w_scale.size() != 1 && static_cast<int64_t>(w_scale.size()) != y.dim(1)) {
+      fail(ErrorCode::shape_mismatch, "w_scale has {} elements; it may have 1 or {}", w_scale.size(), y.dim(1));
     }
+    const int32_t* bias = run.has_input(8) ? run.data<int32_t>(8).data() : nullptr;
+    Tensor sums(ElementType::int32, y.shape(), run.allocator());
+    const std::optional<Tensor> floats = convolve(run, 2, bias, sums.mutable_data<int32_t>().data());
     dispatch<int8_t, uint8_t>(y.type(), [&]<typename T>() {
-      const T zero = run.data<T>(7)[0];
-      const int32_t* from = sums.data<int32_t>().data();
-      T* to = y.mutable_data<T>().data();
-      run.threads().parallel_for(y.dim(0) * channels, 1 + (16 << 10) / (size + 1), [&](int64_t begin, int64_t end) {
-        for (int64_t plane = begin; plane < end; ++plane) {
-          const float scale = run.data<float>(1)[0] *
-                              w_scale[w_scale.size() == 1 ? 0 : static_cast<size_t>(plane % channels)] /
-                              run.data<float>(6)[0];
-          requantize(from + plane * size, to + plane * size, size, scale, zero);
-        }
-      });
+      if (floats)
+        store<T>(run, floats->data<float>().data(), bias);
+      else
+        store<T>(run, sums.data<int32_t>().data(), nullptr);
     });
   }
 
  private:
-  template <typename T>
-  static void requantize(const int32_t* __restrict from, T* __restrict to, int64_t n, float scale, T zero) {
-    constexpr float low = static_cast<float>(std::numeric_limits<T>::min()),
-                    high = static_cast<float>(std::numeric_limits<T>::max());
-    for (int64_t i = 0; i < n; ++i) {
-      const float value = std::nearbyint(static_cast<float>(from[i]) * scale) + static_cast<float>(zero);
-      to[i] = static_cast<T>(static_cast<int32_t>(value > low ? (value < high ? value : high) : low));
-    }
+  template <typename T, typename From>
+  static void store(KernelRun& run, const From* from, const int32_t* bias) {
+    Tensor& y = run.output(0);
+    const int64_t channels = y.dim(1), size = y.shape().elements(2, y.rank());
+    const auto w_scale = run.data<float>(4);
+    const T zero = run.data<T>(7)[0];
+    T* to = y.mutable_data<T>().data();
+    run.threads().parallel_for(y.dim(0) * channels, 1 + cheap_grain / (size + 1), [&](int64_t begin, int64_t end) {
+      for (int64_t plane = begin; plane < end; ++plane) {
+        const auto channel = static_cast<size_t>(plane % channels);
+        const float scale = run.data<float>(1)[0] * w_scale[w_scale.size() == 1 ? 0 : channel] / run.data<float>(6)[0];
+        requantize(
+            from + plane * size, bias ? bias[channel] : 0, [=](int64_t) { return scale; }, zero, to + plane * size,
+            size);
+      }
+    });
   }
 };
 

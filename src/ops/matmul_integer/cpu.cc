@@ -8,6 +8,7 @@
 #include "kernels/gemm_int8/gemm_int8.h"
 #include "ops/dispatch.h"
 #include "ops/quantize/codec.h"
+#include "ops/quantize/requantize.h"
 #include "provider/cpu_kernels.h"
 
 namespace tenon::ops {
@@ -188,42 +189,69 @@ class MatMulInteger final : public Kernel {
   ByteProduct product_;
 };
 
-template <typename T>
-void scale_row(const T* __restrict products, const double* __restrict scales, double left, float zero, bool whole,
-               float* __restrict to, int64_t n) {
-  if (whole) {
-    for (int64_t i = 0; i < n; ++i) {
-      to[i] = static_cast<float>(std::nearbyint(static_cast<double>(products[i]) * left * scales[i])) + zero;
-    }
-  } else {
-    for (int64_t i = 0; i < n; ++i)
-      to[i] = static_cast<float>(static_cast<double>(products[i]) * left * scales[i]) + zero;
+// How products become elements of Y: the scales of A's rows, B's columns and Y's rows, and Y's zero points.
+struct Rescaling {
+  LineParameters a_scale, b_scale, y_scale, y_zero;
+
+  Rescaling(const KernelRun& run, const Batch& batch)
+      : a_scale(row_parameters(run, 1, batch, "a_scale")),
+        b_scale(column_parameters(run, 4, 3, batch, "b_scale")),
+        y_scale(run.input(6), batch.m, batch.count * batch.m, "y_scale"),
+        y_zero(run.input(7), batch.m, batch.count * batch.m, "y_zero_point") {}
+
+  // The scales of row `row` of all rows of Y.
+  template <typename T>
+  void scales_of(const Batch& batch, int64_t row, std::vector<T>& scales) const {
+    const auto [a, b] = batch.at(row / batch.m);
+    const T left = static_cast<T>(a_scale.at(a * batch.m + row % batch.m)), right = static_cast<T>(y_scale.at(row));
+    scales.resize(static_cast<size_t>(batch.n));
+    for (int64_t i = 0; i < batch.n; ++i)
+      scales[static_cast<size_t>(i)] = left * static_cast<T>(b_scale.at(b * batch.n + i)) / right;
   }
+  // Whether row `row` has other scales than the one before.
+  bool changes_at(const Batch& batch, int64_t row) const {
+    return row % batch.m == 0 || a_scale.values.size() > 1 || y_scale.values.size() > 1;
+  }
+};
+
+// Calls body(row, scales) for each row of Y.
+template <typename T, typename Body>
+void each_scaled_row(KernelRun& run, const Batch& batch, const Rescaling& rescaling, Body body) {
+  run.threads().parallel_for(batch.count * batch.m, 1 + 4096 / batch.n, [&](int64_t begin, int64_t end) {
+    std::vector<T> scales;
+    for (int64_t row = begin; row < end; ++row) {
+      if (row == begin || rescaling.changes_at(batch, row)) rescaling.scales_of(batch, row, scales);
+      body(row, scales);
+    }
+  });
 }
 
-// Scales the products and stores them in the type of Y.
-template <typename T>
-void requantize(KernelRun& run, const Batch& batch, const std::vector<T>& products) {
-  const LineParameters a_scale = row_parameters(run, 1, batch, "a_scale"),
-                       b_scale = column_parameters(run, 4, 3, batch, "b_scale");
-  const LineParameters y_scale(run.input(6), batch.m, batch.count * batch.m, "y_scale"),
-      y_zero(run.input(7), batch.m, batch.count * batch.m, "y_zero_point");
+void store_bytes(KernelRun& run, const Batch& batch, const int32_t* products) {
+  const Rescaling rescaling(run, batch);
+  Tensor& y = run.output(0);
+  dispatch<int8_t, uint8_t>(y.type(), [&]<typename T>() {
+    T* to = y.mutable_data<T>().data();
+    each_scaled_row<float>(run, batch, rescaling, [&](int64_t row, const std::vector<float>& scales) {
+      const float* by_column = scales.data();
+      requantize(
+          products + row * batch.n, 0, [=](int64_t i) { return by_column[i]; },
+          static_cast<T>(rescaling.y_zero.at(row)), to + row * batch.n, batch.n);
+    });
+  });
+}
+
+// Of any type that quantization knows.
+void store_any(KernelRun& run, const Batch& batch, const double* products) {
+  const Rescaling rescaling(run, batch);
   Tensor& y = run.output(0);
   const bool whole = is_integer(y.type());
-  const int64_t n = batch.n;
-  run.threads().parallel_for(batch.count * batch.m, 1 + 4096 / n, [&](int64_t begin, int64_t end) {
-    std::vector<float> row(static_cast<size_t>(n));
-    std::vector<double> scales(static_cast<size_t>(n));
-    for (int64_t r = begin; r < end; ++r) {
-      auto [ia, ib] = batch.at(r / batch.m);
-      if (r == begin || r % batch.m == 0) {
-        for (int64_t i = 0; i < n; ++i) scales[static_cast<size_t>(i)] = static_cast<double>(b_scale.at(ib * n + i));
-      }
-      const double left =
-          static_cast<double>(a_scale.at(ia * batch.m + r % batch.m)) / static_cast<double>(y_scale.at(r));
-      scale_row(products.data() + r * n, scales.data(), left, y_zero.at(r), whole, row.data(), n);
-      store_from_float(row.data(), y, r * n, n);
+  each_scaled_row<double>(run, batch, rescaling, [&](int64_t row, const std::vector<double>& scales) {
+    std::vector<float> values(scales.size());
+    for (size_t i = 0; i < scales.size(); ++i) {
+      const double scaled = products[row * batch.n + static_cast<int64_t>(i)] * scales[i];
+      values[i] = static_cast<float>(whole ? std::nearbyint(scaled) : scaled) + rescaling.y_zero.at(row);
     }
+    store_from_float(values.data(), y, row * batch.n, batch.n);
   });
 }
 
@@ -238,13 +266,15 @@ class QLinearMatMul final : public Kernel {
     const LineParameters a_zero = row_parameters(run, 2, batch, "a_zero_point"),
                          b_zero = column_parameters(run, 5, 3, batch, "b_zero_point");
     if (is_byte(run.input(0).type()) && is_byte(run.input(3).type())) {
-      std::vector<int32_t> products(static_cast<size_t>(elements));
-      product_.multiply(run, batch, a_zero, b_zero, products.data());
-      requantize(run, batch, products);
+      Tensor sums(ElementType::int32, Shape({elements}), run.allocator());
+      int32_t* products = sums.mutable_data<int32_t>().data();
+      product_.multiply(run, batch, a_zero, b_zero, products);
+      if (is_byte(run.output(0).type())) return store_bytes(run, batch, products);
+      store_any(run, batch, std::vector<double>(products, products + elements).data());
     } else {
       std::vector<double> products(static_cast<size_t>(elements));
       multiply_floats(run, batch, 3, a_zero, b_zero, products.data());
-      requantize(run, batch, products);
+      store_any(run, batch, products.data());
     }
   }
 
