@@ -71,6 +71,7 @@ void pack_patches(const ConvShape& s, const PixelImage& image, const std::vector
                   const BytePanels& to) {
   const int width = to.width();
   uint8_t* out = to.codes;
+  const auto unused = static_cast<size_t>((to.steps() - to.k) * width);
   for (int64_t lane = 0; lane < to.lanes; lane += width) {
     const uint8_t* at[most_int8_tile_columns];
     for (int j = 0; j < width; ++j) {
@@ -84,6 +85,8 @@ void pack_patches(const ConvShape& s, const PixelImage& image, const std::vector
         for (int j = 0; j < width; ++j, out += Group) std::memcpy(out, at[j] + tap + c, Group);
       }
     }
+    std::memset(out, 0, unused);
+    out += unused;
   }
 }
 

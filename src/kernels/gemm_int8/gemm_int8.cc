@@ -41,7 +41,8 @@ struct Product {
     const auto rows = static_cast<int>(std::min<int64_t>(kernels.tile_rows, a.lanes - row));
     const auto columns = static_cast<int>(std::min<int64_t>(kernels.tile_columns, b.lanes - column));
     int32_t sums[most_int8_tile_rows * most_int8_tile_columns];
-    (rows <= 2 ? kernels.two_rows : kernels.all_rows)(a.groups(), a.codes + row_panel * a.panel_bytes(),
+    (rows <= 2 ? kernels.two_rows : kernels.all_rows)(b.steps() / kernels.k_group,
+                                                      a.codes + row_panel * a.panel_bytes(),
                                                       b.codes + column_panel * b.panel_bytes(), sums);
     for (int i = 0; i < rows; ++i) {
       const auto finish = [&](auto count) {
@@ -50,6 +51,8 @@ struct Product {
       };
       if (columns == 8)
         finish(std::integral_constant<int, 8>{});
+      else if (columns == 32)
+        finish(std::integral_constant<int, 32>{});
       else
         finish(columns);
     }
@@ -77,6 +80,7 @@ std::vector<const Int8Kernels*> available_int8_kernels() {
 #elif defined(__x86_64__)
   if (isa == Isa::avx2 || isa == Isa::avx512) result.push_back(&int8_kernels_avx2);
   if (isa == Isa::avx512 && cpu_features().avx512_vnni) result.push_back(&int8_kernels_avx512_vnni);
+  if (isa == Isa::avx512 && cpu_features().amx) result.push_back(&int8_kernels_amx);
 #endif
   return result;
 }
@@ -105,6 +109,7 @@ void multiply_panels(ThreadPool* pool, const BytePanels& a, const BytePanels& b,
   const int64_t rows_each = divide_up(a.panels(), row_tasks);
   row_tasks = divide_up(a.panels(), rows_each);
   const auto body = [&](int64_t begin, int64_t end) {
+    const Int8Multiplication multiplication(*a.kernels);
     for (int64_t task = begin; task < end; ++task) {
       const int64_t row = task / column_tasks * rows_each, column = task % column_tasks * columns_each;
       product.tiles(row, std::min(row + rows_each, a.panels()), column, std::min(column + columns_each, b.panels()));

@@ -41,7 +41,7 @@ void multiply(int64_t groups, const uint8_t* a, const uint8_t* b, int32_t* tile)
 
 }  // namespace
 
-constexpr Int8Kernels int8_kernels_neon_dotprod = {"neon_dotprod", rows,           columns,    4,
+constexpr Int8Kernels int8_kernels_neon_dotprod = {"neon_dotprod", rows,           columns,    4, 4,
                                                    false,          multiply<rows>, multiply<2>};
 
 }  // namespace tenon::kernels

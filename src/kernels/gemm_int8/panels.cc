@@ -10,46 +10,35 @@ namespace {
 
 constexpr int64_t bytes_per_task = 32 << 10;
 
-template <int Bytes>
-struct WordOf;
-template <>
-struct WordOf<1> {
-  using Type = uint8_t;
-};
-template <>
-struct WordOf<2> {
-  using Type = uint16_t;
-};
-template <>
-struct WordOf<4> {
-  using Type = uint32_t;
-};
-template <>
-struct WordOf<8> {
-  using Type = uint64_t;
-};
-
 constexpr uint64_t repeated(uint8_t byte) { return 0x0101010101010101u * byte; }
+
+// Groups are copied in pieces that fit a register.
+template <int Group>
+inline constexpr int piece_bytes = std::min(Group, 8);
+
+template <int Bytes>
+void copy_piece(const uint8_t* from, uint64_t mask, uint8_t* to) {
+  uint64_t word = 0;
+  std::memcpy(&word, from, Bytes);
+  word ^= mask;
+  std::memcpy(to, &word, Bytes);
+}
 
 // Lanes whose steps of k are contiguous and that start ld apart.
 template <int Group>
-void pack_rows(const uint8_t* from, int64_t ld, int64_t lanes, int64_t k, uint8_t flip, int width, uint8_t* to) {
-  using Word = typename WordOf<Group>::Type;
-  const auto mask = static_cast<Word>(repeated(flip));
-  const int64_t whole = k / Group, rest = k % Group;
+void pack_rows(const uint8_t* from, int64_t ld, int64_t lanes, const BytePanels& panels, uint8_t flip, uint8_t* to) {
+  constexpr int piece = piece_bytes<Group>;
+  const int width = panels.width();
+  const int64_t k = panels.k, groups = panels.steps() / Group;
   for (int l = 0; l < width; ++l, from += ld, to += Group) {
-    const int64_t present = l < lanes ? whole : 0;
-    for (int64_t q = 0; q < present; ++q) {
-      Word word;
-      std::memcpy(&word, from + q * Group, Group);
-      word = static_cast<Word>(word ^ mask);
-      std::memcpy(to + q * width * Group, &word, Group);
+    const int64_t whole = l < lanes ? k / Group : 0, rest = l < lanes ? k % Group : 0;
+    for (int64_t q = 0; q < whole; ++q) {
+      for (int i = 0; i < Group; i += piece)
+        copy_piece<piece>(from + q * Group + i, repeated(flip), to + q * width * Group + i);
     }
-    for (int64_t q = present; q < whole + (rest > 0); ++q) std::memset(to + q * width * Group, 0, Group);
-    if (l >= lanes) continue;
-    for (int64_t i = 0; i < rest; ++i) {
+    for (int64_t q = whole; q < groups; ++q) std::memset(to + q * width * Group, 0, Group);
+    for (int64_t i = 0; i < rest; ++i)
       to[whole * width * Group + i] = static_cast<uint8_t>(from[whole * Group + i] ^ flip);
-    }
   }
 }
 
@@ -71,9 +60,11 @@ void transpose(uint64_t (&words)[8]) {
 
 // Lanes that are contiguous, with steps of k that start ld apart: transposed in squares of 8 by 8.
 template <int Group>
-void pack_columns(const uint8_t* from, int64_t ld, int64_t lanes, int64_t k, uint8_t flip, int width, uint8_t* to) {
-  for (int64_t p = 0; p < k; p += 8) {
-    const int64_t steps = std::min<int64_t>(8, k - p), pieces = (steps + Group - 1) / Group;
+void pack_columns(const uint8_t* from, int64_t ld, int64_t lanes, const BytePanels& panels, uint8_t flip, uint8_t* to) {
+  constexpr int piece = piece_bytes<Group>;
+  const int width = panels.width();
+  for (int64_t p = 0; p < panels.steps(); p += 8) {
+    const int64_t steps = std::clamp<int64_t>(panels.k - p, 0, 8), stored = std::min<int64_t>(8, panels.steps() - p);
     for (int64_t l = 0; l < width; l += 8) {
       const int64_t present = std::clamp<int64_t>(lanes - l, 0, 8);
       uint64_t words[8] = {};
@@ -91,9 +82,9 @@ void pack_columns(const uint8_t* from, int64_t ld, int64_t lanes, int64_t k, uin
       transpose(words);
       const int64_t lanes_here = std::min<int64_t>(8, width - l);
       for (int64_t j = 0; j < lanes_here; ++j) {
-        for (int64_t piece = 0; piece < pieces; ++piece) {
-          std::memcpy(to + ((p / Group + piece) * width + l + j) * Group,
-                      reinterpret_cast<const uint8_t*>(&words[j]) + piece * Group, Group);
+        for (int64_t i = 0; i < stored; i += piece) {
+          std::memcpy(to + ((p + i) / Group * width + l + j) * Group + (p + i) % Group,
+                      reinterpret_cast<const uint8_t*>(&words[j]) + i, piece);
         }
       }
     }
@@ -107,9 +98,9 @@ void pack_panel(const BytePanels& to, const ByteMatrix& from, int64_t panel) {
   const uint8_t flip = to.flip(from.is_signed);
   uint8_t* codes = to.codes + panel * to.panel_bytes();
   if ((to.side == GemmSide::left) != from.transposed) {
-    pack_rows<Group>(bytes + lane * from.ld, from.ld, lanes, to.k, flip, to.width(), codes);
+    pack_rows<Group>(bytes + lane * from.ld, from.ld, lanes, to, flip, codes);
   } else {
-    pack_columns<Group>(bytes + lane, from.ld, lanes, to.k, flip, to.width(), codes);
+    pack_columns<Group>(bytes + lane, from.ld, lanes, to, flip, codes);
   }
 }
 
@@ -139,7 +130,7 @@ void BytePanels::place(void* memory) {
 void pack_panels(ThreadPool* pool, const BytePanels& to, ByteMatrix from, ByteZeroPoints zeros) {
   share(pool, to.panels(), panels_per_task(to), [&](int64_t begin, int64_t end) {
     for (int64_t panel = begin; panel < end; ++panel) {
-      switch (to.kernels->k_group) {
+      switch (to.group()) {
         case 1:
           pack_panel<1>(to, from, panel);
           break;
@@ -149,8 +140,11 @@ void pack_panels(ThreadPool* pool, const BytePanels& to, ByteMatrix from, ByteZe
         case 4:
           pack_panel<4>(to, from, panel);
           break;
-        default:
+        case 8:
           pack_panel<8>(to, from, panel);
+          break;
+        default:
+          pack_panel<64>(to, from, panel);
           break;
       }
     }
@@ -166,11 +160,12 @@ void pack_panels(ThreadPool* pool, const BytePanels& to, ByteMatrix from, ByteZe
 void sum_panels(ThreadPool* pool, const BytePanels& panels) {
   const Int8Kernels& kernels = *panels.kernels;
   const bool left = panels.side == GemmSide::left;
-  const int64_t groups = panels.groups();
-  const int other_width = left ? kernels.tile_columns : kernels.tile_rows;
-  const Scratch ones(static_cast<size_t>(groups * kernels.k_group * other_width) + 1);
-  std::memset(ones.as<uint8_t>(), 1, static_cast<size_t>(groups * kernels.k_group * other_width));
+  const int64_t groups = panels.steps() / kernels.k_group;
+  const auto ones_bytes = static_cast<size_t>(panels.steps() * (left ? kernels.tile_columns : kernels.tile_rows));
+  const Scratch ones(ones_bytes + 1);
+  std::memset(ones.as<uint8_t>(), 1, ones_bytes);
   share(pool, panels.panels(), panels_per_task(panels), [&](int64_t begin, int64_t end) {
+    const Int8Multiplication multiplication(kernels);
     int32_t tile[most_int8_tile_rows * most_int8_tile_columns];
     for (int64_t panel = begin; panel < end; ++panel) {
       const uint8_t* codes = panels.codes + panel * panels.panel_bytes();

@@ -35,8 +35,9 @@ struct BytePanels {
 
   int width() const { return side == GemmSide::left ? kernels->tile_rows : kernels->tile_columns; }
   int64_t panels() const { return (lanes + width() - 1) / width(); }
-  int64_t groups() const { return (k + kernels->k_group - 1) / kernels->k_group; }
-  int64_t panel_bytes() const { return groups() * kernels->k_group * width(); }
+  int group() const { return side == GemmSide::left ? kernels->left_k_group : kernels->k_group; }
+  int64_t steps() const { return (k + kernels->left_k_group - 1) / kernels->left_k_group * kernels->left_k_group; }
+  int64_t panel_bytes() const { return steps() * width(); }
 
   // What is XORed to a byte to make it a code, and what is added to its zero point.
   uint8_t flip(bool is_signed) const { return is_signed == shifted_up() ? 0x80 : 0; }

@@ -6,29 +6,50 @@
 
 namespace tenon::kernels {
 
-// Panels hold `k_group` steps of k of one lane side by side, then those of the next lane: [k /
-// k_group][lanes][k_group]. Codes are signed; those of the left side are 128 larger, hence unsigned, where
+// Panels hold some steps of k of one lane side by side, a group, then those of the next lane: [k /
+// group][lanes][group]. Codes are signed; those of the left side are 128 larger, hence unsigned, where
 // `left_is_unsigned`.
 struct Int8Kernels {
-  // tile[i * tile_columns + j] = sum over the steps of a[i] * b[j], wrapping around.
+  // tile[i * tile_columns + j] = sum over the steps of a[i] * b[j], wrapping around. `groups` are those of the right
+  // side.
   using Multiply = void (*)(int64_t groups, const uint8_t* a, const uint8_t* b, int32_t* tile);
 
   const char* name;
   int tile_rows;
   int tile_columns;  // a multiple of 8, at most most_tile_columns
-  int k_group;       // 1, 2, 4 or 8
+  int k_group;       // of the right side: 1, 2, 4 or 8
+  int left_k_group;  // the same, or 64; steps are a multiple of both
   bool left_is_unsigned;
   Multiply all_rows;
-  Multiply two_rows;  // leaves the other rows of the tile as they are
+  Multiply two_rows;  // may leave the other rows of the tile as they are
+  // Called by a thread before it multiplies, and after; may be null.
+  void (*enter)() = nullptr;
+  void (*leave)() = nullptr;
 };
 
-inline constexpr int most_int8_tile_rows = 8, most_int8_tile_columns = 32;
+// The time in which a thread multiplies.
+class Int8Multiplication {
+ public:
+  explicit Int8Multiplication(const Int8Kernels& kernels) : kernels_(kernels) {
+    if (kernels_.enter) kernels_.enter();
+  }
+  ~Int8Multiplication() {
+    if (kernels_.leave) kernels_.leave();
+  }
+  Int8Multiplication(const Int8Multiplication&) = delete;
+  Int8Multiplication& operator=(const Int8Multiplication&) = delete;
+
+ private:
+  const Int8Kernels& kernels_;
+};
+
+inline constexpr int most_int8_tile_rows = 16, most_int8_tile_columns = 32;
 
 extern const Int8Kernels int8_kernels_portable;
 #if defined(__aarch64__)
 extern const Int8Kernels int8_kernels_neon_dotprod, int8_kernels_neon_i8mm;
 #elif defined(__x86_64__)
-extern const Int8Kernels int8_kernels_avx2, int8_kernels_avx512_vnni;
+extern const Int8Kernels int8_kernels_avx2, int8_kernels_avx512_vnni, int8_kernels_amx;
 #endif
 
 // Those that this processor can run and best_isa() allows, worst to best.

@@ -67,6 +67,7 @@ class RowMaxima {
     // Some rows at once, because what was just stored cannot be read at another alignment without waiting.
     for (; begin < end; begin += batch_) {
       const int64_t count = std::min(batch_, end - begin);
+      look_for_nan(x, begin, begin + count - 1);
       for (int64_t i = 0; i < count; ++i) fold_columns(x, begin + i, memory_.as<T>() + i * length_);
       for (int64_t i = 0; i < count; ++i) {
         const T* row = memory_.as<T>() + i * length_;
@@ -102,10 +103,23 @@ class RowMaxima {
       return extreme_of_numbers<true, T>(best, value);
   }
 
-  // Looks for NaN up to `end`, in what no earlier row covered.
-  void look_for_nan(const T* begin, const T* end) {
+  // The input rows that output row `index` covers.
+  std::span<const T* const> covered_rows(const T* x, int64_t index) {
+    const int64_t rows = s_.output[0] * s_.output[1], plane = index / rows, depth = index % rows / s_.output[1];
+    rows_.clear();
+    each_covered_row(s_, x + plane * s_.input_size(), depth, index % rows % s_.output[1],
+                     [&](const T* row, int64_t) { rows_.push_back(row); });
+    return rows_;
+  }
+
+  // Looks for NaN in what output rows [first, last] cover and rows before did not.
+  void look_for_nan(const T* x, int64_t first, int64_t last) {
     if constexpr (numbers_are_cheaper<T>) {
-      const T* p = std::max(begin, searched_end_);
+      const int64_t rows = s_.output[0] * s_.output[1];
+      auto covered = covered_rows(x, first);
+      const T* p = std::max(searched_end_, covered.empty() ? x + first / rows * s_.input_size() : covered.front());
+      covered = covered_rows(x, last);
+      const T* end = covered.empty() ? x + (last / rows + 1) * s_.input_size() : covered.back() + s_.input[2];
       searched_end_ = std::max(searched_end_, end);
       auto unequal = Vector{} != Vector{};
       for (; p + width <= end; p += width) unequal |= load(p) != load(p);
@@ -116,32 +130,31 @@ class RowMaxima {
 
   // The maxima of the columns that output row `index` covers, into a padded row.
   void fold_columns(const T* x, int64_t index, T* padded) {
-    const int64_t rows = s_.output[0] * s_.output[1];
-    rows_.clear();
-    each_covered_row(s_, x + index / rows * s_.input_size(), index % rows / s_.output[1], index % s_.output[1],
-                     [&](const T* row, int64_t) { rows_.push_back(row); });
+    const std::span<const T* const> rows = covered_rows(x, index);
     const int64_t first = std::max<int64_t>(0, -s_.pad_begin[2]);
     const int64_t last = std::min(s_.input[2], extent(s_) - s_.pad_begin[2]);
     T* to = padded + s_.pad_begin[2];
-    if (rows_.empty()) {
+    if (rows.empty()) {
       for (int64_t i = first; i < last; ++i) to[i] = lowest<T>();
       return;
     }
-    look_for_nan(rows_.front(), rows_.back() + s_.input[2]);
-    has_nan_ ? fold_rows<true>(first, last, to) : fold_rows<false>(first, last, to);
+    has_nan_ ? fold_rows<true>(rows, first, last, to) : fold_rows<false>(rows, first, last, to);
   }
 
   template <bool HasNan>
-  void fold_rows(int64_t first, int64_t last, T* to) const {
-    const std::span<const T* const> rest = std::span(rows_).subspan(1);
-    int64_t i = first;
-    for (; i + width <= last; i += width) {
-      Vector best = load(rows_[0] + i);
-      for (const T* row : rest) best = higher<HasNan>(best, load(row + i));
-      std::memcpy(to + i, &best, sizeof best);
+  static void fold_rows(std::span<const T* const> rows, int64_t first, int64_t last, T* to) {
+    const std::span<const T* const> rest = rows.subspan(1);
+    if (last - first >= width) {
+      for (int64_t next = first; next < last; next += width) {
+        const int64_t i = std::min(next, last - width);  // the last vector may repeat results of the one before
+        Vector best = load(rows[0] + i);
+        for (const T* row : rest) best = higher<HasNan>(best, load(row + i));
+        std::memcpy(to + i, &best, sizeof best);
+      }
+      return;
     }
-    for (; i < last; ++i) {
-      T best = rows_[0][i];
+    for (int64_t i = first; i < last; ++i) {
+      T best = rows[0][i];
       for (const T* row : rest) best = wins(row[i], best) ? row[i] : best;
       to[i] = best;
     }
@@ -176,7 +189,6 @@ class RowMaxima {
     constexpr auto lanes = std::make_integer_sequence<int, width>{};
     const int64_t outputs = s_.output[2], dilation = s_.dilation[2];
     for (int64_t next = 0; next < outputs; next += width) {
-      // The last vector of a row may repeat results of the one before.
       const int64_t o = std::max<int64_t>(0, std::min(next, outputs - width));
       const T* from = row + o * Stride;
       Vector best = load_spread<Stride>(from, lanes);

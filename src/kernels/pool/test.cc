@@ -108,6 +108,23 @@ TEST(MaxPoolFloat, NaNWins) {
   EXPECT_EQ(y[2], 3);
 }
 
+TEST(MaxPoolFloat, NaNWinsWhereverItLies) {
+  ThreadPool pool(2);
+  for (const PoolShape& s : shapes()) {
+    const auto numbers = values<float>(s.planes * s.input_size());
+    for (size_t nan = 0; nan < numbers.size(); nan += 1 + numbers.size() / 7) {
+      auto x = numbers;
+      x[nan] = NAN;
+      std::vector<float> y(static_cast<size_t>(s.planes * s.output_size()));
+      std::vector<bool> covers(y.size());
+      each_tap(s, [&](size_t o, int64_t i, bool) { covers[o] = covers[o] || i == static_cast<int64_t>(nan); });
+      max_pool(pool, s, x.data(), y.data());
+      for (size_t o = 0; o < y.size(); ++o)
+        ASSERT_EQ(std::isnan(y[o]), covers[o]) << "NaN at " << nan << ", output " << o;
+    }
+  }
+}
+
 TEST(AveragePool, MatchesReference) {
   ThreadPool pool(2);
   for (const PoolShape& s : shapes()) {

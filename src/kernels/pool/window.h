@@ -14,10 +14,13 @@ struct IndexRange {
   int64_t size() const { return std::max<int64_t>(0, end - begin); }
 };
 
+// a / b; divisions by one are many, and a division takes longer than a prediction.
+inline int64_t divided(int64_t a, int64_t b) { return b == 1 ? a : a / b; }
+
 // Kernel positions i for which low <= start + i * dilation < high.
 inline IndexRange taps_inside(int64_t start, int64_t kernel, int64_t dilation, int64_t low, int64_t high) {
-  const int64_t begin = start >= low ? 0 : (low - start + dilation - 1) / dilation;
-  const int64_t end = high <= start ? 0 : std::min(kernel, (high - 1 - start) / dilation + 1);
+  const int64_t begin = start >= low ? 0 : divided(low - start + dilation - 1, dilation);
+  const int64_t end = high <= start ? 0 : std::min(kernel, divided(high - 1 - start, dilation) + 1);
   return {begin, end};
 }
 
