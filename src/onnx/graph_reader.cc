@@ -441,6 +441,11 @@ ir::Attribute GraphReader::read_attribute(WireReader message, const Scope* scope
       fail(ErrorCode::invalid_attribute, "attribute '{}' is said to be of kind {}, but has none", attribute.name,
            name_of(attribute.kind));
   };
+  // Graphs that the attribute's kind does not allow are dropped.
+  if (graph && attribute.kind != Kind::graph) graph->detach();
+  if (attribute.kind != Kind::graphs) {
+    for (const auto& dropped : graphs) dropped->detach();
+  }
   switch (attribute.kind) {
     case Kind::undefined:
       break;
@@ -491,9 +496,6 @@ ir::Attribute GraphReader::read_attribute(WireReader message, const Scope* scope
       attribute.value = std::move(types);
       break;
   }
-  // Graphs that the attribute's kind does not allow are dropped.
-  if (graph) graph->detach();
-  for (const auto& dropped : graphs) dropped->detach();
   return attribute;
 }
 
