@@ -74,7 +74,7 @@ struct ValueCopy {
 
 // Bytes of memory of a session.
 struct SessionMemory {
-  int64_t weights = 0;  // initializers, in memory or mapped from the model's file
+  int64_t weights = 0;  // initializers, in memory or mapped from the model's file, and what kernels made of them
   int64_t in_use = 0;   // by runs that go on, outputs that were not let go, and memory arranged for the next run
   int64_t cached = 0;   // free, kept for later
   int64_t peak = 0;     // the most that was in use since the session was made or trimmed

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/pages.h"
+
 namespace tenon::kernels {
 namespace {
 
@@ -47,9 +49,18 @@ AlignedBuffer take_idle(size_t bytes) {
 }  // namespace
 
 AlignedBuffer::AlignedBuffer(size_t bytes)
-    : data_(::operator new (std::max(bytes, size_t{1}), std::align_val_t{alignment})), bytes_(bytes) {}
+    : data_(bytes >= least_page_bytes ? allocate_pages(bytes)
+                                      : ::operator new (std::max(bytes, size_t{1}), std::align_val_t{alignment})),
+      bytes_(bytes) {
+  if (!data_) throw std::bad_alloc();
+}
 
-AlignedBuffer::~AlignedBuffer() { ::operator delete (data_, std::align_val_t{alignment}); }
+AlignedBuffer::~AlignedBuffer() {
+  if (bytes_ >= least_page_bytes)
+    free_pages(data_, bytes_);
+  else
+    ::operator delete (data_, std::align_val_t{alignment});
+}
 
 AlignedBuffer::AlignedBuffer(AlignedBuffer&& other) noexcept
     : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}

@@ -10,6 +10,18 @@
 namespace tenon::onnx {
 namespace {
 
+// Keeps a file mapped. When the last tensor over its part goes, so do the part's pages.
+struct MappedPart {
+  std::shared_ptr<const MappedFile> file;
+  std::span<const std::byte> bytes;
+
+  MappedPart(std::shared_ptr<const MappedFile> of, std::span<const std::byte> part)
+      : file(std::move(of)), bytes(part) {}
+  MappedPart(const MappedPart&) = delete;
+  MappedPart& operator=(const MappedPart&) = delete;
+  ~MappedPart() { file->release(bytes); }
+};
+
 // The fields of a TensorProto, before they are put together.
 struct Fields {
   std::vector<int64_t> dims;
@@ -144,7 +156,7 @@ TensorReader::TensorReader(std::shared_ptr<const MappedFile> file, std::shared_p
 void TensorReader::take_bytes(ir::Constant& constant, ElementType type, Shape shape, std::span<const std::byte> bytes,
                               const std::shared_ptr<const MappedFile>& file) {
   if (type == ElementType::boolean) require_booleans(bytes);
-  std::shared_ptr<const void> owner = file ? std::shared_ptr<const void>(file) : owner_;
+  std::shared_ptr<const void> owner = file ? std::make_shared<MappedPart>(file, bytes) : owner_;
   size_t alignment = std::clamp<size_t>(static_cast<size_t>(bits_of(type)) / 8, 1, 8);
   if (owner && reinterpret_cast<uintptr_t>(bytes.data()) % alignment == 0) {
     constant.tensor = Tensor::over(type, std::move(shape), const_cast<std::byte*>(bytes.data()),

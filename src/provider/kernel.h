@@ -112,6 +112,11 @@ class Kernel {
   virtual void run(KernelRun& run) const = 0;
   // Whether output 0 may be written over input i, when that has as many elements and bytes and nobody reads it later.
   virtual bool may_overwrite(size_t) const { return false; }
+  // Whether runs read the elements of input i. A kernel that keeps what it made of a constant says no; then runs see
+  // the constant's type and shape alone, because its memory is given back.
+  virtual bool reads(size_t) const { return true; }
+  // Bytes that it keeps of what it made of constants.
+  virtual size_t packed_bytes() const { return 0; }
 };
 
 // What is known about a node when its kernel is made.

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <set>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "base/fail.h"
 #include "ops/cost.h"
@@ -44,6 +45,41 @@ class CopyList {
   std::set<std::pair<const ir::Value*, std::string>> seen_;
 };
 
+// Gives the memory of constants back when the last kernel that reads them has made something else of them.
+class ConstantUses {
+ public:
+  explicit ConstantUses(const ir::Graph& graph) { note_outputs(graph); }
+
+  // `kernel` was made for `node`.
+  void add(const ir::Node& node, const Kernel& kernel) {
+    for (size_t i = 0; i < node.input_count(); ++i) {
+      ir::Value* value = node.input(i);
+      if (!value || !value->is_fixed() || kernel.reads(i) || outputs_.contains(value)) continue;
+      if (++packed_uses_[value] == value->users().size()) drop(*value);
+    }
+  }
+
+ private:
+  void note_outputs(const ir::Graph& graph) {
+    outputs_.insert(graph.outputs().begin(), graph.outputs().end());
+    for (const ir::Node& node : graph.nodes()) {
+      for (const ir::Attribute& attribute : node.attributes)
+        attribute.for_each_graph([&](const ir::Graph& subgraph) { note_outputs(subgraph); });
+    }
+  }
+
+  static void drop(ir::Value& value) {
+    const Tensor& tensor = value.constant()->tensor;
+    auto hollow = std::make_shared<ir::Constant>();
+    hollow->name = value.constant()->name;
+    hollow->tensor = Tensor::over(tensor.type(), tensor.shape(), nullptr);
+    value.graph().set_initializer(value, std::move(hollow));
+  }
+
+  std::unordered_set<const ir::Value*> outputs_;  // of any graph: the caller reads them
+  std::unordered_map<const ir::Value*, size_t> packed_uses_;
+};
+
 }  // namespace
 
 struct Program::Compiler {
@@ -52,9 +88,11 @@ struct Program::Compiler {
   ThreadPool& threads;
   std::vector<NodePlacement>& placement;
   CopyList& copies;
+  ConstantUses& constants;
   Compiler* outer = nullptr;
   std::unique_ptr<Program> program{new Program};
   std::unordered_map<const ir::Value*, int> slots{};
+  std::vector<std::pair<int, const ir::Value*>> constant_slots{};
 
   int slot_of(const ir::Value* value) {
     if (!value) return -1;
@@ -67,7 +105,7 @@ struct Program::Compiler {
       int outer_slot = outer->slot_of(value);
       program->captures_.push_back({outer_slot, slot});
     } else if (value->constant()) {
-      program->constants_.emplace_back(slot, value->constant()->tensor);
+      constant_slots.emplace_back(slot, value);
     }
     return slot;
   }
@@ -89,6 +127,7 @@ struct Program::Compiler {
       program->output_slots_.push_back(slot_of(value));
       if (!outer) copies.add_output(*value);
     }
+    for (const auto& [slot, value] : constant_slots) program->constants_.emplace_back(slot, value->constant()->tensor);
     return std::move(program);
   }
 
@@ -121,28 +160,30 @@ struct Program::Compiler {
     step.op = ops::operators().find(node.domain, node.op_type);
     const Provider& provider = place(node);
     copies.add(node, provider);
-    std::vector<const Tensor*> constants;
+    std::vector<const Tensor*> known;
     for (const ir::Value* value : node.inputs()) {
       step.inputs.push_back(slot_of(value));
-      constants.push_back(value && value->is_fixed() ? &value->constant()->tensor : nullptr);
+      known.push_back(value && value->is_fixed() ? &value->constant()->tensor : nullptr);
     }
     for (const ir::Attribute& attribute : node.attributes) {
       attribute.for_each_graph([&](const ir::Graph& subgraph) {
-        Compiler inner{subgraph, providers, threads, placement, copies, this};
+        Compiler inner{subgraph, providers, threads, placement, copies, constants, this};
         step.subgraphs.push_back(inner.compile());
       });
     }
-    step.kernel = provider.compile(NodeInfo(node, constants, threads));
+    step.kernel = provider.compile(NodeInfo(node, known, threads));
+    constants.add(node, *step.kernel);
     for (const ir::Value* value : node.outputs()) step.outputs.push_back(slot_of(value));
     return step;
   }
 };
 
-std::unique_ptr<Program> Program::compile(const ir::Graph& graph, std::span<const Provider* const> providers,
+std::unique_ptr<Program> Program::compile(ir::Graph& graph, std::span<const Provider* const> providers,
                                           ThreadPool& threads, std::vector<NodePlacement>& placement,
                                           std::vector<ValueCopy>& copies) {
   CopyList list(copies);
-  return Compiler{graph, providers, threads, placement, list}.compile();
+  ConstantUses constants(graph);
+  return Compiler{graph, providers, threads, placement, list, constants}.compile();
 }
 
 }  // namespace tenon

@@ -42,8 +42,9 @@ struct Step {
 class Program {
  public:
   // `providers` in order of preference. `placement` receives a line per node, `copies` one per tensor that goes from
-  // one provider to another. The graph must outlive the program.
-  static std::unique_ptr<Program> compile(const ir::Graph& graph, std::span<const Provider* const> providers,
+  // one provider to another. The graph must outlive the program; of constants that no kernel reads any more, only type
+  // and shape stay in it.
+  static std::unique_ptr<Program> compile(ir::Graph& graph, std::span<const Provider* const> providers,
                                           ThreadPool& threads, std::vector<NodePlacement>& placement,
                                           std::vector<ValueCopy>& copies);
   ~Program();
@@ -68,6 +69,9 @@ class Program {
   // Whether a step, or an output, reads graph input i.
   bool reads_input(size_t i) const { return i < input_is_read_.size() && input_is_read_[i]; }
   const std::vector<Capture>& captures() const { return captures_; }
+
+  // Bytes that kernels made of constants, subgraphs included.
+  int64_t packed_bytes() const;
 
   // Plans and frames that no run uses now are given up.
   void trim() const;

@@ -74,9 +74,11 @@ class Session::Implementation {
   SessionMemory memory() const {
     SessionMemory result = memory_.statistics();
     for (const ir::Value* value : model_->graph->initializers()) {
-      if (value->constant() && value->constant()->tensor.type() != ElementType::string)
+      const bool held = value->constant() && value->constant()->tensor.raw();
+      if (held && value->constant()->tensor.type() != ElementType::string)
         result.weights += value->constant()->tensor.bytes();
     }
+    result.weights += program_->packed_bytes();
     return result;
   }
 

@@ -1,7 +1,5 @@
 #include "tenon/tensor.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -9,11 +7,10 @@
 
 #include "base/available_memory.h"
 #include "base/fail.h"
+#include "base/pages.h"
 
 namespace tenon {
 namespace {
-
-constexpr size_t huge_page = 2 << 20;
 
 class SystemAllocator final : public Allocator {
  public:
@@ -21,11 +18,10 @@ class SystemAllocator final : public Allocator {
     size_t rounded = (static_cast<size_t>(std::max<int64_t>(bytes, 1)) + 63) / 64 * 64;
     // Asked before the system is: it would promise memory that it does not have.
     bool too_large = bytes < 0 || (bytes > (64 << 20) && bytes > available_memory());
-    bool large = rounded >= huge_page;
-    if (large) rounded = (rounded + huge_page - 1) / huge_page * huge_page;
-    void* memory = too_large ? nullptr : std::aligned_alloc(large ? huge_page : 64, rounded);
+    bool large = rounded >= least_page_bytes;
+    void* memory = too_large ? nullptr : large ? allocate_pages(rounded) : std::aligned_alloc(64, rounded);
     if (!memory) fail(ErrorCode::out_of_memory, "there is no memory for {} bytes", bytes);
-    if (large) ::madvise(memory, rounded, MADV_HUGEPAGE);
+    if (large) return {memory, [rounded](void* m) { free_pages(m, rounded); }};
     return {memory, [](void* m) { std::free(m); }};
   }
 };

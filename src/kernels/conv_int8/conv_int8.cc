@@ -146,6 +146,12 @@ PackedByteConvWeights::PackedByteConvWeights(ThreadPool& pool, const ConvShape& 
   }
 }
 
+size_t PackedByteConvWeights::bytes() const {
+  size_t total = 0;
+  for (const PackedBytes& group : groups_) total += group.panels().bytes();
+  return total;
+}
+
 void conv_int8(ThreadPool& pool, const ConvShape& s, const void* x, bool is_signed, int32_t zero,
                const PackedByteConvWeights& weights, const int32_t* bias, int32_t* y) {
   const int64_t outputs = s.output_size(), rows = s.out_channels / s.groups, channels = s.in_channels / s.groups;

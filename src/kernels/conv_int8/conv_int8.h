@@ -15,6 +15,7 @@ class PackedByteConvWeights {
   // `zeros` are by output channel. Only channels, groups and the kernel's size are used of `shape`.
   PackedByteConvWeights(ThreadPool& pool, const ConvShape& shape, const void* weights, bool is_signed,
                         ByteZeroPoints zeros, const Int8Kernels& kernels = int8_kernels());
+  size_t bytes() const;
 
  private:
   friend void conv_int8(ThreadPool&, const ConvShape&, const void*, bool, int32_t, const PackedByteConvWeights&,

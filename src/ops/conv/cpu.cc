@@ -31,6 +31,9 @@ class Conv final : public Kernel {
     packed_.emplace(pack(info.threads(), *w));
   }
 
+  bool reads(size_t i) const override { return i != 1 || !packed_; }
+  size_t packed_bytes() const override { return packed_ ? packed_->bytes() : 0; }
+
   void run(KernelRun& run) const override {
     const Tensor &x = run.input(0), &w = run.input(1);
     Tensor& y = run.output(0);

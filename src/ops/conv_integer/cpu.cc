@@ -67,6 +67,11 @@ class IntegerConv : public Kernel {
     weights_ = packed(info.threads(), shape, *w, info.constant(w_zero_input));
   }
 
+  bool reads(size_t i) const override { return i != w_input_ || !(weights_ || exact_weights_); }
+  size_t packed_bytes() const override {
+    return (weights_ ? weights_->bytes() : 0) + (exact_weights_ ? exact_weights_->bytes() : 0);
+  }
+
  protected:
   // Sums of products, plus `bias` unless it is null, into `sums`; or, where floats hold them exactly, the floats,
   // without the bias.

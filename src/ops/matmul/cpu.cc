@@ -110,6 +110,9 @@ class MatMul final : public Kernel {
     }
   }
 
+  bool reads(size_t i) const override { return i != 1 || !packed_; }
+  size_t packed_bytes() const override { return packed_ ? packed_->bytes() : 0; }
+
   void run(KernelRun& run) const override {
     const Tensor& a = run.input(0);
     const Tensor& b = run.input(1);
@@ -150,6 +153,9 @@ class Gemm final : public Kernel {
                       GemmMatrix{b->data<float>().data(), b->dim(1), transpose_b_});
     }
   }
+
+  bool reads(size_t i) const override { return i != 1 || !packed_; }
+  size_t packed_bytes() const override { return packed_ ? packed_->bytes() : 0; }
 
   void run(KernelRun& run) const override {
     const Tensor& a = run.input(0);

@@ -116,6 +116,13 @@ class ByteProduct {
     }
   }
 
+  bool reads(size_t i) const { return i != b_input_ || packed_.empty(); }
+  size_t packed_bytes() const {
+    size_t total = 0;
+    for (const kernels::PackedBytes& matrix : packed_) total += matrix.panels().bytes();
+    return total;
+  }
+
   void multiply(KernelRun& run, const Batch& batch, const LineParameters& a_zero, const LineParameters& b_zero,
                 int32_t* y) const {
     const Tensor &a = run.input(0), &b = run.input(b_input_);
@@ -174,6 +181,9 @@ LineParameters column_parameters(const KernelRun& run, size_t input, size_t b_in
 class MatMulInteger final : public Kernel {
  public:
   explicit MatMulInteger(const NodeInfo& info) : product_(info, 1, 3) {}
+
+  bool reads(size_t i) const override { return product_.reads(i); }
+  size_t packed_bytes() const override { return product_.packed_bytes(); }
 
   void run(KernelRun& run) const override {
     Tensor& y = run.output(0);
@@ -258,6 +268,9 @@ void store_any(KernelRun& run, const Batch& batch, const double* products) {
 class QLinearMatMul final : public Kernel {
  public:
   explicit QLinearMatMul(const NodeInfo& info) : product_(info, 3, 5) {}
+
+  bool reads(size_t i) const override { return product_.reads(i); }
+  size_t packed_bytes() const override { return product_.packed_bytes(); }
 
   void run(KernelRun& run) const override {
     const int64_t elements = run.output(0).elements();

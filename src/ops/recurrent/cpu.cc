@@ -35,6 +35,8 @@ class Weights<float> {
     kernels::gemm(pool, m, {a, packed_->rows()}, *packed_, c, ldc, epilogue);
   }
 
+  size_t bytes() const { return packed_ ? packed_->bytes() : 0; }
+
  private:
   std::optional<kernels::PackedMatrix> packed_;
 };
@@ -94,6 +96,14 @@ class Recurrent final : public Kernel {
       return;
     Tensor wide_w = as_type<float>(*w, info.threads()), wide_r = as_type<float>(*r, info.threads());
     packed_ = pack(info.threads(), wide_w.data<float>().data(), wide_r.data<float>().data(), w->dim(2), r->dim(2));
+  }
+
+  bool reads(size_t i) const override { return (i != 1 && i != 2) || packed_.empty(); }
+  size_t packed_bytes() const override {
+    size_t total = 0;
+    for (const Direction<float>& direction : packed_)
+      total += direction.input.bytes() + direction.recurrent.bytes() + direction.candidate.bytes();
+    return total;
   }
 
   void run(KernelRun& run) const override {

@@ -1,0 +1,35 @@
+#include "base/pages.h"
+
+#include <sys/mman.h>
+
+#include <cstdint>
+
+namespace tenon {
+namespace {
+
+constexpr size_t page = 4096, huge_page = 2 << 20;
+
+constexpr size_t round_up(size_t value, size_t step) { return (value + step - 1) / step * step; }
+
+}  // namespace
+
+void* allocate_pages(size_t bytes) {
+  const size_t wanted = round_up(bytes, page), slack = bytes >= huge_page ? huge_page : 0;
+  if (wanted < bytes || wanted + slack < wanted) return nullptr;
+  void* mapped = ::mmap(nullptr, wanted + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapped == MAP_FAILED) return nullptr;
+  if (slack == 0) return mapped;
+  // A huge page lies at a multiple of its size; what is left at both ends goes back.
+  auto* begin = static_cast<std::byte*>(mapped);
+  const size_t before = round_up(reinterpret_cast<uintptr_t>(begin), huge_page) - reinterpret_cast<uintptr_t>(begin);
+  if (before > 0) ::munmap(begin, before);
+  if (slack > before) ::munmap(begin + before + wanted, slack - before);
+  ::madvise(begin + before, wanted / huge_page * huge_page, MADV_HUGEPAGE);
+  return begin + before;
+}
+
+void free_pages(void* memory, size_t bytes) {
+  if (memory) ::munmap(memory, round_up(bytes, page));
+}
+
+}  // namespace tenon
