@@ -28,8 +28,27 @@ Stock& stock() {
   return instance;
 }
 
+// Buffers that are to be freed once the stock is unlocked.
+using Outgrown = std::vector<AlignedBuffer>;
+
+// A larger buffer is about to take the place of smaller ones: they would be of no use but in turns.
+void drop_outgrown(Stock& s, size_t bytes, Outgrown& outgrown) {
+  for (size_t freed = 0; freed < bytes;) {
+    auto largest = s.buffers.end();
+    for (auto it = s.buffers.begin(); it != s.buffers.end(); ++it) {
+      if (it->size() < bytes && (largest == s.buffers.end() || it->size() > largest->size())) largest = it;
+    }
+    if (largest == s.buffers.end()) return;
+    freed += largest->size();
+    s.bytes -= largest->size();
+    outgrown.push_back(std::move(*largest));
+    s.buffers.erase(largest);
+  }
+}
+
 // The smallest idle buffer that fits without wasting most of itself, or an empty one.
 AlignedBuffer take_idle(size_t bytes) {
+  Outgrown outgrown;
   Stock& s = stock();
   std::lock_guard lock(s.mutex);
   auto best = s.buffers.end();
@@ -38,7 +57,10 @@ AlignedBuffer take_idle(size_t bytes) {
         (best == s.buffers.end() || it->size() < best->size()))
       best = it;
   }
-  if (best == s.buffers.end()) return {};
+  if (best == s.buffers.end()) {
+    drop_outgrown(s, bytes, outgrown);
+    return {};
+  }
   AlignedBuffer buffer = std::move(*best);
   if (best != s.buffers.end() - 1) *best = std::move(s.buffers.back());
   s.buffers.pop_back();

@@ -1,7 +1,5 @@
 #include "session/memory_pool.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
@@ -10,19 +8,32 @@
 #include <vector>
 
 #include "base/fail.h"
+#include "base/pages.h"
 
 namespace tenon {
 namespace {
 
-constexpr int64_t huge_page = 2 << 20;
-
-// Four sizes per power of two, so that a block serves requests of similar size with little waste.
+// Some sizes per power of two, so that a block serves requests of similar size with little waste.
 int64_t block_size(int64_t bytes) {
   bytes = std::max<int64_t>(bytes, 64);
   if (bytes > int64_t{1} << 60) return bytes;
-  int64_t step = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(bytes))) / 4;
+  const int64_t sizes = bytes < 1 << 20 ? 4 : 16;
+  int64_t step = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(bytes))) / sizes;
   step = std::max<int64_t>(step, 64);
   return (bytes + step - 1) / step * step;
+}
+
+bool in_pages(int64_t size) { return static_cast<size_t>(size) >= least_page_bytes; }
+
+void* allocate_block(int64_t size) {
+  return in_pages(size) ? allocate_pages(static_cast<size_t>(size)) : std::aligned_alloc(64, static_cast<size_t>(size));
+}
+
+void free_block(void* block, int64_t size) {
+  if (in_pages(size))
+    free_pages(block, static_cast<size_t>(size));
+  else
+    std::free(block);
 }
 
 }  // namespace
@@ -57,7 +68,7 @@ struct MemoryPool::State {
         return;
       }
     }
-    std::free(block);
+    free_block(block, size);
   }
 
   void cancel(int64_t size) {
@@ -68,7 +79,7 @@ struct MemoryPool::State {
   void trim() {
     std::lock_guard lock(mutex);
     for (auto& [size, blocks] : free_blocks) {
-      for (void* block : blocks) std::free(block);
+      for (void* block : blocks) free_block(block, size);
     }
     free_blocks.clear();
     cached = 0;
@@ -88,14 +99,11 @@ std::shared_ptr<void> MemoryPool::allocate(int64_t bytes) {
   int64_t size = block_size(bytes);
   void* block = state_->take(size);
   if (!block) {
-    bool large = size >= huge_page;
-    size_t alignment = large ? huge_page : 64;
-    block = std::aligned_alloc(alignment, (static_cast<size_t>(size) + alignment - 1) / alignment * alignment);
+    block = allocate_block(size);
     if (!block) {
       state_->cancel(size);
       fail(ErrorCode::out_of_memory, "the system has no memory for {} bytes", bytes);
     }
-    if (large) ::madvise(block, static_cast<size_t>(size), MADV_HUGEPAGE);
   }
   return {block, [state = state_, size](void* b) { state->give_back(b, size); }};
 }

@@ -13,7 +13,7 @@ namespace {
 constexpr int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 constexpr double least_flops_to_share = 1e6;
-constexpr int64_t most_packed_floats = int64_t{2} << 20;  // per side: bounds the scratch memory of a product
+constexpr int64_t most_packed_floats = int64_t{256} << 10;  // per side: bounds the scratch memory of a product
 constexpr int64_t floats_per_pack_task = 8 << 10;
 constexpr int64_t tasks_per_thread = 4;
 

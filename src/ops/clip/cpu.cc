@@ -17,7 +17,13 @@ void clip(const T* x, T* y, int64_t n, C low, C high) {
   }
 }
 
-void run_clip(KernelRun& run) {
+class Clip final : public Kernel {
+ public:
+  void run(KernelRun& run) const override;
+  bool may_overwrite(size_t input) const override { return input == 0; }
+};
+
+void Clip::run(KernelRun& run) const {
   const Tensor& x = run.input(0);
   Tensor& y = run.output(0);
   dispatch<float, double, float16, bfloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>(
@@ -38,6 +44,8 @@ void run_clip(KernelRun& run) {
 
 }  // namespace
 
-void cpu_clip(CpuKernels& list) { list.add_simple("Clip", run_clip); }
+void cpu_clip(CpuKernels& list) {
+  list.add("Clip", [](const NodeInfo&) { return std::make_unique<Clip>(); });
+}
 
 }  // namespace tenon::ops
