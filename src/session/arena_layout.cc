@@ -5,14 +5,10 @@
 #include "base/checked.h"
 
 namespace tenon {
-namespace {
 
-int64_t rounded(int64_t bytes) {
-  constexpr int64_t step = ArenaLayout::alignment;
-  return checked_add(std::max<int64_t>(bytes, 1), step - 1) / step * step;
+int64_t ArenaLayout::rounded(int64_t bytes) {
+  return checked_add(std::max<int64_t>(bytes, 1), alignment - 1) / alignment * alignment;
 }
-
-}  // namespace
 
 int64_t ArenaLayout::allocate(int64_t bytes) {
   const int64_t size = rounded(bytes);
@@ -47,6 +43,30 @@ void ArenaLayout::release(int64_t offset, int64_t bytes) {
   } else {
     gaps_.insert(next, gap);
   }
+}
+
+int64_t lay_out_by_size(std::span<ArenaBlock> blocks) {
+  std::vector<ArenaBlock*> by_size, by_offset;
+  for (ArenaBlock& block : blocks) by_size.push_back(&block);
+  std::ranges::stable_sort(by_size, std::ranges::greater{}, &ArenaBlock::bytes);
+  int64_t total = 0;
+  for (ArenaBlock* block : by_size) {
+    const int64_t size = ArenaLayout::rounded(block->bytes);
+    int64_t end = 0, best = -1, best_gap = 0;
+    for (const ArenaBlock* placed : by_offset) {
+      if (placed->last_step < block->first_step || placed->first_step > block->last_step) continue;
+      const int64_t gap = placed->offset - end;
+      if (gap >= size && (best < 0 || gap < best_gap)) {
+        best = end;
+        best_gap = gap;
+      }
+      end = std::max(end, placed->offset + ArenaLayout::rounded(placed->bytes));
+    }
+    block->offset = best < 0 ? end : best;
+    total = std::max(total, checked_add(block->offset, size));
+    by_offset.insert(std::ranges::upper_bound(by_offset, block->offset, {}, &ArenaBlock::offset), block);
+  }
+  return total;
 }
 
 }  // namespace tenon

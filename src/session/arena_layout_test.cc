@@ -57,5 +57,32 @@ TEST(ArenaLayout, BlocksInUseNeverOverlap) {
   }
 }
 
+TEST(LayOutBySize, LargeBlocksFirst) {
+  // In the order of the steps, the second block would lie behind the first and leave no room for the third.
+  std::vector<ArenaBlock> blocks = {{0, 1, 128}, {1, 2, 64}, {2, 3, 256}};
+  EXPECT_EQ(lay_out_by_size(blocks), 320);
+  EXPECT_EQ(blocks[2].offset, 0);
+}
+
+TEST(LayOutBySize, BlocksInUseAtTheSameTimeNeverOverlap) {
+  std::mt19937 random(2);
+  std::vector<ArenaBlock> blocks;
+  for (int i = 0; i < 200; ++i) {
+    const int first = static_cast<int>(random() % 100);
+    blocks.push_back({first, first + static_cast<int>(random() % 9), static_cast<int64_t>(random() % 5000)});
+  }
+  const int64_t total = lay_out_by_size(blocks);
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    const ArenaBlock& a = blocks[i];
+    ASSERT_EQ(a.offset % ArenaLayout::alignment, 0);
+    ASSERT_LE(a.offset + a.bytes, total);
+    for (size_t j = 0; j < i; ++j) {
+      const ArenaBlock& b = blocks[j];
+      const bool together = a.first_step <= b.last_step && b.first_step <= a.last_step;
+      ASSERT_TRUE(!together || a.offset >= b.offset + b.bytes || b.offset >= a.offset + a.bytes);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tenon

@@ -2,6 +2,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/checked.h"
 #include "base/fail.h"
 #include "base/index.h"
 #include "ops/layout.h"
@@ -15,6 +16,11 @@ using Home = Plan::Home;
 using ValueKind = ShapeResolver::ValueKind;
 
 constexpr int after_the_end = std::numeric_limits<int>::max();
+
+// Plans are made while runs wait for them: a better layout is looked for only where it saves much, and among so many
+// blocks.
+constexpr int64_t arena_worth_squeezing = 1 << 20;
+constexpr size_t most_squeezed_blocks = 256;
 
 class Planner {
  public:
@@ -303,22 +309,52 @@ class Planner {
         next_going[i] = std::exchange(at(going, block.last_step), static_cast<int>(i));
     }
     ArenaLayout arena;
+    int64_t live = 0, most_live = 0;
     size_t next = 0;
     for (size_t position = 0; position < count; ++position) {
       // A step that became a view has passed its blocks on to the next one that runs.
       while (item_positions_[next] < static_cast<int>(position)) ++next;
       for (int index = coming[position]; index >= 0; index = at(next_coming, index)) {
         Plan::Block& block = at(plan_->blocks, index);
-        if (block.home == Home::arena)
+        if (block.home == Home::arena) {
           block.offset = arena.allocate(block.bytes);
-        else
+          most_live = std::max(most_live, live += block.bytes);
+        } else {
           plan_->items[next].buffers.push_back(index);
+        }
       }
-      for (int index = going[position]; index >= 0; index = at(next_going, index))
+      for (int index = going[position]; index >= 0; index = at(next_going, index)) {
         arena.release(at(plan_->blocks, index).offset, at(plan_->blocks, index).bytes);
+        live -= at(plan_->blocks, index).bytes;
+      }
     }
     plan_->arena_bytes = arena.bytes();
+    if (plan_->arena_bytes > arena_worth_squeezing && plan_->arena_bytes - most_live > most_live / 20) squeeze();
     list_transient_slots();
+  }
+
+  // Tries a layout that takes longer to find: of the largest blocks together, and behind them of the others.
+  void squeeze() {
+    std::vector<int> indices;
+    for (size_t i = 0; i < plan_->blocks.size(); ++i) {
+      if (plan_->blocks[i].home == Home::arena) indices.push_back(static_cast<int>(i));
+    }
+    std::ranges::stable_sort(indices, std::ranges::greater{}, [&](int i) { return at(plan_->blocks, i).bytes; });
+    std::vector<ArenaBlock> blocks;
+    for (int index : indices) {
+      const Plan::Block& block = at(plan_->blocks, index);
+      blocks.push_back({block.first_step, block.last_step, block.bytes});
+    }
+    const size_t large = std::min(blocks.size(), most_squeezed_blocks);
+    int64_t total = lay_out_by_size(std::span(blocks).first(large));
+    for (ArenaBlock& block : std::span(blocks).subspan(large)) {
+      block.offset = total;
+      total = checked_add(total, ArenaLayout::rounded(block.bytes));
+      if (total >= plan_->arena_bytes) return;
+    }
+    if (total >= plan_->arena_bytes) return;
+    for (size_t i = 0; i < indices.size(); ++i) at(plan_->blocks, indices[i]).offset = blocks[i].offset;
+    plan_->arena_bytes = total;
   }
 
   // Values that must go with the run, the earlier the better.

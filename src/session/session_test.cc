@@ -273,7 +273,7 @@ TEST(Session, MemoryLimit) {
   EXPECT_EQ(error_of([&] {
               session.run({{"x", Tensor(ElementType::float32, {1000000})}});
             }),
-            "out-of-memory in Add 'sum' (node 0): 4194304 bytes are needed, 0 of the limit of 1048576 are in use");
+            "out-of-memory in Add 'sum' (node 0): 4063232 bytes are needed, 0 of the limit of 1048576 are in use");
   EXPECT_EQ(session.run({{"x", Tensor(ElementType::float32, {1000})}}).size(), 1u);
 }
 

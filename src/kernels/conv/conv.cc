@@ -27,32 +27,61 @@ struct GroupConv {
 
   void run(ThreadPool* pool, const float* x, const PackedMatrix& weights, float* y,
            const GemmEpilogue& epilogue) const {
-    const int64_t channels = shape.in_channels / shape.groups, outputs = shape.output_size();
-    const auto multiply = [&](const PanelSource& patches) {
-      gemm_blocked(pool, kernels, weights.rows(), outputs, weights.columns(), PackedPanels(weights), patches, y,
-                   outputs, epilogue);
-    };
+    const int64_t outputs = shape.output_size();
     if (is_pointwise(shape, extent)) {
       const bool few_rows = weights.rows() <= 2 * kernels.tile_rows;
-      return multiply(MatrixPanels(x, outputs, true, outputs, kernels.tile_columns, few_rows));
+      return multiply(pool, MatrixPanels(x, outputs, true, outputs, kernels.tile_columns, few_rows), outputs, weights,
+                      y, epilogue);
     }
-    if (!extent.needs_copy) return multiply(ImagePanels(shape, x, shape.input, false, kernels.tile_columns));
-    const int64_t slack = kernels.tile_columns;
-    const Scratch scratch(static_cast<size_t>(channels * extent.total() + 2 * slack) * sizeof(float));
+    if (!extent.needs_copy) {
+      return multiply(pool, ImagePanels(shape, x, shape.input, false, kernels.tile_columns), outputs, weights, y,
+                      epilogue);
+    }
+    const int64_t rows = rows_per_band(pool);
+    for (int64_t row = 0; row < shape.output[1]; row += rows) {
+      ConvShape band = shape;
+      band.output[1] = std::min(rows, shape.output[1] - row);
+      band.pad[1] -= row * shape.stride[1];
+      run_padded(pool, band, x, weights, y + row * shape.output[2], epilogue);
+    }
+  }
+
+ private:
+  // Rows of the output whose padded input is made at once: enough to multiply well, but little memory.
+  int64_t rows_per_band(ThreadPool* pool) const {
+    constexpr int64_t wanted_floats = 256 << 10, least_outputs = 1024;
+    if (shape.output[0] > 1) return shape.output[1];
+    const int64_t floats_of_row = shape.in_channels / shape.groups * extent.size[2] * shape.stride[1];
+    const int64_t least = least_outputs * (pool ? pool->size() : 1) / shape.output[2] + 1;
+    return std::max(least, wanted_floats / floats_of_row);
+  }
+
+  void multiply(ThreadPool* pool, const PanelSource& patches, int64_t outputs, const PackedMatrix& weights, float* y,
+                const GemmEpilogue& epilogue) const {
+    gemm_blocked(pool, kernels, weights.rows(), outputs, weights.columns(), PackedPanels(weights), patches, y,
+                 shape.output_size(), epilogue);
+  }
+
+  void run_padded(ThreadPool* pool, const ConvShape& band, const float* x, const PackedMatrix& weights, float* y,
+                  const GemmEpilogue& epilogue) const {
+    const PaddedExtent padded(band);
+    const int64_t channels = shape.in_channels / shape.groups, slack = kernels.tile_columns;
+    const Scratch scratch(static_cast<size_t>(channels * padded.total() + 2 * slack) * sizeof(float));
     float* image = scratch.as<float>() + slack;
     std::fill(image - slack, image, 0.0f);
-    std::fill(image + channels * extent.total(), image + channels * extent.total() + slack, 0.0f);
+    std::fill(image + channels * padded.total(), image + channels * padded.total() + slack, 0.0f);
     const auto pad = [&](int64_t begin, int64_t end) {
       for (int64_t c = begin; c < end; ++c) {
-        pad_channel(shape, extent, x + c * shape.input_size(), image + c * extent.total());
+        pad_channel(band, padded, x + c * shape.input_size(), image + c * padded.total());
       }
     };
     if (pool) {
-      pool->parallel_for(channels, 1 + 16384 / extent.total(), pad);
+      pool->parallel_for(channels, 1 + 16384 / padded.total(), pad);
     } else {
       pad(0, channels);
     }
-    multiply(ImagePanels(shape, image, extent.size, true, kernels.tile_columns));
+    multiply(pool, ImagePanels(band, image, padded.size, true, kernels.tile_columns), band.output_size(), weights, y,
+             epilogue);
   }
 };
 
