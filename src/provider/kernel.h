@@ -1,10 +1,14 @@
 #pragma once
 
+#include <algorithm>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <tuple>
+#include <typeindex>
 #include <vector>
 
 #include "base/thread_pool.h"
@@ -112,29 +116,58 @@ class Kernel {
   virtual void run(KernelRun& run) const = 0;
   // Whether output 0 may be written over input i, when that has as many elements and bytes and nobody reads it later.
   virtual bool may_overwrite(size_t) const { return false; }
-  // Whether runs read the elements of input i. A kernel that keeps what it made of a constant says no; then runs see
-  // the constant's type and shape alone, because its memory is given back.
-  virtual bool reads(size_t) const { return true; }
-  // Bytes that it keeps of what it made of constants.
-  virtual size_t packed_bytes() const { return 0; }
+};
+
+// What kernels made of constants. Nodes that make the same of the same constants share it.
+class PackedConstants {
+ public:
+  template <typename T, typename Make>
+  std::shared_ptr<const T> get(std::vector<const ir::Value*> constants, std::string layout, Make make) {
+    std::shared_ptr<const void>& entry = made_[{typeid(T), std::move(constants), std::move(layout)}];
+    if (!entry) {
+      auto packed = std::make_shared<const T>(make());
+      bytes_ += packed->bytes();
+      entry = std::move(packed);
+    }
+    return std::static_pointer_cast<const T>(entry);
+  }
+  size_t bytes() const { return bytes_; }
+
+ private:
+  std::map<std::tuple<std::type_index, std::vector<const ir::Value*>, std::string>, std::shared_ptr<const void>> made_;
+  size_t bytes_ = 0;
 };
 
 // What is known about a node when its kernel is made.
 class NodeInfo {
  public:
-  NodeInfo(const ir::Node& node, std::span<const Tensor* const> constants, ThreadPool& threads)
-      : node_(node), constants_(constants), threads_(threads) {}
+  NodeInfo(const ir::Node& node, std::span<const Tensor* const> constants, PackedConstants& packed, ThreadPool& threads)
+      : node_(node), constants_(constants), packed_(packed), threads_(threads) {}
 
   const ir::Node& node() const { return node_; }
   // The content of input i when no run can change it, else null.
   const Tensor* constant(size_t i) const { return i < constants_.size() ? constants_[i] : nullptr; }
+  // What the kernel makes of constant inputs, a T with bytes(); `layout` names what else it depends on. The kernel does
+  // not read these inputs in runs: only their types and shapes stay, because their memory is given back.
+  template <typename T, typename Make>
+  std::shared_ptr<const T> packed(std::initializer_list<size_t> inputs, std::string layout, Make make) const {
+    std::vector<const ir::Value*> values;
+    for (size_t i : inputs) values.push_back(node_.input(i));
+    packed_inputs_.insert(packed_inputs_.end(), inputs);
+    return packed_.get<T>(std::move(values), std::move(layout), make);
+  }
+  // Whether runs read input i, as far as packed() was called.
+  bool reads(size_t i) const { return std::ranges::find(packed_inputs_, i) == packed_inputs_.end(); }
+
   ThreadPool& threads() const { return threads_; }
   ElementType element(size_t i) const { return node_.input(i) ? node_.input(i)->type.element : ElementType::undefined; }
 
  private:
   const ir::Node& node_;
   std::span<const Tensor* const> constants_;
+  PackedConstants& packed_;
   ThreadPool& threads_;
+  mutable std::vector<size_t> packed_inputs_;
 };
 
 // A provider's answer to a node: yes with the name of the kernel, or no with a reason a user can act on.

@@ -50,11 +50,11 @@ class ConstantUses {
  public:
   explicit ConstantUses(const ir::Graph& graph) { note_outputs(graph); }
 
-  // `kernel` was made for `node`.
-  void add(const ir::Node& node, const Kernel& kernel) {
+  // The kernel of `node` was made of `info`.
+  void add(const ir::Node& node, const NodeInfo& info) {
     for (size_t i = 0; i < node.input_count(); ++i) {
       ir::Value* value = node.input(i);
-      if (!value || !value->is_fixed() || kernel.reads(i) || outputs_.contains(value)) continue;
+      if (!value || !value->is_fixed() || info.reads(i) || outputs_.contains(value)) continue;
       if (++packed_uses_[value] == value->users().size()) drop(*value);
     }
   }
@@ -89,6 +89,7 @@ struct Program::Compiler {
   std::vector<NodePlacement>& placement;
   CopyList& copies;
   ConstantUses& constants;
+  PackedConstants& packed;
   Compiler* outer = nullptr;
   std::unique_ptr<Program> program{new Program};
   std::unordered_map<const ir::Value*, int> slots{};
@@ -167,12 +168,13 @@ struct Program::Compiler {
     }
     for (const ir::Attribute& attribute : node.attributes) {
       attribute.for_each_graph([&](const ir::Graph& subgraph) {
-        Compiler inner{subgraph, providers, threads, placement, copies, constants, this};
+        Compiler inner{subgraph, providers, threads, placement, copies, constants, packed, this};
         step.subgraphs.push_back(inner.compile());
       });
     }
-    step.kernel = provider.compile(NodeInfo(node, known, threads));
-    constants.add(node, *step.kernel);
+    const NodeInfo info(node, known, packed, threads);
+    step.kernel = provider.compile(info);
+    constants.add(node, info);
     for (const ir::Value* value : node.outputs()) step.outputs.push_back(slot_of(value));
     return step;
   }
@@ -183,7 +185,10 @@ std::unique_ptr<Program> Program::compile(ir::Graph& graph, std::span<const Prov
                                           std::vector<ValueCopy>& copies) {
   CopyList list(copies);
   ConstantUses constants(graph);
-  return Compiler{graph, providers, threads, placement, list, constants}.compile();
+  PackedConstants packed;
+  std::unique_ptr<Program> program = Compiler{graph, providers, threads, placement, list, constants, packed}.compile();
+  program->packed_bytes_ = static_cast<int64_t>(packed.bytes());
+  return program;
 }
 
 }  // namespace tenon

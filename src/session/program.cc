@@ -19,15 +19,6 @@ void Program::prepare_frame(std::unique_ptr<Frame>& frame, const RunState& state
 
 void Program::give_back(std::unique_ptr<Frame> frame) const { plans_->give_back(std::move(frame)); }
 
-int64_t Program::packed_bytes() const {
-  int64_t total = 0;
-  for (const Step& step : steps_) {
-    total += static_cast<int64_t>(step.kernel->packed_bytes());
-    for (const auto& subgraph : step.subgraphs) total += subgraph->packed_bytes();
-  }
-  return total;
-}
-
 void Program::trim() const {
   plans_->trim();
   for (const Step& step : steps_) {

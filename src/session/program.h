@@ -71,7 +71,7 @@ class Program {
   const std::vector<Capture>& captures() const { return captures_; }
 
   // Bytes that kernels made of constants, subgraphs included.
-  int64_t packed_bytes() const;
+  int64_t packed_bytes() const { return packed_bytes_; }
 
   // Plans and frames that no run uses now are given up.
   void trim() const;
@@ -89,6 +89,7 @@ class Program {
 
   std::vector<Step> steps_;
   int slot_count_ = 0;
+  int64_t packed_bytes_ = 0;
   std::vector<std::pair<int, Value>> constants_;
   std::vector<int> input_slots_, output_slots_;
   std::vector<bool> input_is_read_;

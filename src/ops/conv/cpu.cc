@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <optional>
+#include <memory>
 
 #include "ops/cpu_support/compute_type.h"
 #include "ops/cpu_support/conv_shape.h"
@@ -28,11 +28,9 @@ class Conv final : public Kernel {
     if (!w || w->type() == ElementType::float64 || w->elements() == 0 || w->rank() < 3 || w->rank() > most_spatial + 2)
       return;
     if (groups_ < 1 || w->dim(0) % groups_ != 0) return;
-    packed_.emplace(pack(info.threads(), *w));
+    packed_ = info.packed<PackedConvWeights>({1}, fmt::format("{} groups", groups_),
+                                             [&] { return pack(info.threads(), *w); });
   }
-
-  bool reads(size_t i) const override { return i != 1 || !packed_; }
-  size_t packed_bytes() const override { return packed_ ? packed_->bytes() : 0; }
 
   void run(KernelRun& run) const override {
     const Tensor &x = run.input(0), &w = run.input(1);
@@ -75,7 +73,7 @@ class Conv final : public Kernel {
 
   WindowAttributes window_;
   int64_t groups_;
-  std::optional<PackedConvWeights> packed_;
+  std::shared_ptr<const PackedConvWeights> packed_;
 };
 
 // One output plane after the other: input index i adds to output indices i * stride - pad + k * dilation.

@@ -62,14 +62,15 @@ class IntegerConv : public Kernel {
     shape.out_channels = w->dim(0);
     shape.groups = groups_;
     shape.kernel[2] = w->shape().elements(2, w->rank());
-    if (exact_in_floats(shape)) exact_weights_ = packed_floats(info.threads(), shape, *w, info.constant(w_zero_input));
-    if (!by_gemm(shape)) return;
-    weights_ = packed(info.threads(), shape, *w, info.constant(w_zero_input));
-  }
-
-  bool reads(size_t i) const override { return i != w_input_ || !(weights_ || exact_weights_); }
-  size_t packed_bytes() const override {
-    return (weights_ ? weights_->bytes() : 0) + (exact_weights_ ? exact_weights_->bytes() : 0);
+    const Tensor* zero = info.constant(w_zero_input);
+    const std::string layout = fmt::format("{} groups", groups_);
+    if (exact_in_floats(shape)) {
+      exact_weights_ = info.packed<kernels::PackedConvWeights>(
+          {w_input, w_zero_input}, layout, [&] { return packed_floats(info.threads(), shape, *w, zero); });
+    } else if (by_gemm(shape)) {
+      weights_ = info.packed<kernels::PackedByteConvWeights>({w_input, w_zero_input}, layout,
+                                                             [&] { return packed(info.threads(), shape, *w, zero); });
+    }
   }
 
  protected:
@@ -89,7 +90,7 @@ class IntegerConv : public Kernel {
     else if (weights_)
       kernels::conv_int8(run.threads(), shape, x.raw(), is_signed(x), zero, *weights_, bias, sums);
     else
-      kernels::conv_int8(run.threads(), shape, x.raw(), is_signed(x), zero, *packed(run.threads(), shape, w, w_zero),
+      kernels::conv_int8(run.threads(), shape, x.raw(), is_signed(x), zero, packed(run.threads(), shape, w, w_zero),
                          bias, sums);
     return std::nullopt;
   }
@@ -106,11 +107,10 @@ class IntegerConv : public Kernel {
            shape.kernel_size() <= exact_below / largest_product / (shape.in_channels / shape.groups);
   }
 
-  static std::unique_ptr<kernels::PackedConvWeights> packed_floats(ThreadPool& threads, const kernels::ConvShape& shape,
-                                                                   const Tensor& w, const Tensor* w_zero) {
+  static kernels::PackedConvWeights packed_floats(ThreadPool& threads, const kernels::ConvShape& shape, const Tensor& w,
+                                                  const Tensor* w_zero) {
     const std::vector<int32_t> values = centered(w, w_zero);
-    return std::make_unique<kernels::PackedConvWeights>(threads, shape,
-                                                        std::vector<float>(values.begin(), values.end()).data());
+    return kernels::PackedConvWeights(threads, shape, std::vector<float>(values.begin(), values.end()).data());
   }
 
   Tensor convolve_floats(KernelRun& run, const kernels::ConvShape& shape, const Tensor* x_zero,
@@ -129,22 +129,22 @@ class IntegerConv : public Kernel {
     if (exact_weights_)
       kernels::conv(run.threads(), shape, in, *exact_weights_, out);
     else
-      kernels::conv(run.threads(), shape, in, *packed_floats(run.threads(), shape, w, w_zero), out);
+      kernels::conv(run.threads(), shape, in, packed_floats(run.threads(), shape, w, w_zero), out);
     return sums;
   }
 
-  static std::unique_ptr<kernels::PackedByteConvWeights> packed(ThreadPool& threads, const kernels::ConvShape& shape,
-                                                                const Tensor& w, const Tensor* w_zero) {
+  static kernels::PackedByteConvWeights packed(ThreadPool& threads, const kernels::ConvShape& shape, const Tensor& w,
+                                               const Tensor* w_zero) {
     const std::vector<int32_t> zeros = w_zero ? zero_points(w, *w_zero) : std::vector<int32_t>{0};
-    return std::make_unique<kernels::PackedByteConvWeights>(threads, shape, w.raw(), is_signed(w),
-                                                            kernels::ByteZeroPoints{zeros.data(), zeros.size() > 1});
+    return kernels::PackedByteConvWeights(threads, shape, w.raw(), is_signed(w),
+                                          kernels::ByteZeroPoints{zeros.data(), zeros.size() > 1});
   }
 
   WindowAttributes window_;
   int64_t groups_;
   size_t w_input_, w_zero_input_;
-  std::unique_ptr<kernels::PackedByteConvWeights> weights_;
-  std::unique_ptr<kernels::PackedConvWeights> exact_weights_;
+  std::shared_ptr<const kernels::PackedByteConvWeights> weights_;
+  std::shared_ptr<const kernels::PackedConvWeights> exact_weights_;
 };
 
 class ConvInteger final : public IntegerConv {

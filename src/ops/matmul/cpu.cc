@@ -100,18 +100,20 @@ void multiply(ThreadPool& pool, const BatchShape& s, const T* a, const T* b, T* 
   }
 }
 
+// The right side of a product, when it is a constant matrix of floats; else null.
+std::shared_ptr<const PackedMatrix> packed_right_side(const NodeInfo& info, bool transposed) {
+  const Tensor* b = info.constant(1);
+  if (!b || b->type() != ElementType::float32 || b->rank() != 2 || b->elements() == 0) return nullptr;
+  const int64_t rows = b->dim(transposed ? 1 : 0), columns = b->dim(transposed ? 0 : 1);
+  return info.packed<PackedMatrix>({1}, transposed ? "right, transposed" : "right", [&] {
+    return PackedMatrix(info.threads(), kernels::GemmSide::right, rows, columns,
+                        GemmMatrix{b->data<float>().data(), b->dim(1), transposed});
+  });
+}
+
 class MatMul final : public Kernel {
  public:
-  explicit MatMul(const NodeInfo& info) {
-    const Tensor* b = info.constant(1);
-    if (b && b->type() == ElementType::float32 && b->rank() == 2 && b->elements() > 0) {
-      packed_.emplace(info.threads(), kernels::GemmSide::right, b->dim(0), b->dim(1),
-                      GemmMatrix{b->data<float>().data(), b->dim(1)});
-    }
-  }
-
-  bool reads(size_t i) const override { return i != 1 || !packed_; }
-  size_t packed_bytes() const override { return packed_ ? packed_->bytes() : 0; }
+  explicit MatMul(const NodeInfo& info) : packed_(packed_right_side(info, false)) {}
 
   void run(KernelRun& run) const override {
     const Tensor& a = run.input(0);
@@ -136,7 +138,7 @@ class MatMul final : public Kernel {
   }
 
  private:
-  std::optional<PackedMatrix> packed_;
+  std::shared_ptr<const PackedMatrix> packed_;
 };
 
 class Gemm final : public Kernel {
@@ -145,17 +147,8 @@ class Gemm final : public Kernel {
       : alpha_(info.node().float_attribute("alpha", 1)),
         beta_(info.node().float_attribute("beta", 1)),
         transpose_a_(info.node().int_attribute("transA", 0) != 0),
-        transpose_b_(info.node().int_attribute("transB", 0) != 0) {
-    const Tensor* b = info.constant(1);
-    if (b && b->type() == ElementType::float32 && b->rank() == 2 && b->elements() > 0) {
-      int64_t rows = b->dim(transpose_b_ ? 1 : 0), columns = b->dim(transpose_b_ ? 0 : 1);
-      packed_.emplace(info.threads(), kernels::GemmSide::right, rows, columns,
-                      GemmMatrix{b->data<float>().data(), b->dim(1), transpose_b_});
-    }
-  }
-
-  bool reads(size_t i) const override { return i != 1 || !packed_; }
-  size_t packed_bytes() const override { return packed_ ? packed_->bytes() : 0; }
+        transpose_b_(info.node().int_attribute("transB", 0) != 0),
+        packed_(packed_right_side(info, transpose_b_)) {}
 
   void run(KernelRun& run) const override {
     const Tensor& a = run.input(0);
@@ -216,7 +209,7 @@ class Gemm final : public Kernel {
 
   float alpha_, beta_;
   bool transpose_a_, transpose_b_;
-  std::optional<PackedMatrix> packed_;
+  std::shared_ptr<const PackedMatrix> packed_;
 };
 
 }  // namespace

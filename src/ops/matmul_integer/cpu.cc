@@ -110,17 +110,15 @@ class ByteProduct {
         info.constant(b_zero_input)
             ? LineParameters(*info.constant(b_zero_input), n, b->elements() / k, "b_zero_point").whole()
             : std::vector<int32_t>{0};
-    for (int64_t i = 0; i < b->elements() / (k * n); ++i) {
-      packed_.emplace_back(info.threads(), kernels::GemmSide::right, n, k, byte_matrix(*b, i * k * n, n),
-                           of_matrix(zeros, i, n));
-    }
-  }
-
-  bool reads(size_t i) const { return i != b_input_ || packed_.empty(); }
-  size_t packed_bytes() const {
-    size_t total = 0;
-    for (const kernels::PackedBytes& matrix : packed_) total += matrix.panels().bytes();
-    return total;
+    packed_ = info.packed<Packed>(
+        {b_input}, fmt::format("zero points {}", static_cast<const void*>(info.node().input(b_zero_input))), [&] {
+          Packed packed;
+          for (int64_t i = 0; i < b->elements() / (k * n); ++i) {
+            packed.matrices.emplace_back(info.threads(), kernels::GemmSide::right, n, k, byte_matrix(*b, i * k * n, n),
+                                         of_matrix(zeros, i, n));
+          }
+          return packed;
+        });
   }
 
   void multiply(KernelRun& run, const Batch& batch, const LineParameters& a_zero, const LineParameters& b_zero,
@@ -137,16 +135,26 @@ class ByteProduct {
       const auto left = byte_matrix(a, ia * m * k, k);
       const auto left_zeros = of_matrix(a_zeros, ia, rows);
       int32_t* to = y + i * m * n;
-      if (packed_.empty()) {
+      if (!packed_) {
         kernels::gemm_int8(run.threads(), rows, n, k, left, left_zeros, byte_matrix(b, ib * k * n, n),
                            of_matrix(b_zeros, ib, n), to, n);
       } else {
-        kernels::gemm_int8(run.threads(), rows, left, left_zeros, packed_[static_cast<size_t>(ib)], to, n);
+        kernels::gemm_int8(run.threads(), rows, left, left_zeros, packed_->matrices[static_cast<size_t>(ib)], to, n);
       }
     }
   }
 
  private:
+  struct Packed {
+    std::vector<kernels::PackedBytes> matrices;  // of B
+
+    size_t bytes() const {
+      size_t total = 0;
+      for (const kernels::PackedBytes& matrix : matrices) total += matrix.panels().bytes();
+      return total;
+    }
+  };
+
   // The zero points of one matrix with this many lines.
   static kernels::ByteZeroPoints of_matrix(const std::vector<int32_t>& zeros, int64_t matrix, int64_t lines) {
     const int64_t first = std::ssize(zeros) > lines ? matrix * lines : 0;
@@ -154,7 +162,7 @@ class ByteProduct {
   }
 
   size_t b_input_;
-  std::vector<kernels::PackedBytes> packed_;  // one for each matrix of B
+  std::shared_ptr<const Packed> packed_;
 };
 
 // Products of elements that are floats.
@@ -181,9 +189,6 @@ LineParameters column_parameters(const KernelRun& run, size_t input, size_t b_in
 class MatMulInteger final : public Kernel {
  public:
   explicit MatMulInteger(const NodeInfo& info) : product_(info, 1, 3) {}
-
-  bool reads(size_t i) const override { return product_.reads(i); }
-  size_t packed_bytes() const override { return product_.packed_bytes(); }
 
   void run(KernelRun& run) const override {
     Tensor& y = run.output(0);
@@ -268,9 +273,6 @@ void store_any(KernelRun& run, const Batch& batch, const double* products) {
 class QLinearMatMul final : public Kernel {
  public:
   explicit QLinearMatMul(const NodeInfo& info) : product_(info, 3, 5) {}
-
-  bool reads(size_t i) const override { return product_.reads(i); }
-  size_t packed_bytes() const override { return product_.packed_bytes(); }
 
   void run(KernelRun& run) const override {
     const int64_t elements = run.output(0).elements();

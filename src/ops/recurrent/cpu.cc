@@ -67,6 +67,17 @@ struct Direction {
   Weights<T> input, recurrent, candidate;
 };
 
+struct Packed {
+  std::vector<Direction<float>> directions;
+
+  size_t bytes() const {
+    size_t total = 0;
+    for (const Direction<float>& direction : directions)
+      total += direction.input.bytes() + direction.recurrent.bytes() + direction.candidate.bytes();
+    return total;
+  }
+};
+
 struct Sizes {
   int64_t sequence, batch, input, hidden;
 };
@@ -94,16 +105,12 @@ class Recurrent final : public Kernel {
     if (w->dim(0) != directions_ || r->dim(0) != directions_ || w->dim(1) != gates_ * r->dim(2) ||
         r->dim(1) != w->dim(1))
       return;
-    Tensor wide_w = as_type<float>(*w, info.threads()), wide_r = as_type<float>(*r, info.threads());
-    packed_ = pack(info.threads(), wide_w.data<float>().data(), wide_r.data<float>().data(), w->dim(2), r->dim(2));
-  }
-
-  bool reads(size_t i) const override { return (i != 1 && i != 2) || packed_.empty(); }
-  size_t packed_bytes() const override {
-    size_t total = 0;
-    for (const Direction<float>& direction : packed_)
-      total += direction.input.bytes() + direction.recurrent.bytes() + direction.candidate.bytes();
-    return total;
+    packed_ =
+        info.packed<Packed>({1, 2}, fmt::format("cell {}, {} directions", static_cast<int>(cell), directions_), [&] {
+          Tensor wide_w = as_type<float>(*w, info.threads()), wide_r = as_type<float>(*r, info.threads());
+          return Packed{
+              pack(info.threads(), wide_w.data<float>().data(), wide_r.data<float>().data(), w->dim(2), r->dim(2))};
+        });
   }
 
   void run(KernelRun& run) const override {
@@ -153,7 +160,7 @@ class Recurrent final : public Kernel {
 
     std::vector<Direction<T>> own;
     const Direction<T>* directions = nullptr;
-    if constexpr (std::is_same_v<T, float>) directions = packed_.empty() ? nullptr : packed_.data();
+    if constexpr (std::is_same_v<T, float>) directions = packed_ ? packed_->directions.data() : nullptr;
     if (!directions) {
       own = pack(run.threads(), arguments.in(1), arguments.in(2), n.input, n.hidden);
       directions = own.data();
@@ -345,7 +352,7 @@ class Recurrent final : public Kernel {
   bool batch_first_, input_forget_, linear_before_reset_, reverse_first_ = false;
   std::optional<float> clip_;
   std::vector<RecurrentActivation> activations_;
-  std::vector<Direction<float>> packed_;
+  std::shared_ptr<const Packed> packed_;
 };
 
 }  // namespace
