@@ -1,5 +1,7 @@
 #pragma once
 
+#include <map>
+#include <string>
 #include <vector>
 
 #include "ir/graph.h"
@@ -10,5 +12,9 @@ namespace tenon {
 // The values of a run in the order of the graph's inputs; undefined where an initializer serves. Throws if one is
 // missing, unknown, or not of the declared type and shape, or if a named size is bound to two sizes.
 std::vector<Value> check_inputs(const ir::Graph& graph, const NamedValues& feeds);
+
+// The sizes that inputs of these shapes have, by the names with which Dim::evaluate asks for them. Throws as
+// check_inputs does, but inputs may be missing.
+std::map<std::string, int64_t> sizes_of(const ir::Graph& graph, const std::map<std::string, Shape>& input_shapes);
 
 }  // namespace tenon
