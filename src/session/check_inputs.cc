@@ -117,21 +117,14 @@ std::vector<Value> check_inputs(const ir::Graph& graph, const NamedValues& feeds
   return arguments;
 }
 
-std::map<std::string, int64_t> sizes_of(const ir::Graph& graph, const std::map<std::string, Shape>& input_shapes) {
+void check_input_shapes(const ir::Graph& graph, const std::map<std::string, Shape>& input_shapes) {
   throw_unknown(graph, input_shapes);
   Bindings bindings;
-  std::map<std::string, int64_t> sizes;
   for (const ir::Value* input : graph.inputs()) {
     auto given = input_shapes.find(input->name);
-    if (given == input_shapes.end() || !input->type.is_tensor() || !input->type.shape) continue;
-    check_shape(input->type, given->second, input->name, bindings);
-    for (int axis = 0; axis < given->second.rank(); ++axis) {
-      // A size without a name has one for evaluate() only.
-      (*input->type.shape)[static_cast<size_t>(axis)].evaluate(
-          [&](const std::string& name) { return sizes[name] = given->second[axis]; });
-    }
+    if (given != input_shapes.end() && input->type.is_tensor() && input->type.shape)
+      check_shape(input->type, given->second, input->name, bindings);
   }
-  return sizes;
 }
 
 }  // namespace tenon

@@ -13,8 +13,7 @@ namespace tenon {
 // missing, unknown, or not of the declared type and shape, or if a named size is bound to two sizes.
 std::vector<Value> check_inputs(const ir::Graph& graph, const NamedValues& feeds);
 
-// The sizes that inputs of these shapes have, by the names with which Dim::evaluate asks for them. Throws as
-// check_inputs does, but inputs may be missing.
-std::map<std::string, int64_t> sizes_of(const ir::Graph& graph, const std::map<std::string, Shape>& input_shapes);
+// Throws as check_inputs does for inputs of these shapes, by name; some may be missing.
+void check_input_shapes(const ir::Graph& graph, const std::map<std::string, Shape>& input_shapes);
 
 }  // namespace tenon

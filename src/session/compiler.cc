@@ -33,10 +33,7 @@ class CopyList {
     const std::string_view maker = found == makers_.end() ? "host" : found->second->name();
     if (memory == (found == makers_.end() ? "host" : found->second->memory())) return;
     if (!seen_.insert({&value, std::string(reader)}).second) return;
-    std::optional<Dim> bytes;
-    if (value.type.is_tensor() && value.type.shape && value.type.element != ElementType::string)
-      bytes = ops::bytes_of({value.type.element, &*value.type.shape});
-    placement_.add(ValueCopy{value.name, std::string(maker), std::string(reader), ""}, std::move(bytes));
+    placement_.add(ValueCopy{value.name, std::string(maker), std::string(reader), ""}, value);
   }
 
   Placement& placement_;
@@ -102,7 +99,7 @@ struct Program::Compiler {
       if (claim.accepted) {
         entry.provider = provider->name();
         entry.kernel = claim.text;
-        placement.add(std::move(entry), ops::cost_of(node));
+        placement.add(std::move(entry), node);
         step.provider = provider->name();
         step.kernel_name = std::move(claim.text);
         return *provider;

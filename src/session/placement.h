@@ -1,26 +1,28 @@
 #pragma once
 
-#include <optional>
+#include <map>
 #include <vector>
 
-#include "ops/cost.h"
+#include "ir/graph.h"
 #include "tenon/session.h"
 
 namespace tenon {
 
-// What is said about where nodes run, with the expressions that its texts were made from.
+// Where the nodes of a graph run, with what that was said about.
 struct Placement {
   std::vector<NodePlacement> nodes;
-  std::vector<std::optional<ops::Cost>> costs;  // by node; nullopt: shapes are not known
+  std::vector<const ir::Node*> graph_nodes;  // by node
   std::vector<ValueCopy> copies;
-  std::vector<std::optional<Dim>> copied;  // bytes, by copy
+  std::vector<const ir::Value*> copied;  // by copy
 
-  void add(NodePlacement node, std::optional<ops::Cost> cost);
-  void add(ValueCopy copy, std::optional<Dim> bytes);
+  // The estimates are filled in.
+  void add(NodePlacement said, const ir::Node& node);
+  void add(ValueCopy said, const ir::Value& value);
 };
 
-// `providers`: their names in order. Sizes that `lookup` knows become numbers.
-PlacementReport report(const Placement& placement, const std::vector<std::string>& providers,
-                       const Dim::Lookup& lookup);
+// `providers`: their names, in order. With `input_shapes`, estimates are those for inputs of these shapes, which are
+// inferred through a copy of the graph.
+PlacementReport report(const Placement& placement, const std::vector<std::string>& providers, const ir::Graph& graph,
+                       const std::map<std::string, Shape>& input_shapes);
 
 }  // namespace tenon

@@ -120,6 +120,21 @@ TEST_F(Providers, TotalsLeaveOutWhatIsUnknown) {
             "2 copies, 48 bytes, 0 unknown");
 }
 
+TEST_F(Providers, TotalsForShapesFollowTheArithmeticOnThem) {
+  ModelBuilder b;
+  b.input("x", ElementType::float32, SymbolicShape{Dim::symbol("n"), Dim::unknown()});
+  b.initializer("most", Tensor({1}, {int64_t{4}}));
+  b.node("Shape", {"x"}, {"shape"});
+  b.node("Min", {"shape", "most"}, {"smaller"});
+  b.node("ConstantOfShape", {"smaller"}, {"y"});
+  b.node("Exp", {"y"}, {"z"});
+  b.output("z");
+  const PlacementReport report = b.session(with({"cpu"})).placement_report({{"x", {3, 100}}});
+  EXPECT_EQ(report.nodes.back().op_type, "Exp");
+  EXPECT_EQ(report.nodes.back().flops, "12");
+  EXPECT_EQ(report.providers[0].unknown, 0);
+}
+
 TEST_F(Providers, TotalsThatDoNotFitAreLeftOut) {
   ModelBuilder b;
   const Dim n = Dim::symbol("n");

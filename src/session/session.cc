@@ -73,15 +73,11 @@ class Session::Implementation {
   }
 
   PlacementReport placement_report(const std::map<std::string, Shape>& input_shapes) const {
-    const std::map<std::string, int64_t> sizes = sizes_of(*model_->graph, input_shapes);
     std::vector<std::string> names;
     for (const auto& provider : providers_) {
       if (std::ranges::find(names, provider->name()) == names.end()) names.emplace_back(provider->name());
     }
-    return report(placement, names, [&](const std::string& name) -> std::optional<int64_t> {
-      auto found = sizes.find(name);
-      return found == sizes.end() ? std::nullopt : std::optional(found->second);
-    });
+    return report(placement, names, *model_->graph, input_shapes);
   }
 
   int threads() const { return threads_->size(); }
