@@ -70,7 +70,7 @@ void print(const tools::ModelSummary& s) {
   for (const std::string& dim : s.dynamic_dims) dims += (dims.empty() ? "" : ", ") + dim;
   fmt::print("{:<12}{}\n", "dynamic", dims.empty() ? "no named sizes" : dims);
   fmt::print("{:<12}{} ({})\n", "parameters", s.parameters, size_text(s.parameter_bytes));
-  if (!s.flops.empty()) fmt::print("{:<12}{} in MatMul, Gemm and Conv\n", "FLOPs", s.flops);
+  if (!s.flops.empty()) fmt::print("{:<12}{} in matrix products and convolutions\n", "FLOPs", s.flops);
   fmt::print("{:<12}{}\n", "nodes", s.nodes);
   for (const tools::OperatorUse& use : s.operators)
     fmt::print("  {:>6}  {}{}\n", use.count, use.name, use.known ? "" : "   (unknown to Tenon)");

@@ -58,7 +58,7 @@ void print_totals(const PlacementReport& report) {
 void print_nodes(const std::vector<NodePlacement>& nodes) {
   Table table;
   table.column("provider", Table::Align::left)
-      .column("kernel", Table::Align::left, 18)
+      .column("kernel", Table::Align::left, 24)
       .column("FLOPs", Table::Align::right, widest_estimate)
       .column("bytes", Table::Align::right, widest_estimate)
       .column("node", Table::Align::left);
