@@ -52,6 +52,26 @@ def test_placement_is_symbolic_until_sizes_are_given(call, model):
     assert "axis 1 must be 4, got 5" in call("inspect", model, "--placement", "--shape", "x=3x5", code=BROKEN).stderr
 
 
+def test_placement_with_a_branch_that_does_not_fit(call, tmp_path):
+    """The branch for 3 columns does not fit the 4 that are there."""
+    def branch(name, columns):
+        weights = numpy_helper.from_array(np.ones((columns, 2), np.float32), f"w{columns}")
+        return helper.make_graph([helper.make_node("MatMul", ["x", f"w{columns}"], [f"{name}_y"])], name, [],
+                                 [helper.make_tensor_value_info(f"{name}_y", TensorProto.FLOAT, None)], [weights])
+    nodes = [helper.make_node("If", ["three"], ["y"], then_branch=branch("then", 3), else_branch=branch("else", 4))]
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["rows", "columns"]),
+                                           helper.make_tensor_value_info("three", TensorProto.BOOL, [])],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)])
+    path, no = tmp_path / "m.onnx", tmp_path / "no.npy"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    np.save(no, np.array(False))
+    for command in (["run", "--input", f"three={no}"], ["inspect"]):
+        run = call(command[0], path, *command[1:], "--shape", "x=1x4", "--placement", "--json")
+        nodes = json.loads(run.stdout)["placement"]["nodes"]
+        assert {node["node"].split(" > ")[1]: node["flops"] for node in nodes if node["op_type"] == "MatMul"} == {
+            "then_branch": "12*rows", "else_branch": 1 * 4 * 2 * 2}
+
+
 @pytest.mark.parametrize("concurrency", [1, 3])
 def test_bench(call, model, concurrency):
     options = ["--runs", 20, "--concurrency", concurrency, "--threads", 2, "--level", "basic", "--dim", "rows=5"]

@@ -147,7 +147,7 @@ class Session {
   // Tensors that go from one provider to another.
   const std::vector<ValueCopy>& copies() const;
   // Both with totals. Estimates that follow from `input_shapes`, shapes by input, are numbers; the others stay
-  // expressions. Throws like a run with inputs of these shapes.
+  // expressions. Throws where a node does not fit inputs of these shapes.
   PlacementReport placement_report(const std::map<std::string, Shape>& input_shapes = {}) const;
   // What the session did that a user may want to know.
   const std::vector<std::string>& notes() const;
