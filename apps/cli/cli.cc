@@ -4,8 +4,9 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <map>
 #include <nlohmann/json.hpp>
+
+#include "table.h"
 
 namespace tenon::cli {
 
@@ -89,10 +90,26 @@ Shape parse_shape(const std::string& text) {
 
 }  // namespace
 
-tools::InputSources input_sources(const std::vector<std::string>& inputs, const std::vector<std::string>& shapes,
-                                  const std::vector<std::string>& dims, uint64_t seed) {
+void InputFlags::add_to(CLI::App& command, const std::string& group) {
+  command.add_option("--input", files, "An input from a file: .npy, .npz, .pb, .pgm, .ppm, .bin or .raw")
+      ->type_name("NAME=FILE")
+      ->group(group);
+  add_shapes_to(command, group);
+  command.add_option("--seed", seed, "Seed of random inputs (default: 0)")->group(group);
+}
+
+void InputFlags::add_shapes_to(CLI::App& command, const std::string& group) {
+  command.add_option("--shape", shapes, "The shape of an input that is not given")
+      ->type_name("NAME=1x3x224x224")
+      ->group(group);
+  command.add_option("--dim", dims, "The size of a named dimension of such inputs (default: 1)")
+      ->type_name("NAME=SIZE")
+      ->group(group);
+}
+
+tools::InputSources InputFlags::sources() const {
   tools::InputSources sources;
-  for (const std::string& text : inputs) sources.files.insert(split(text, "--input", "NAME=FILE"));
+  for (const std::string& text : files) sources.files.insert(split(text, "--input", "NAME=FILE"));
   for (const std::string& text : shapes) {
     auto [name, shape] = split(text, "--shape", "NAME=1x3x224x224");
     sources.shapes[name] = parse_shape(shape);
@@ -103,6 +120,22 @@ tools::InputSources input_sources(const std::vector<std::string>& inputs, const 
   }
   sources.seed = seed;
   return sources;
+}
+
+std::string assumed_text(const std::vector<std::string>& dims) {
+  std::string text;
+  for (const std::string& dim : dims) text += fmt::format("{}{} = 1", text.empty() ? "assumed " : ", ", dim);
+  return text;
+}
+
+NamedValues InputFlags::make(const Session& session, bool quiet) const {
+  tools::MadeInputs made = tools::make_inputs(session, sources());
+  if (!made.random.empty() && !quiet) {
+    fmt::print(stderr, "note: {} not given: random values (seed {}){}{}\n",
+               count_text(static_cast<int64_t>(made.random.size()), "input"), seed, made.assumed.empty() ? "" : "; ",
+               assumed_text(made.assumed));
+  }
+  return std::move(made.values);
 }
 
 nlohmann::json to_json(const ValueInfo& info) {
@@ -117,16 +150,6 @@ nlohmann::json to_json(const ValueInfo& info) {
       json["shape"].push_back(dim);
   }
   return json;
-}
-
-nlohmann::json to_json(const NodePlacement& node) {
-  nlohmann::json declined = nlohmann::json::array();
-  for (const auto& [provider, reason] : node.declined) declined.push_back({{"provider", provider}, {"reason", reason}});
-  return {{"node", node.node},
-          {"op_type", node.op_type},
-          {"provider", node.provider},
-          {"kernel", node.kernel},
-          {"declined", declined}};
 }
 
 nlohmann::json to_json(const Error& error) {
@@ -145,25 +168,6 @@ std::string type_text(const ValueInfo& info) {
   return text + "]";
 }
 
-void print_placement(const std::vector<NodePlacement>& placement) {
-  std::map<std::string, int> totals;
-  for (const NodePlacement& node : placement) ++totals[node.provider];
-  fmt::print("placement: {} nodes", placement.size());
-  for (const auto& [provider, count] : totals) fmt::print(", {} on {}", count, provider);
-  fmt::print("\n");
-  for (const NodePlacement& node : placement) {
-    fmt::print("  {:<4} {:<20} {}\n", node.provider, node.kernel, node.node);
-    for (const auto& [provider, reason] : node.declined) fmt::print("       not {}: {}\n", provider, reason);
-  }
-}
-
-std::string size_text(int64_t bytes) {
-  if (bytes < 1000) return fmt::format("{} bytes", bytes);
-  if (bytes < 1000000) return fmt::format("{:.1f} kB", static_cast<double>(bytes) / 1e3);
-  if (bytes < 1000000000) return fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
-  return fmt::format("{:.2f} GB", static_cast<double>(bytes) / 1e9);
-}
-
 namespace {
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
@@ -173,13 +177,13 @@ double now() { return std::chrono::duration<double>(std::chrono::steady_clock::n
 Progress::Progress(size_t total) : total_(total), start_(now()) {}
 
 Progress::~Progress() {
-  if (shown_) fmt::print(stderr, "\r\033[K");
+  if (last_ > 0) fmt::print(stderr, "\r\033[K");
 }
 
 void Progress::at(size_t done, const std::string& what) {
-  double elapsed = now() - start_;
-  if (elapsed < 1 || !isatty(STDERR_FILENO)) return;
-  shown_ = true;
+  const double time = now(), elapsed = time - start_;
+  if (elapsed < 1 || time - last_ < 0.1 || !isatty(STDERR_FILENO)) return;
+  last_ = time;
   constexpr size_t width = 24;
   size_t filled = total_ ? done * width / total_ : 0;
   std::string bar(filled, '#');

@@ -8,6 +8,7 @@
 
 #include "tenon/tenon.h"
 #include "tenon/tools/make_inputs.h"
+#include "tenon/tools/profile.h"
 
 namespace tenon::cli {
 
@@ -22,6 +23,8 @@ void add_run(CLI::App& program, Action& action);
 void add_inspect(CLI::App& program, Action& action);
 void add_test(CLI::App& program, Action& action);
 void add_optimize(CLI::App& program, Action& action);
+void add_bench(CLI::App& program, Action& action);
+void add_profile(CLI::App& program, Action& action);
 void add_doctor(CLI::App& program, Action& action);
 
 // Options that every command which opens a session has.
@@ -33,22 +36,37 @@ struct SessionFlags {
   SessionOptions options() const;
 };
 
-// What --input NAME=FILE, --shape NAME=1x3x224x224 and --dim NAME=SIZE say.
-tools::InputSources input_sources(const std::vector<std::string>& inputs, const std::vector<std::string>& shapes,
-                                  const std::vector<std::string>& dims, uint64_t seed);
+// Where inputs come from: --input NAME=FILE, --shape NAME=1x3x224x224, --dim NAME=SIZE and --seed.
+struct InputFlags {
+  std::vector<std::string> files, shapes, dims;
+  uint64_t seed = 0;
+  // `group` is the heading in the help text.
+  void add_to(CLI::App& command, const std::string& group = "Inputs (what is not given is random)");
+  // --shape and --dim only.
+  void add_shapes_to(CLI::App& command, const std::string& group);
+  tools::InputSources sources() const;
+  // The inputs of a run. Says on standard error what is random, unless quiet.
+  NamedValues make(const Session& session, bool quiet) const;
+};
+
+// "assumed batch = 1, seq = 1"; "" where there are none.
+std::string assumed_text(const std::vector<std::string>& dims);
 
 nlohmann::json to_json(const ValueInfo& info);
-nlohmann::json to_json(const NodePlacement& node);
+nlohmann::json to_json(const PlacementReport& report);
 nlohmann::json to_json(const Error& error);
 
 // "tensor(float) [batch, 3]"
 std::string type_text(const ValueInfo& info);
-// The nodes by provider, then one line a node.
-void print_placement(const std::vector<NodePlacement>& placement);
-// "1.5 MB"
-std::string size_text(int64_t bytes);
+// Totals, copies, then one line a node.
+void print_placement(const PlacementReport& report);
+
+// What a profile says, as tables: operators, and the slowest nodes.
+void print_profile(const tools::ProfileSummary& summary);
+nlohmann::json to_json(const tools::ProfileSummary& summary);
 
 // A line on the terminal that says how far long work is; nothing when stderr is not a terminal, or in the first second.
+// Cheap to tell often.
 class Progress {
  public:
   explicit Progress(size_t total);
@@ -58,7 +76,7 @@ class Progress {
  private:
   size_t total_;
   double start_;
-  bool shown_ = false;
+  double last_ = 0;  // shown; 0: never
 };
 
 }  // namespace tenon::cli

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli.h"
+#include "table.h"
 #include "tenon/tools/inspect.h"
 
 namespace tenon::cli {
@@ -11,6 +12,7 @@ namespace {
 struct InspectFlags {
   std::string model;
   SessionFlags session;
+  InputFlags inputs;
   bool text = false, inferred = false, placement = false, json = false;
 };
 
@@ -68,7 +70,7 @@ void print(const tools::ModelSummary& s) {
   for (const std::string& dim : s.dynamic_dims) dims += (dims.empty() ? "" : ", ") + dim;
   fmt::print("{:<12}{}\n", "dynamic", dims.empty() ? "no named sizes" : dims);
   fmt::print("{:<12}{} ({})\n", "parameters", s.parameters, size_text(s.parameter_bytes));
-  if (!s.flops.empty()) fmt::print("{:<12}{} in MatMul, Gemm and Conv\n", "FLOPs", s.flops);
+  if (!s.flops.empty()) fmt::print("{:<12}{} in matrix products and convolutions\n", "FLOPs", s.flops);
   fmt::print("{:<12}{}\n", "nodes", s.nodes);
   for (const tools::OperatorUse& use : s.operators)
     fmt::print("  {:>6}  {}{}\n", use.count, use.name, use.known ? "" : "   (unknown to Tenon)");
@@ -76,6 +78,16 @@ void print(const tools::ModelSummary& s) {
   for (const auto& [key, value] : s.info.metadata) fmt::print("metadata {}: {}\n", key, value.substr(0, 200));
   for (const std::string& note : s.notes) fmt::print("note: {}\n", note);
   if (!s.problem.empty()) fmt::print("problem: {}\n", s.problem);
+}
+
+// With expressions over the model's named sizes, unless some sizes are given.
+PlacementReport placement(const InspectFlags& flags) {
+  const Session session = Session::load(flags.model, flags.session.options());
+  if (flags.inputs.shapes.empty() && flags.inputs.dims.empty()) return session.placement_report();
+  std::vector<std::string> assumed;
+  PlacementReport report = session.placement_report(tools::input_shapes(session, flags.inputs.sources(), assumed));
+  if (!assumed.empty() && !flags.json) fmt::print(stderr, "note: {}\n", assumed_text(assumed));
+  return report;
 }
 
 int inspect(const InspectFlags& flags) {
@@ -88,18 +100,16 @@ int inspect(const InspectFlags& flags) {
     return fine;
   }
   tools::ModelSummary summary = tools::inspect(flags.model);
-  std::vector<NodePlacement> placement;
-  if (flags.placement) placement = Session::load(flags.model, flags.session.options()).placement();
   if (flags.json) {
     nlohmann::json json = to_json(summary);
-    if (flags.placement) {
-      for (const NodePlacement& node : placement) json["placement"].push_back(cli::to_json(node));
-    }
+    if (flags.placement) json["placement"] = cli::to_json(placement(flags));
     fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
     return fine;
   }
+  std::optional<PlacementReport> report;
+  if (flags.placement) report = placement(flags);
   print(summary);
-  if (flags.placement) print_placement(placement);
+  if (report) print_placement(*report);
   return fine;
 }
 
@@ -111,7 +121,9 @@ void add_inspect(CLI::App& program, Action& action) {
   command->add_option("model", flags->model, "The .onnx file")->required()->type_name("MODEL");
   command->add_flag("--text", flags->text, "Print the graph as text");
   command->add_flag("--inferred", flags->inferred, "With --text: lifted to the newest operators, with inferred types");
-  command->add_flag("--placement", flags->placement, "Print where each node would run");
+  command->add_flag("--placement", flags->placement,
+                    "Print where each node would run and what that costs, totals first");
+  flags->inputs.add_shapes_to(*command, "With --placement");
   command->add_flag("--json", flags->json, "Print one JSON document");
   flags->session.add_to(*command);
   command->callback([flags, &action] { action = [flags] { return inspect(*flags); }; });

@@ -15,9 +15,9 @@ namespace fs = std::filesystem;
 
 struct OptimizeFlags {
   std::string model, output, level = "basic";
-  std::vector<std::string> disabled, keep, inputs, shapes, dims;
+  std::vector<std::string> disabled, keep;
+  InputFlags inputs;
   tools::Tolerance tolerance{1e-4, 1e-6};
-  uint64_t seed = 0;
   bool list = false, verify = false, force = false, json = false;
 };
 
@@ -73,10 +73,9 @@ nlohmann::json to_json(const tools::OptimizedModel& model) {
 }
 
 std::vector<tools::VerifyFailure> verify(const OptimizeFlags& flags, const tools::OptimizeOptions& options) {
-  const tools::InputSources sources = input_sources(flags.inputs, flags.shapes, flags.dims, flags.seed);
   SessionOptions plain;
   plain.level = OptimizationLevel::none;
-  NamedValues inputs = tools::make_inputs(Session::load(flags.model, plain), sources).values;
+  NamedValues inputs = tools::make_inputs(Session::load(flags.model, plain), flags.inputs.sources()).values;
   return tools::verify_optimization(flags.model, options, inputs, flags.tolerance);
 }
 
@@ -136,12 +135,7 @@ void add_optimize(CLI::App& program, Action& action) {
   command->add_flag("--list-passes", flags->list,
                     "Print every pass: name, level, whether results stay exact, what it does");
   command->add_flag("--verify", flags->verify, "Run the model after each pass and compare, on given or random inputs");
-  command->add_option("--input", flags->inputs, "With --verify: an input from a file")->type_name("NAME=FILE");
-  command->add_option("--shape", flags->shapes, "With --verify: the shape of a random input")
-      ->type_name("NAME=1x3x224x224");
-  command->add_option("--dim", flags->dims, "With --verify: the size of a named dimension (default: 1)")
-      ->type_name("NAME=SIZE");
-  command->add_option("--seed", flags->seed, "With --verify: seed of random inputs (default: 0)");
+  flags->inputs.add_to(*command, "With --verify");
   command->add_option("--rtol", flags->tolerance.relative,
                       "With --verify: allowed difference, times the largest number of the output (default: 1e-4)");
   command->add_option("--atol", flags->tolerance.absolute, "With --verify: allowed difference (default: 1e-6)");

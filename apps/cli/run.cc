@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "cli.h"
-#include "tenon/tools/make_inputs.h"
 #include "tenon/tools/value_files.h"
 #include "tenon/tools/value_text.h"
 
@@ -15,26 +14,13 @@ namespace {
 
 struct RunFlags {
   std::string model;
-  std::vector<std::string> inputs, shapes, dims, outputs;
+  InputFlags inputs;
+  std::vector<std::string> outputs;
   std::string output_dir;
   SessionFlags session;
-  uint64_t seed = 0;
   int repeat = 1;
   bool placement = false, time = false, json = false;
 };
-
-NamedValues make_inputs(const Session& session, const RunFlags& flags) {
-  const tools::InputSources sources = input_sources(flags.inputs, flags.shapes, flags.dims, flags.seed);
-  tools::MadeInputs made = tools::make_inputs(session, sources);
-  if (!made.random.empty() && !flags.json) {
-    std::string text = fmt::format("{} input{} not given: random values (seed {})", made.random.size(),
-                                   made.random.size() == 1 ? "" : "s", flags.seed);
-    for (size_t i = 0; i < made.assumed.size(); ++i)
-      text += fmt::format("{}{} = 1", i ? ", " : "; assumed ", made.assumed[i]);
-    fmt::print(stderr, "note: {}\n", text);
-  }
-  return std::move(made.values);
-}
 
 nlohmann::json output_json(const std::string& name, const Value& value) {
   nlohmann::json json = {{"name", name}, {"value", value.describe()}};
@@ -46,6 +32,18 @@ nlohmann::json output_json(const std::string& name, const Value& value) {
   return json;
 }
 
+PlacementReport placement_for(const Session& session, const NamedValues& inputs) {
+  std::map<std::string, Shape> shapes;
+  for (const auto& [name, value] : inputs) {
+    if (value.is_tensor()) shapes[name] = value.tensor().shape();
+  }
+  try {
+    return session.placement_report(shapes);
+  } catch (const Error&) {
+    return session.placement_report();  // a body that did not run may not fit the shapes
+  }
+}
+
 int run(const RunFlags& flags) {
   using Clock = std::chrono::steady_clock;
   auto milliseconds = [](Clock::duration d) { return std::chrono::duration<double, std::milli>(d).count(); };
@@ -55,7 +53,7 @@ int run(const RunFlags& flags) {
   if (!flags.json) {
     for (const std::string& note : session.notes()) fmt::print(stderr, "note: {}\n", note);
   }
-  NamedValues inputs = make_inputs(session, flags);
+  const NamedValues inputs = flags.inputs.make(session, flags.json);
   RunOptions options;
   options.outputs = flags.outputs;
   NamedValues outputs;
@@ -75,10 +73,8 @@ int run(const RunFlags& flags) {
         {"model", flags.model}, {"load_ms", load}, {"run_ms", best}, {"notes", session.notes()}, {"files", written}};
     json["outputs"] = nlohmann::json::array();
     for (const auto& [name, value] : outputs) json["outputs"].push_back(output_json(name, value));
-    if (flags.placement) {
-      for (const NodePlacement& node : session.placement()) json["placement"].push_back(to_json(node));
-    }
-    fmt::print("{}\n", json.dump(2));
+    if (flags.placement) json["placement"] = to_json(placement_for(session, inputs));
+    fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
     return fine;
   }
   for (const ValueInfo& info : session.outputs()) {
@@ -86,7 +82,7 @@ int run(const RunFlags& flags) {
     if (found != outputs.end()) fmt::print("{} = {}\n", info.name, tools::value_text(found->second));
   }
   for (const std::string& file : written) fmt::print("wrote {}\n", file);
-  if (flags.placement) print_placement(session.placement());
+  if (flags.placement) print_placement(placement_for(session, inputs));
   if (flags.time) {
     fmt::print("time: load {:.2f} ms, first run {:.3f} ms", load, first);
     if (flags.repeat > 1) fmt::print(", best of {} {:.3f} ms", flags.repeat, best);
@@ -102,16 +98,11 @@ void add_run(CLI::App& program, Action& action) {
   CLI::App* command =
       program.add_subcommand("run", "Run a model once, on given or random inputs, and print its outputs");
   command->add_option("model", flags->model, "The .onnx file")->required()->type_name("MODEL");
-  command->add_option("--input", flags->inputs, "An input from a file: .npy, .npz, .pb, .pgm, .ppm, .bin or .raw")
-      ->type_name("NAME=FILE");
-  command->add_option("--shape", flags->shapes, "The shape of a random input")->type_name("NAME=1x3x224x224");
-  command->add_option("--dim", flags->dims, "The size of a named dimension of random inputs (default: 1)")
-      ->type_name("NAME=SIZE");
-  command->add_option("--seed", flags->seed, "Seed of random inputs (default: 0)");
+  flags->inputs.add_to(*command);
   command->add_option("--output", flags->outputs, "Compute only these outputs")->type_name("NAME");
   command->add_option("--output-dir", flags->output_dir, "Save the outputs there as .npy files")->type_name("DIR");
   command->add_option("--repeat", flags->repeat, "Run this many times")->check(CLI::PositiveNumber);
-  command->add_flag("--placement", flags->placement, "Print where each node ran");
+  command->add_flag("--placement", flags->placement, "Print where each node ran and what that costs, totals first");
   command->add_flag("--time", flags->time, "Print how long loading and running took");
   command->add_flag("--json", flags->json, "Print one JSON document");
   flags->session.add_to(*command);

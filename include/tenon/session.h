@@ -72,6 +72,23 @@ struct ValueCopy {
   std::string bytes;            // a number or an expression; empty where the shape is not known
 };
 
+// What the nodes of one provider cost together: numbers or expressions, as of single nodes.
+struct ProviderTotals {
+  std::string provider;
+  int64_t nodes = 0;
+  std::string flops, bytes;
+  int64_t unknown = 0;  // nodes that flops and bytes leave out, because their shapes are not known
+};
+
+// Where the nodes of a model run, and what that costs. The body of a loop counts once, whatever it will repeat.
+struct PlacementReport {
+  std::vector<ProviderTotals> providers;  // in the user's order; those that run nothing too
+  std::string copied_bytes;               // by all copies together
+  int64_t unknown_copies = 0;             // copies that copied_bytes leaves out
+  std::vector<NodePlacement> nodes;       // as Session::placement
+  std::vector<ValueCopy> copies;          // as Session::copies
+};
+
 // Bytes of memory of a session.
 struct SessionMemory {
   int64_t weights = 0;  // initializers, in memory or mapped from the model's file, and what kernels made of them
@@ -85,9 +102,10 @@ struct SessionMemory {
 struct StepProfile {
   std::string node;                          // "Conv 'stem' (node 0)"
   std::string op_type;                       // as it runs
+  std::string provider, kernel;              // where, and with what
   int64_t start_ns = 0, duration_ns = 0;     // start on the clock of std::chrono::steady_clock
   std::vector<std::string> inputs, outputs;  // "float [1, 3, 224, 224]"
-  double flops = 0, bytes = 0;               // estimates
+  double flops = 0, bytes = 0;               // estimates; 0 where there are none
 };
 
 using NamedValues = std::map<std::string, Value, std::less<>>;
@@ -99,7 +117,8 @@ struct RunOptions {
   std::map<std::string, Tensor, std::less<>> destinations;
   // Ends the run between two nodes with ErrorCode::cancelled.
   std::stop_token cancel;
-  // Receives what every step did, in order. Null: nothing is measured, and nothing is spent on it.
+  // Receives what every step did, in the order in which they ended: those of a node's body come before the node.
+  // Null: nothing is measured, and nothing is spent on it.
   std::vector<StepProfile>* profile = nullptr;
 };
 
@@ -127,9 +146,14 @@ class Session {
   const std::vector<Rewrite>& rewrites() const;
   // Tensors that go from one provider to another.
   const std::vector<ValueCopy>& copies() const;
+  // Both with totals. Estimates that follow from `input_shapes`, shapes by input, are numbers; the others stay
+  // expressions. Throws where a node does not fit inputs of these shapes.
+  PlacementReport placement_report(const std::map<std::string, Shape>& input_shapes = {}) const;
   // What the session did that a user may want to know.
   const std::vector<std::string>& notes() const;
 
+  // That a run computes with.
+  int threads() const;
   SessionMemory memory() const;
   // Gives back what is kept for later runs; the next ones are a little slower.
   void trim();

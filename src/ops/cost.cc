@@ -1,5 +1,6 @@
 #include "ops/cost.h"
 
+#include "ops/layout.h"
 #include "ops/operator.h"
 
 namespace tenon::ops {
@@ -12,8 +13,17 @@ Dim bytes_of(const CostTensor& tensor) {
 
 std::optional<Cost> cost_of(const ir::Node& node, std::span<const CostTensor> inputs,
                             std::span<const CostTensor> outputs) {
+  const Operator* op = operators().find(node.domain, node.op_type);
   Cost cost{0, 0};
-  for (std::span<const CostTensor> list : {inputs, outputs}) {
+  if (op && op->view_rule == whole_input) return cost;
+  std::span<const CostTensor> read = inputs;
+  const Reads reads = op ? op->reads_first_input : Reads::all;
+  if (reads != Reads::all && !inputs.empty()) {
+    read = inputs.subspan(1);
+    if (reads == Reads::picked && !outputs.empty() && outputs[0].shape && outputs[0].element != ElementType::string)
+      cost.bytes = bytes_of(outputs[0]);
+  }
+  for (std::span<const CostTensor> list : {read, outputs}) {
     for (const CostTensor& tensor : list) {
       if (tensor.element == ElementType::undefined || tensor.element == ElementType::string) continue;
       if (!tensor.shape) return std::nullopt;
@@ -21,12 +31,11 @@ std::optional<Cost> cost_of(const ir::Node& node, std::span<const CostTensor> in
     }
   }
   if (outputs.empty() || !outputs[0].shape) return std::nullopt;
-  const Operator* op = operators().find(node.domain, node.op_type);
   const Dim elements = element_count(*outputs[0].shape);
   if (op && op->multiply_adds_rule) {
     if (inputs.size() < 2 || !inputs[0].shape || !inputs[1].shape) return std::nullopt;
     cost.flops = Dim(2) * elements * op->multiply_adds_rule(node, inputs);
-  } else {
+  } else if (reads == Reads::all) {
     cost.flops = elements;
   }
   return cost;

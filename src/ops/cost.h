@@ -9,8 +9,10 @@
 namespace tenon::ops {
 
 struct Cost {
-  Dim flops;  // multiply-adds count as two; one per output element where the operator has no rule
-  Dim bytes;  // that are read and written
+  // Multiply-adds count as two. Where the operator has no rule: one per output element, none if it only picks elements.
+  Dim flops;
+  // That are read and written. None of operators that only give a tensor another shape.
+  Dim bytes;
 };
 
 // What is known of a tensor in terms of cost; null shape: nothing is.

@@ -59,6 +59,9 @@ inline constexpr TypeSet all = movable | float8s | sub_bytes;
 // Which kinds of value a parameter takes.
 enum class Kinds : uint8_t { tensor, sequence, optional, map, any };
 
+// How much of their first input operators read: all of it, as much as they write, or nothing but its shape.
+enum class Reads : uint8_t { all, picked, shape };
+
 struct Parameter {
   enum class Count : uint8_t { one, optional, any_number };
 
@@ -125,6 +128,7 @@ class Operator {
   std::optional<int64_t> (*part_rule)(const Layout&, size_t input) = nullptr;
   // Multiply-adds for each element of output 0; see cost.h.
   Dim (*multiply_adds_rule)(const ir::Node&, std::span<const CostTensor>) = nullptr;
+  Reads reads_first_input = Reads::all;
 
   Operator& input(std::string parameter, std::string variable) {
     return add(inputs, std::move(parameter), std::move(variable), Parameter::Count::one);
@@ -176,6 +180,10 @@ class Operator {
   }
   Operator& costs(Dim (*rule)(const ir::Node&, std::span<const CostTensor>)) {
     multiply_adds_rule = rule;
+    return *this;
+  }
+  Operator& reads(Reads amount) {
+    reads_first_input = amount;
     return *this;
   }
   Operator& parts(std::optional<int64_t> (*rule)(const Layout&, size_t input)) {

@@ -25,20 +25,20 @@ struct Binding {
 };
 using Bindings = std::map<std::string, Binding, std::less<>>;
 
-void check_shape(const ir::Type& declared, const Tensor& tensor, const std::string& name, Bindings& bindings) {
+void check_shape(const ir::Type& declared, const Shape& shape, const std::string& name, Bindings& bindings) {
   const SymbolicShape& expected = *declared.shape;
-  if (static_cast<int>(expected.size()) != tensor.rank()) {
+  if (static_cast<int>(expected.size()) != shape.rank()) {
     throw Error(ErrorCode::shape_mismatch, fmt::format("the model takes rank {} {}, got rank {} {}", expected.size(),
-                                                       to_string(expected), tensor.rank(), tensor.shape().to_string()))
+                                                       to_string(expected), shape.rank(), shape.to_string()))
         .on_tensor(name);
   }
-  for (int axis = 0; axis < tensor.rank(); ++axis) {
+  for (int axis = 0; axis < shape.rank(); ++axis) {
     const Dim& dim = expected[static_cast<size_t>(axis)];
-    int64_t size = tensor.dim(axis);
+    int64_t size = shape[axis];
     if (dim.is_known() && dim.value() != size) {
       throw Error(ErrorCode::shape_mismatch,
                   fmt::format("axis {} must be {}, got {}: the model takes {}, the input is {}", axis, dim.value(),
-                              size, to_string(expected), tensor.shape().to_string()))
+                              size, to_string(expected), shape.to_string()))
           .on_tensor(name);
     }
     if (dim.symbol_name().empty()) continue;
@@ -70,10 +70,12 @@ void check_value(const ir::Value& input, const Value& value, Bindings& bindings)
                 fmt::format("convert the input to {} before the run", name_of(declared.element)))
         .on_tensor(input.name);
   }
-  if (declared.shape) check_shape(declared, tensor, input.name, bindings);
+  if (declared.shape) check_shape(declared, tensor.shape(), input.name, bindings);
 }
 
-void throw_unknown(const ir::Graph& graph, const NamedValues& feeds) {
+// `feeds` is a map by input.
+template <typename Feeds>
+void throw_unknown(const ir::Graph& graph, const Feeds& feeds) {
   std::vector<std::string_view> names;
   for (const ir::Value* input : graph.inputs()) names.push_back(input->name);
   for (const auto& [name, _] : feeds) {
@@ -113,6 +115,16 @@ std::vector<Value> check_inputs(const ir::Graph& graph, const NamedValues& feeds
          missing);
   }
   return arguments;
+}
+
+void check_input_shapes(const ir::Graph& graph, const std::map<std::string, Shape>& input_shapes) {
+  throw_unknown(graph, input_shapes);
+  Bindings bindings;
+  for (const ir::Value* input : graph.inputs()) {
+    auto given = input_shapes.find(input->name);
+    if (given != input_shapes.end() && input->type.is_tensor() && input->type.shape)
+      check_shape(input->type, given->second, input->name, bindings);
+  }
 }
 
 }  // namespace tenon

@@ -4,7 +4,7 @@
 #include <unordered_set>
 
 #include "base/fail.h"
-#include "ops/cost.h"
+#include "session/placement.h"
 #include "session/plan_cache.h"
 #include "session/program.h"
 
@@ -15,7 +15,7 @@ namespace {
 // Finds the tensors that have to be copied between providers, each once per reader.
 class CopyList {
  public:
-  explicit CopyList(std::vector<ValueCopy>& copies) : copies_(copies) {}
+  explicit CopyList(Placement& placement) : placement_(placement) {}
 
   void add(const ir::Node& node, const Provider& provider) {
     for (const ir::Value* value : node.inputs()) {
@@ -34,13 +34,10 @@ class CopyList {
     const std::string_view maker = found == makers_.end() ? "host" : found->second->name();
     if (memory == (found == makers_.end() ? "host" : found->second->memory())) return;
     if (!seen_.insert({&value, std::string(reader)}).second) return;
-    ValueCopy copy{value.name, std::string(maker), std::string(reader), ""};
-    if (value.type.is_tensor() && value.type.shape && value.type.element != ElementType::string)
-      copy.bytes = ops::bytes_of({value.type.element, &*value.type.shape}).to_string();
-    copies_.push_back(std::move(copy));
+    placement_.add(ValueCopy{value.name, std::string(maker), std::string(reader), ""}, value);
   }
 
-  std::vector<ValueCopy>& copies_;
+  Placement& placement_;
   std::unordered_map<const ir::Value*, const Provider*> makers_;
   std::set<std::pair<const ir::Value*, std::string>> seen_;
 };
@@ -86,7 +83,7 @@ struct Program::Compiler {
   const ir::Graph& graph;
   std::span<const Provider* const> providers;
   ThreadPool& threads;
-  std::vector<NodePlacement>& placement;
+  Placement& placement;
   CopyList& copies;
   ConstantUses& constants;
   PackedConstants& packed;
@@ -132,21 +129,19 @@ struct Program::Compiler {
     return std::move(program);
   }
 
-  const Provider& place(const ir::Node& node) {
+  const Provider& place(const ir::Node& node, Step& step) {
     NodePlacement entry;
     entry.node = node.describe();
     entry.op_type = node.op_type;
-    if (std::optional<ops::Cost> cost = ops::cost_of(node)) {
-      entry.flops = cost->flops.to_string();
-      entry.bytes = cost->bytes.to_string();
-    }
     std::string reasons;
     for (const Provider* provider : providers) {
       Claim claim = provider->claim(node);
       if (claim.accepted) {
         entry.provider = provider->name();
         entry.kernel = claim.text;
-        placement.push_back(std::move(entry));
+        placement.add(std::move(entry), node);
+        step.provider = provider->name();
+        step.kernel_name = std::move(claim.text);
         return *provider;
       }
       reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", provider->name(), claim.text);
@@ -159,7 +154,7 @@ struct Program::Compiler {
     Step step;
     step.node = &node;
     step.op = ops::operators().find(node.domain, node.op_type);
-    const Provider& provider = place(node);
+    const Provider& provider = place(node, step);
     copies.add(node, provider);
     std::vector<const Tensor*> known;
     for (const ir::Value* value : node.inputs()) {
@@ -181,9 +176,8 @@ struct Program::Compiler {
 };
 
 std::unique_ptr<Program> Program::compile(ir::Graph& graph, std::span<const Provider* const> providers,
-                                          ThreadPool& threads, std::vector<NodePlacement>& placement,
-                                          std::vector<ValueCopy>& copies) {
-  CopyList list(copies);
+                                          ThreadPool& threads, Placement& placement) {
+  CopyList list(placement);
   ConstantUses constants(graph);
   PackedConstants packed;
   std::unique_ptr<Program> program = Compiler{graph, providers, threads, placement, list, constants, packed}.compile();

@@ -1,5 +1,6 @@
 #include "session/evaluate.h"
 
+#include "session/placement.h"
 #include "session/program.h"
 
 namespace tenon {
@@ -29,9 +30,8 @@ std::vector<Value> evaluate(const ir::Node& node, std::span<const Provider* cons
     graph.add_output(*twin);
     wanted.push_back(true);
   }
-  std::vector<NodePlacement> placement;
-  std::vector<ValueCopy> copies;
-  std::unique_ptr<Program> program = Program::compile(graph, providers, threads, placement, copies);
+  Placement placement;
+  std::unique_ptr<Program> program = Program::compile(graph, providers, threads, placement);
   RunState state{threads, allocator, {}};
   std::vector<Value> results = program->run(state, {}, wanted, {});
   // Back to the node's numbering, with nothing where an output is left out.

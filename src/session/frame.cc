@@ -189,6 +189,8 @@ void Frame::run_measured(const RunState& state, size_t index, std::span<const Te
   StepProfile profile;
   profile.node = step.node->describe();
   profile.op_type = step.node->op_type;
+  profile.provider = step.provider;
+  profile.kernel = step.kernel_name;
   std::deque<SymbolicShape> shapes;
   std::vector<ops::CostTensor> tensors;
   auto describe = [&](std::span<const int> slots, std::vector<std::string>& texts) {

@@ -204,6 +204,8 @@ TEST(Plan, ProfilesSayWhatRan) {
   EXPECT_EQ(profile[0].node, "MatMul 'product' (node 0)");
   EXPECT_EQ(profile[0].inputs, (Names{"float [5, 3]", "float [3, 2]"}));
   EXPECT_EQ(profile[0].outputs, (Names{"float [5, 2]"}));
+  EXPECT_EQ(profile[0].provider, "cpu");
+  EXPECT_EQ(profile[0].kernel, session.placement()[0].kernel);
   EXPECT_EQ(profile[0].flops, 2.0 * 5 * 3 * 2);
   EXPECT_EQ(profile[0].bytes, 4.0 * (15 + 6 + 10));
   EXPECT_EQ(session.placement()[0].flops, "12*n");

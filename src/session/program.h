@@ -12,6 +12,7 @@
 namespace tenon {
 
 class Frame;
+struct Placement;
 class PlanCache;
 class Program;
 
@@ -35,18 +36,19 @@ struct Step {
   SmallVector<int, 4> inputs;
   SmallVector<int, 2> outputs;
   std::vector<std::unique_ptr<Program>> subgraphs;
+  std::string_view provider;
+  std::string kernel_name;
 };
 
 // A graph compiled to a list of steps over slots, one slot per value. What the steps do with memory is decided by a
 // Plan, made for the shapes of a run and kept for later runs. Many runs can share a program.
 class Program {
  public:
-  // `providers` in order of preference. `placement` receives a line per node, `copies` one per tensor that goes from
-  // one provider to another. The graph must outlive the program; of constants that no kernel reads any more, only type
-  // and shape stay in it.
+  // `providers` in order of preference. `placement` receives every node, and the tensors that go from one provider to
+  // another. Graph and providers must outlive the program. Of constants that no kernel reads any more, only type and
+  // shape stay in the graph.
   static std::unique_ptr<Program> compile(ir::Graph& graph, std::span<const Provider* const> providers,
-                                          ThreadPool& threads, std::vector<NodePlacement>& placement,
-                                          std::vector<ValueCopy>& copies);
+                                          ThreadPool& threads, Placement& placement);
   ~Program();
 
   // Runs the steps that the wanted outputs need. `inputs` has a value per graph input; undefined ones fall back to

@@ -76,6 +76,98 @@ TEST_F(Providers, TensorsThatChangeMemoryAreListed) {
   EXPECT_TRUE(chain().session(with({"cpu"})).copies().empty());
 }
 
+std::string totals(const PlacementReport& report) {
+  std::string text;
+  for (const ProviderTotals& p : report.providers)
+    text += p.provider + ": " + std::to_string(p.nodes) + " nodes, " + p.flops + " FLOPs, " + p.bytes + " bytes, " +
+            std::to_string(p.unknown) + " unknown; ";
+  return text + std::to_string(report.copies.size()) + " copies, " + report.copied_bytes + " bytes, " +
+         std::to_string(report.unknown_copies) + " unknown";
+}
+
+TEST_F(Providers, TotalsAreExpressionsOrNumbers) {
+  Session session = chain().session(with({"fake", "cpu", "CPUExecutionProvider"}));
+  EXPECT_EQ(totals(session.placement_report()),
+            "fake: 2 nodes, 4*n FLOPs, 40*n bytes, 0 unknown; cpu: 1 nodes, 2*n FLOPs, 16*n bytes, 0 unknown; "
+            "4 copies, 32*n bytes, 0 unknown");
+  const PlacementReport report = session.placement_report({{"x", {10, 2}}});
+  EXPECT_EQ(totals(report),
+            "fake: 2 nodes, 40 FLOPs, 400 bytes, 0 unknown; cpu: 1 nodes, 20 FLOPs, 160 bytes, 0 unknown; "
+            "4 copies, 320 bytes, 0 unknown");
+  EXPECT_EQ(report.nodes[1].flops, "20");
+  EXPECT_EQ(report.nodes[1].declined.size(), 1u);
+  EXPECT_EQ(report.copies[0].bytes, "80");
+  EXPECT_EQ(session.placement()[1].flops, "2*n");
+  EXPECT_EQ(totals(chain().session(with({"cpu", "fake"})).placement_report({{"x", {1, 2}}})),
+            "cpu: 3 nodes, 6 FLOPs, 56 bytes, 0 unknown; fake: 0 nodes, 0 FLOPs, 0 bytes, 0 unknown; "
+            "0 copies, 0 bytes, 0 unknown");
+}
+
+TEST_F(Providers, TotalsLeaveOutWhatIsUnknown) {
+  ModelBuilder b;
+  b.input("x", ElementType::float32, SymbolicShape{Dim::unknown(), 2});
+  b.node("Relu", {"x"}, {"a"});
+  b.node("NonZero", {"a"}, {"y"});
+  b.output("y");
+  Session session = b.session(with({"fake", "cpu"}));
+  EXPECT_EQ(session.placement()[0].flops, "");
+  EXPECT_EQ(totals(session.placement_report()),
+            "fake: 1 nodes, 0 FLOPs, 0 bytes, 1 unknown; cpu: 1 nodes, 0 FLOPs, 0 bytes, 1 unknown; "
+            "2 copies, 0 bytes, 2 unknown");
+  // A shape settles sizes without a name too, but not how many elements are not 0.
+  EXPECT_EQ(totals(session.placement_report({{"x", {3, 2}}})),
+            "fake: 1 nodes, 6 FLOPs, 48 bytes, 0 unknown; cpu: 1 nodes, 0 FLOPs, 0 bytes, 1 unknown; "
+            "2 copies, 48 bytes, 0 unknown");
+}
+
+TEST_F(Providers, TotalsForShapesFollowTheArithmeticOnThem) {
+  ModelBuilder b;
+  b.input("x", ElementType::float32, SymbolicShape{Dim::symbol("n"), Dim::unknown()});
+  b.initializer("most", Tensor({1}, {int64_t{4}}));
+  b.node("Shape", {"x"}, {"shape"});
+  b.node("Min", {"shape", "most"}, {"smaller"});
+  b.node("ConstantOfShape", {"smaller"}, {"y"});
+  b.node("Exp", {"y"}, {"z"});
+  b.output("z");
+  const PlacementReport report = b.session(with({"cpu"})).placement_report({{"x", {3, 100}}});
+  EXPECT_EQ(report.nodes.back().op_type, "Exp");
+  EXPECT_EQ(report.nodes.back().flops, "12");
+  EXPECT_EQ(report.providers[0].unknown, 0);
+}
+
+TEST_F(Providers, TotalsThatDoNotFitAreLeftOut) {
+  ModelBuilder b;
+  const Dim n = Dim::symbol("n");
+  b.input("x", ElementType::float32, SymbolicShape{n, n});
+  b.node("Relu", {"x"}, {"y"});
+  b.output("y");
+  EXPECT_EQ(totals(b.session(with({"cpu"})).placement_report({{"x", {4'000'000'000, 4'000'000'000}}})),
+            "cpu: 1 nodes, 0 FLOPs, 0 bytes, 1 unknown; 0 copies, 0 bytes, 0 unknown");
+  EXPECT_EQ(
+      totals(b.session(with({"cpu"})).placement_report({{"x", {1'000'000'000, 1'000'000'000}}})),
+      "cpu: 1 nodes, 1000000000000000000 FLOPs, 8000000000000000000 bytes, 0 unknown; 0 copies, 0 bytes, 0 unknown");
+  b.node("Relu", {"x"}, {"z"});
+  b.output("z");
+  EXPECT_EQ(totals(b.session(with({"cpu"})).placement_report({{"x", {1'000'000'000, 1'000'000'000}}})),
+            "cpu: 2 nodes, 2000000000000000000 FLOPs,  bytes, 0 unknown; 0 copies, 0 bytes, 0 unknown");
+}
+
+TEST_F(Providers, TotalsWantShapesThatFitTheModel) {
+  Session session = chain().session(with({"cpu"}));
+  EXPECT_EQ(error_of([&] {
+              session.placement_report({{"X", {1, 2}}});
+            }),
+            "unknown-name: the model has no input 'X'; it has 'x'\n  hint: did you mean 'x'?");
+  EXPECT_EQ(error_of([&] {
+              session.placement_report({{"x", {1}}});
+            }),
+            "shape-mismatch, tensor 'x': the model takes rank 2 [n, 2], got rank 1 [1]");
+  EXPECT_EQ(error_of([&] {
+              session.placement_report({{"x", {1, 3}}});
+            }),
+            "shape-mismatch, tensor 'x': axis 1 must be 2, got 3: the model takes [n, 2], the input is [1, 3]");
+}
+
 TEST_F(Providers, OneThatCannotStartIsAnError) {
   EXPECT_EQ(error_of([] {
               chain().session(with({"broken", "cpu"}));

@@ -19,6 +19,7 @@
 #include "session/describe.h"
 #include "session/evaluate.h"
 #include "session/memory_pool.h"
+#include "session/placement.h"
 #include "session/program.h"
 #include "session/providers.h"
 
@@ -49,8 +50,8 @@ class Session::Implementation {
                            [&](const ir::Node& node) { return is_asked_to_decompose(node) || !runs(node); }));
     // Not beyond basic: fusions would undo what was just decomposed.
     if (ir::count_nodes(*model_->graph) != nodes) optimize(order, std::min(options_.level, OptimizationLevel::basic));
-    program_ = Program::compile(*model_->graph, order, *threads_, placement, copies);
-    for (NodePlacement& node : placement)
+    program_ = Program::compile(*model_->graph, order, *threads_, placement);
+    for (NodePlacement& node : placement.nodes)
       node.declined.insert(node.declined.begin(), missing_providers_.begin(), missing_providers_.end());
   }
 
@@ -70,6 +71,16 @@ class Session::Implementation {
     }
     return named;
   }
+
+  PlacementReport placement_report(const std::map<std::string, Shape>& input_shapes) const {
+    std::vector<std::string> names;
+    for (const auto& provider : providers_) {
+      if (std::ranges::find(names, provider->name()) == names.end()) names.emplace_back(provider->name());
+    }
+    return report(placement, names, *model_->graph, input_shapes);
+  }
+
+  int threads() const { return threads_->size(); }
 
   SessionMemory memory() const {
     SessionMemory result = memory_.statistics();
@@ -214,8 +225,7 @@ class Session::Implementation {
  public:
   ModelInfo model_info;
   std::vector<ValueInfo> inputs, outputs, overridable;
-  std::vector<NodePlacement> placement;
-  std::vector<ValueCopy> copies;
+  Placement placement;
   std::vector<Rewrite> rewrites;
   std::vector<std::string> notes;
 
@@ -243,9 +253,13 @@ const ModelInfo& Session::model() const { return implementation_->model_info; }
 const std::vector<ValueInfo>& Session::inputs() const { return implementation_->inputs; }
 const std::vector<ValueInfo>& Session::outputs() const { return implementation_->outputs; }
 const std::vector<ValueInfo>& Session::overridable_initializers() const { return implementation_->overridable; }
-const std::vector<NodePlacement>& Session::placement() const { return implementation_->placement; }
+const std::vector<NodePlacement>& Session::placement() const { return implementation_->placement.nodes; }
 const std::vector<Rewrite>& Session::rewrites() const { return implementation_->rewrites; }
-const std::vector<ValueCopy>& Session::copies() const { return implementation_->copies; }
+const std::vector<ValueCopy>& Session::copies() const { return implementation_->placement.copies; }
+PlacementReport Session::placement_report(const std::map<std::string, Shape>& input_shapes) const {
+  return implementation_->placement_report(input_shapes);
+}
+int Session::threads() const { return implementation_->threads(); }
 SessionMemory Session::memory() const { return implementation_->memory(); }
 void Session::trim() { implementation_->trim(); }
 const std::vector<std::string>& Session::notes() const { return implementation_->notes; }

@@ -80,17 +80,14 @@ Tensor random_tensor(const ValueInfo& input, const Shape& shape, std::mt19937_64
   }
 }
 
-}  // namespace
-
-MadeInputs make_inputs(const Session& session, const InputSources& sources) {
-  MadeInputs made;
+std::vector<ValueInfo> all_inputs(const Session& session) {
   std::vector<ValueInfo> all = session.inputs();
   all.insert(all.end(), session.overridable_initializers().begin(), session.overridable_initializers().end());
-  for (const auto& [name, file] : sources.files) {
-    auto info = std::ranges::find(all, name, &ValueInfo::name);
-    // An unknown name is reported by the run, with the nearest known one.
-    made.values[name] = info == all.end() ? Value(Tensor(ElementType::float32, Shape{})) : read_value(file, *info);
-  }
+  return all;
+}
+
+void check_names(const Session& session, const InputSources& sources) {
+  const std::vector<ValueInfo> all = all_inputs(session);
   for (const auto& [name, shape] : sources.shapes) {
     if (std::ranges::find(all, name, &ValueInfo::name) == all.end()) {
       throw Error(ErrorCode::unknown_name, fmt::format("--shape names '{}', which is no input of the model", name));
@@ -102,6 +99,29 @@ MadeInputs make_inputs(const Session& session, const InputSources& sources) {
       throw Error(ErrorCode::unknown_name, fmt::format("--dim names '{}', which no input of the model has", name));
     }
   }
+}
+
+}  // namespace
+
+std::map<std::string, Shape> input_shapes(const Session& session, const InputSources& sources,
+                                          std::vector<std::string>& assumed) {
+  check_names(session, sources);
+  std::map<std::string, Shape> shapes = sources.shapes;
+  for (const ValueInfo& input : session.inputs()) {
+    if (input.has_shape) shapes[input.name] = shape_for(input, sources.shapes, sources.dims, assumed);
+  }
+  return shapes;
+}
+
+MadeInputs make_inputs(const Session& session, const InputSources& sources) {
+  MadeInputs made;
+  const std::vector<ValueInfo> all = all_inputs(session);
+  for (const auto& [name, file] : sources.files) {
+    auto info = std::ranges::find(all, name, &ValueInfo::name);
+    // An unknown name is reported by the run, with the nearest known one.
+    made.values[name] = info == all.end() ? Value(Tensor(ElementType::float32, Shape{})) : read_value(file, *info);
+  }
+  check_names(session, sources);
   std::mt19937_64 generator(sources.seed);
   for (const ValueInfo& input : session.inputs()) {
     if (made.values.count(input.name)) continue;

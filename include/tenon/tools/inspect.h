@@ -23,8 +23,8 @@ struct ModelSummary {
   int64_t parameters = 0;  // elements of initializers and Constant nodes
   int64_t parameter_bytes = 0;
   std::vector<std::string> dynamic_dims;  // named sizes of the inputs
-  // Multiplications and additions of MatMul, Gemm and Conv nodes, as a number or in terms of the named sizes; "" if
-  // shapes cannot be inferred.
+  // Multiplications and additions of nodes that multiply matrices (MatMul, Conv, LSTM, Attention, …), as a number or in
+  // terms of the named sizes; "" if shapes cannot be inferred.
   std::string flops;
   // What keeps the model from running, "" if nothing was found without running it.
   std::string problem;

@@ -26,4 +26,9 @@ struct MadeInputs {
 // cannot be random.
 MadeInputs make_inputs(const Session& session, const InputSources& sources);
 
+// The shapes that make_inputs would give random inputs; those that neither the model nor `sources` tell are left out.
+// `assumed` receives the named dims that were taken to be 1. Throws ErrorCode::unknown_name as make_inputs does.
+std::map<std::string, Shape> input_shapes(const Session& session, const InputSources& sources,
+                                          std::vector<std::string>& assumed);
+
 }  // namespace tenon::tools

@@ -1,3 +1,4 @@
+#include "ops/cost.h"
 #include "ops/inference.h"
 #include "ops/operator.h"
 
@@ -75,6 +76,19 @@ void infer_attention(Inference& i) {
   i.output(3, q_type, SymbolicShape{batch, q_heads, q[sequence], total});
 }
 
+// Of Q and every key, which serve an output of all of V's columns, and of the weights and every value.
+Dim multiply_adds_of_attention(const ir::Node& node, std::span<const CostTensor> inputs) {
+  if (inputs.size() < 3 || !inputs[2].shape) return Dim::unknown();
+  const SymbolicShape &q = *inputs[0].shape, &k = *inputs[1].shape, &v = *inputs[2].shape;
+  if ((q.size() != 3 && q.size() != 4) || k.size() != q.size() || v.size() != q.size()) return Dim::unknown();
+  const bool flat = q.size() == 3;
+  Dim keys = k[flat ? 1 : 2];
+  if (inputs.size() > 4 && inputs[4].shape && inputs[4].shape->size() == 4) keys = keys + (*inputs[4].shape)[2];
+  const Dim heads = flat ? Dim(node.int_attribute("kv_num_heads", 0)) : Dim(1);
+  const Dim k_size = exact_div(k.back(), heads), v_size = exact_div(v.back(), heads);
+  return k_size == v_size ? Dim(2) * keys : keys + floor_div(keys * k_size, v_size);
+}
+
 }  // namespace
 
 void decompose_attention(Decomposition& d);
@@ -105,6 +119,7 @@ void define_attention(OperatorList& list) {
       .attribute("softcap", AttributeKind::float_)
       .attribute("softmax_precision", AttributeKind::int_)
       .infer(infer_attention)
+      .costs(multiply_adds_of_attention)
       .decompose(decompose_attention)
       .input_since(24, 6)
       .attribute_since(25, "left_window_size", -1)

@@ -67,6 +67,9 @@ void define_conv_integer(OperatorList& list) {
         i.require_rank(8, 1);
         if (i.has_shape(8) && i.has_shape(3))
           i.equal(i.shape(3)[0], i.shape(8)[0], "the output channels of w and the size of B");
+      })
+      .costs([](const ir::Node& node, std::span<const CostTensor> inputs) {
+        return inputs.size() > 3 && inputs[3].shape ? multiply_adds::of_conv(node, inputs.subspan(2)) : Dim::unknown();
       });
 }
 

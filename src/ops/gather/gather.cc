@@ -98,6 +98,7 @@ void define_gather(OperatorList& list) {
       .types("Tind", types::index)
       .attribute("axis", AttributeKind::int_)
       .infer(infer_gather)
+      .reads(Reads::picked)
       .views(find_picked);
   list.add("GatherElements", {11, 13})
       .input("data", "T")
@@ -106,7 +107,8 @@ void define_gather(OperatorList& list) {
       .types("T", types::movable)
       .types("Tind", types::index)
       .attribute("axis", AttributeKind::int_)
-      .infer(infer_gather_elements);
+      .infer(infer_gather_elements)
+      .reads(Reads::picked);
   list.add("GatherND", {11, 12, 13})
       .input("data", "T")
       .input("indices", TypeSet{ElementType::int64})
@@ -114,6 +116,7 @@ void define_gather(OperatorList& list) {
       .types("T", types::movable)
       .attribute("batch_dims", AttributeKind::int_)
       .infer(infer_gather_nd)
+      .reads(Reads::picked)
       .attribute_since(12, "batch_dims", 0);
 }
 

@@ -51,7 +51,11 @@ void define_matmul_integer(OperatorList& list) {
       .types("T1", quantized)
       .types("T2", quantized)
       .types("T3", quantized)
-      .infer([](Inference& i) { i.output(0, i.element(7), product_shape(i, 0, 3)); });
+      .infer([](Inference& i) { i.output(0, i.element(7), product_shape(i, 0, 3)); })
+      .costs([](const ir::Node& node, std::span<const CostTensor> inputs) {
+        return inputs.size() > 3 && inputs[3].shape ? multiply_adds::of_matmul(node, inputs.subspan(2))
+                                                    : Dim::unknown();
+      });
 }
 
 }  // namespace tenon::ops

@@ -1,3 +1,4 @@
+#include "ops/cost.h"
 #include "ops/inference.h"
 #include "ops/operator.h"
 
@@ -71,6 +72,14 @@ void infer_recurrent(Inference& i, const Cell& cell) {
 // Until version 7 it said whether Y is an output; the node's outputs say that themselves.
 void drop_output_sequence(ir::Node& node) { node.remove_attribute("output_sequence"); }
 
+// An element of Y takes a row of W and one of R for each gate.
+Dim multiply_adds_of_cell(const ir::Node&, std::span<const CostTensor> inputs) {
+  if (inputs.size() < 3 || !inputs[2].shape || inputs[1].shape->size() != 3 || inputs[2].shape->size() != 3)
+    return Dim::unknown();
+  const SymbolicShape &w = *inputs[1].shape, &r = *inputs[2].shape;
+  return exact_div(w[1], r[2]) * (w[2] + r[2]);
+}
+
 Operator& add(OperatorList& list, const Cell& cell) {
   Operator& op = list.add(cell.name, cell.versions)
                      .input("X", "T")
@@ -91,6 +100,7 @@ Operator& add(OperatorList& list, const Cell& cell) {
       .attribute("hidden_size", AttributeKind::int_)
       .attribute("layout", AttributeKind::int_)
       .infer([cell](Inference& i) { infer_recurrent(i, cell); })
+      .costs(multiply_adds_of_cell)
       .lift(1, 7, drop_output_sequence)
       .attribute_since(14, "layout", 0);
 }

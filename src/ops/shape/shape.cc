@@ -37,13 +37,15 @@ void define_shape(OperatorList& list) {
       .attribute("start", AttributeKind::int_)
       .attribute("end", AttributeKind::int_)
       .infer(infer_shape)
+      .reads(Reads::shape)
       .attribute_since(15, "start", 0)
       .attribute_since(15, "end");
   list.add("Size", {1, 13, 19, 21, 23, 24, 25})
       .input("data", "T")
       .output("size", TypeSet{ElementType::int64})
       .types("T", types::all)
-      .infer(infer_size);
+      .infer(infer_size)
+      .reads(Reads::shape);
 }
 
 }  // namespace tenon::ops

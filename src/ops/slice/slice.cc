@@ -163,6 +163,7 @@ void define_slice(OperatorList& list) {
       .types("T", types::movable)
       .types("Tind", types::index)
       .infer(infer_slice)
+      .reads(Reads::picked)
       .views(find_slice)
       .lift(1, 10, bounds_to_inputs)
       .lower(10, 1, bounds_to_attributes);

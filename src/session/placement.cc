@@ -1,0 +1,135 @@
+#include "session/placement.h"
+
+#include <optional>
+
+#include "ops/cost.h"
+#include "passes/infer.h"
+#include "session/check_inputs.h"
+
+namespace tenon {
+namespace {
+
+// Values of a graph and their copies.
+using Twins = std::map<const ir::Value*, ir::Value*>;
+
+const ir::Type& type_of(const ir::Value& value, const Twins& twins) {
+  auto twin = twins.find(&value);
+  return twin == twins.end() ? value.type : twin->second->type;
+}
+
+ops::CostTensor cost_tensor(const ir::Value* value, const Twins& twins) {
+  if (!value) return {};
+  const ir::Type& type = type_of(*value, twins);
+  if (!type.is_tensor()) return {};
+  return {type.element, type.shape ? &*type.shape : nullptr};
+}
+
+// nullopt where shapes are not known, or are too large to multiply.
+std::optional<ops::Cost> cost_of(const ir::Node& node, const Twins& twins) {
+  auto tensors = [&](std::span<ir::Value* const> values) {
+    std::vector<ops::CostTensor> list;
+    for (const ir::Value* value : values) list.push_back(cost_tensor(value, twins));
+    return list;
+  };
+  try {
+    std::optional<ops::Cost> cost = ops::cost_of(node, tensors(node.inputs()), tensors(node.outputs()));
+    if (cost && (cost->flops.has_unknown() || cost->bytes.has_unknown())) cost.reset();
+    return cost;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+std::optional<Dim> bytes_of(const ir::Value& value, const Twins& twins) {
+  const ops::CostTensor tensor = cost_tensor(&value, twins);
+  if (!tensor.shape || tensor.element == ElementType::string) return std::nullopt;
+  try {
+    const Dim bytes = ops::bytes_of(tensor);
+    return bytes.has_unknown() ? std::nullopt : std::optional(bytes);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+std::string text_of(const std::optional<Dim>& size) { return size ? size->to_string() : ""; }
+
+void set_estimates(NodePlacement& node, const std::optional<ops::Cost>& cost) {
+  node.flops = cost ? cost->flops.to_string() : "";
+  node.bytes = cost ? cost->bytes.to_string() : "";
+}
+
+// Once a sum does not fit, or is too long an expression, it is nullopt.
+void add_to(std::optional<Dim>& sum, const Dim& size) {
+  try {
+    if (sum) sum = *sum + size;
+    if (sum && sum->has_unknown()) sum.reset();
+  } catch (const Error&) {
+    sum.reset();
+  }
+}
+
+struct Sums {
+  std::optional<Dim> flops = Dim(0), bytes = Dim(0);
+};
+
+}  // namespace
+
+void Placement::add(NodePlacement said, const ir::Node& node) {
+  set_estimates(said, cost_of(node, {}));
+  nodes.push_back(std::move(said));
+  graph_nodes.push_back(&node);
+}
+
+void Placement::add(ValueCopy said, const ir::Value& value) {
+  said.bytes = text_of(bytes_of(value, {}));
+  copies.push_back(std::move(said));
+  copied.push_back(&value);
+}
+
+PlacementReport report(const Placement& placement, const std::vector<std::string>& providers, const ir::Graph& graph,
+                       const std::map<std::string, Shape>& input_shapes) {
+  Twins twins;
+  std::unique_ptr<ir::Graph> copy;
+  if (!input_shapes.empty()) {
+    check_input_shapes(graph, input_shapes);
+    copy = graph.clone(&twins);
+    for (ir::Value* input : copy->inputs()) {
+      auto given = input_shapes.find(input->name);
+      if (given != input_shapes.end() && input->type.is_tensor()) input->type.shape = symbolic(given->second);
+    }
+    passes::infer_types(*copy);
+  }
+  PlacementReport report{{}, {}, 0, placement.nodes, placement.copies};
+  std::map<std::string, Sums> sums;
+  std::map<std::string, ProviderTotals> totals;
+  for (size_t i = 0; i < report.nodes.size(); ++i) {
+    NodePlacement& node = report.nodes[i];
+    const std::optional<ops::Cost> cost = cost_of(*placement.graph_nodes[i], twins);
+    set_estimates(node, cost);
+    ++totals[node.provider].nodes;
+    if (cost) {
+      add_to(sums[node.provider].flops, cost->flops);
+      add_to(sums[node.provider].bytes, cost->bytes);
+    } else {
+      ++totals[node.provider].unknown;
+    }
+  }
+  for (const std::string& name : providers) {
+    const ProviderTotals& total = totals[name];
+    report.providers.push_back(
+        {name, total.nodes, text_of(sums[name].flops), text_of(sums[name].bytes), total.unknown});
+  }
+  std::optional<Dim> copied = Dim(0);
+  for (size_t i = 0; i < report.copies.size(); ++i) {
+    const std::optional<Dim> bytes = bytes_of(*placement.copied[i], twins);
+    report.copies[i].bytes = text_of(bytes);
+    if (bytes)
+      add_to(copied, *bytes);
+    else
+      ++report.unknown_copies;
+  }
+  report.copied_bytes = text_of(copied);
+  return report;
+}
+
+}  // namespace tenon
