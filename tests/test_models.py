@@ -4,6 +4,7 @@ import subprocess
 
 import model_cases
 import numpy as np
+import onnx
 import pytest
 
 SMALL = ["bilstm", "crnn_ocr", "dlrm", "gru", "llama_tiny_gqa_kv", "llama_tiny_gqa_kv_dynamo", "lstm_state", "minilm_l6",
@@ -60,6 +61,17 @@ def test_equals_onnxruntime(tenon, tmp_path, name):
                 if problem:
                     problems.append(f"{part.what}, threads {threads or 'default'}: output {output} {problem}")
     assert not problems, f"{name}, {len(problems)} outputs differ from onnxruntime's:\n" + "\n".join(problems)
+
+
+@pytest.mark.parametrize("name", model_cases.names() if ALL else SMALL)
+def test_same_bits_for_any_number_of_threads(tenon, tmp_path, name):
+    model = model_cases.make(name)
+    graph = onnx.load(model_cases.SOURCES / f"{name}.graph.onnx", load_external_data=False).graph
+    inputs = model_cases.inputs_for(name, graph)
+    one, *others = [run_tenon(tenon, model, inputs, threads, tmp_path / str(threads)) for threads in (1, 2, 5)]
+    for outputs in others:
+        assert one.keys() == outputs.keys()
+        assert not [key for key in one if one[key].tobytes() != outputs[key].tobytes()]
 
 
 F = np.float32

@@ -28,6 +28,10 @@ void SessionFlags::add_to(CLI::App& command) {
   command.add_option("--threads", threads, "Threads to compute with (default: one per CPU this process may use)")
       ->check(CLI::Range(1, 4096))
       ->type_name("N");
+  command.add_option("--spin", spin, "Microseconds that threads wait for work before they sleep (default: 20)")
+      ->check(CLI::Range(0, 1000000))
+      ->type_name("MICROSECONDS");
+  command.add_flag("--flush-denormals", flush_denormals, "Take and give numbers too small for full precision as zero");
   command.add_option("--provider", providers, "Providers in order of preference (default: cpu)")
       ->delimiter(',')
       ->type_name("NAME,…");
@@ -46,6 +50,8 @@ void SessionFlags::add_to(CLI::App& command) {
 SessionOptions SessionFlags::options() const {
   SessionOptions result;
   result.threads = threads;
+  result.spin_microseconds = spin;
+  result.flush_denormals = flush_denormals;
   if (!providers.empty()) result.providers = providers;
   result.decompose = decompose;
   result.level = optimization_level(level);

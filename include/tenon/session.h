@@ -19,6 +19,11 @@ struct SessionOptions {
   // Threads to compute with. 0: the pool that all sessions of the process share, one thread per CPU that the process
   // may use (affinity and container quota). More: a pool of this session's own.
   int threads = 0;
+  // Microseconds that threads wait for work before they sleep, with a pool of this session's own; 0 leaves the CPU to
+  // others at once. -1: as the shared pool, 20 or what the environment variable TENON_SPIN says.
+  int spin_microseconds = -1;
+  // Take and give numbers too small for full precision as zero: faster where models compute with them.
+  bool flush_denormals = false;
   // Providers in order of preference. One that cannot start is an error, unless allow_fallback.
   std::vector<std::string> providers = {"cpu"};
   // Go on without providers that cannot start; notes() and placement() say which and why.

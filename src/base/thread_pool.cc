@@ -1,9 +1,13 @@
 #include "base/thread_pool.h"
 
 #include <algorithm>
-#include <chrono>
+#include <charconv>
+#include <cstdlib>
 #include <exception>
+#include <string_view>
 #include <system_error>
+
+#include "base/float_mode.h"
 
 namespace tenon {
 namespace {
@@ -12,7 +16,6 @@ namespace {
 thread_local bool inside_body = false;
 
 constexpr int64_t ranges_per_thread = 4;
-constexpr auto spin_time = std::chrono::microseconds(20);
 constexpr int spins_per_clock_read = 32;
 
 void pause_cpu() {
@@ -23,10 +26,11 @@ void pause_cpu() {
 #endif
 }
 
-// Spins until `done` or until the spin time is over; returns whether it was done.
+// Spins until `done` or until `time` is over; returns whether it was done.
 template <class Done>
-bool spin_until(Done done) {
-  const auto end = std::chrono::steady_clock::now() + spin_time;
+bool spin_until(Done done, std::chrono::microseconds time) {
+  if (time.count() <= 0) return done();
+  const auto end = std::chrono::steady_clock::now() + time;
   do {
     for (int i = 0; i < spins_per_clock_read; ++i) {
       if (done()) return true;
@@ -43,6 +47,7 @@ struct ThreadPool::Job {
   FunctionRef<void(int64_t, int64_t)> body;
   const int64_t size;
   const int64_t range;
+  const uint64_t mode = float_mode();
   std::atomic<int64_t> next{0};
   std::atomic<int> users{0};
   bool caller_sleeps = false;
@@ -52,7 +57,17 @@ struct ThreadPool::Job {
       : body(loop_body), size(n), range(range_length) {}
 };
 
-ThreadPool::ThreadPool(int threads) {
+int default_spin_microseconds() {
+  const char* wish = std::getenv("TENON_SPIN");
+  const std::string_view text = wish ? wish : "";
+  int microseconds = 20;
+  int parsed = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), parsed);
+  if (!text.empty() && error == std::errc() && end == text.data() + text.size() && parsed >= 0) microseconds = parsed;
+  return microseconds;
+}
+
+ThreadPool::ThreadPool(int threads, int spin_microseconds) : spin_time_(spin_microseconds) {
   const int count = threads > 0 ? threads : default_thread_count();
   workers_.reserve(static_cast<size_t>(count - 1));
   try {
@@ -110,13 +125,14 @@ void ThreadPool::finish(Job& job) {
     jobs_.erase(std::find(jobs_.begin(), jobs_.end(), &job));
   }
   const auto left = [&job] { return job.users.load(std::memory_order_acquire) == 0; };
-  if (spin_until(left)) return;
+  if (spin_until(left, spin_time_)) return;
   std::unique_lock lock(mutex_);
   job.caller_sleeps = true;
   job_done_.wait(lock, left);
 }
 
 void ThreadPool::run_ranges(Job& job) {
+  const ScopedFloatMode mode(job.mode);
   inside_body = true;
   for (;;) {
     const int64_t begin = job.next.fetch_add(job.range, std::memory_order_relaxed);
@@ -158,7 +174,7 @@ void ThreadPool::work() {
     const uint64_t seen = generation_.load(std::memory_order_relaxed);
     const auto changed = [this, seen] { return generation_.load(std::memory_order_acquire) != seen; };
     lock.unlock();
-    const bool found = spin_until(changed);
+    const bool found = spin_until(changed, spin_time_);
     lock.lock();
     if (found) continue;
     ++sleeping_;

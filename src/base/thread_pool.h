@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
@@ -17,14 +18,17 @@ namespace tenon {
 // The environment variable TENON_THREADS, a number above 0, replaces it.
 int default_thread_count();
 
+// Microseconds that threads wait for work before they sleep: 20, or what the environment variable TENON_SPIN says.
+int default_spin_microseconds();
+
 // Splits loops over threads. Any number of threads may call parallel_for at once: they share the workers, and each
 // caller works on its own loop, so it finishes even when every worker is busy elsewhere.
-// Workers wait for work by spinning for some microseconds, then by sleeping.
+// Workers wait for work by spinning for some microseconds, then by sleeping. They compute in the caller's float mode.
 class ThreadPool {
  public:
   // `threads` counts the caller: a pool of 1 has no workers. 0 or less means default_thread_count().
   // Where the system refuses to start more threads, the pool is smaller than asked for.
-  explicit ThreadPool(int threads);
+  explicit ThreadPool(int threads, int spin_microseconds = default_spin_microseconds());
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
@@ -48,6 +52,7 @@ class ThreadPool {
   void add(Job& job, int64_t helpers_wanted);
   void finish(Job& job);
 
+  const std::chrono::microseconds spin_time_;
   std::vector<std::thread> workers_;
   std::mutex mutex_;                     // guards jobs_, sleeping_, stop_ and every Job's users and error
   std::condition_variable wake_;         // workers sleep here

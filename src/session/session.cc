@@ -5,6 +5,7 @@
 
 #include "base/available_memory.h"
 #include "base/fail.h"
+#include "base/float_mode.h"
 #include "base/names.h"
 #include "ir/count.h"
 #include "ir/verify.h"
@@ -28,7 +29,7 @@ class Session::Implementation {
  public:
   Implementation(std::unique_ptr<ir::Model> loaded, const SessionOptions& options)
       : options_(options),
-        threads_(options.threads > 0 ? std::make_shared<ThreadPool>(options.threads) : ThreadPool::shared()),
+        threads_(make_threads(options)),
         memory_(options.memory_limit > 0 ? options.memory_limit : available_memory()),
         model_info(describe(*loaded)),
         model_(std::move(loaded)) {
@@ -60,6 +61,7 @@ class Session::Implementation {
     std::vector<Value> arguments = check_inputs(graph, feeds);
     std::vector<bool> wanted = wanted_outputs(options);
     std::vector<Tensor> destinations = match_destinations(options);
+    const ScopedFloatMode mode(options_.flush_denormals ? with_denormals_flushed(float_mode()) : float_mode());
     RunState state{*threads_, memory_, options.cancel, options.profile};
     std::vector<Value> results = program_->run(state, arguments, wanted, destinations);
     NamedValues named;
@@ -99,6 +101,12 @@ class Session::Implementation {
   }
 
  private:
+  static std::shared_ptr<ThreadPool> make_threads(const SessionOptions& options) {
+    if (options.threads <= 0 && options.spin_microseconds < 0) return ThreadPool::shared();
+    return std::make_shared<ThreadPool>(
+        options.threads, options.spin_microseconds < 0 ? default_spin_microseconds() : options.spin_microseconds);
+  }
+
   void start_providers() {
     if (options_.providers.empty()) fail(ErrorCode::invalid_argument, "no provider is given");
     for (const std::string& name : options_.providers) {

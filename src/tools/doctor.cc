@@ -84,7 +84,7 @@ DoctorReport examine_machine() {
                              {{"available", megabytes(available_memory())},
                               {"huge pages", first_line("/sys/kernel/mm/transparent_hugepage/enabled")}}});
   DoctorReport::Section environment{"Environment", {}};
-  for (const char* name : {"TENON_ISA", "TENON_THREADS"}) {
+  for (const char* name : {"TENON_ISA", "TENON_THREADS", "TENON_SPIN"}) {
     const char* value = std::getenv(name);
     environment.lines.emplace_back(name, value ? value : "not set");
   }
