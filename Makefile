@@ -83,7 +83,7 @@ test-lifting: build venv  ## conformance with every model brought up one opset a
 
 .PHONY: test-models
 test-models: build venv  ## every model of tests/models, and those of PyPI packages, against onnxruntime
-	TENON_ALL=1 $(PYTHON) -m pytest tests/test_models.py tests/test_package_models.py
+	TENON_ALL=1 $(PYTHON) -m pytest tests/test_models.py tests/test_package_models.py tests/test_plans.py
 
 .PHONY: test-differential
 test-differential: build venv  ## thousands of random nodes against onnxruntime
