@@ -27,11 +27,14 @@ void add_doctor(CLI::App& program, Action& action);
 // Options that every command which opens a session has.
 struct SessionFlags {
   int threads = 0;
-  std::vector<std::string> providers, decompose, disabled;
+  std::vector<std::string> providers, decompose, disabled, libraries;
   std::string level = "all";
   void add_to(CLI::App& command);
   SessionOptions options() const;
 };
+
+// --custom-operators LIBRARY, into `libraries`.
+void add_custom_operators(CLI::App& command, std::vector<std::string>& libraries);
 
 // What --input NAME=FILE, --shape NAME=1x3x224x224 and --dim NAME=SIZE say.
 tools::InputSources input_sources(const std::vector<std::string>& inputs, const std::vector<std::string>& shapes,

@@ -80,14 +80,14 @@ void print(const tools::ModelSummary& s) {
 
 int inspect(const InspectFlags& flags) {
   if (flags.text) {
-    std::string text = tools::model_text(flags.model, flags.inferred);
+    std::string text = tools::model_text(flags.model, flags.inferred, flags.session.options());
     if (flags.json)
       fmt::print("{}\n", nlohmann::json({{"text", text}}).dump(2));
     else
       fmt::print("{}", text);
     return fine;
   }
-  tools::ModelSummary summary = tools::inspect(flags.model);
+  tools::ModelSummary summary = tools::inspect(flags.model, flags.session.options());
   std::vector<NodePlacement> placement;
   if (flags.placement) placement = Session::load(flags.model, flags.session.options()).placement();
   if (flags.json) {

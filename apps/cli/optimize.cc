@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 struct OptimizeFlags {
   std::string model, output, level = "basic";
-  std::vector<std::string> disabled, keep, inputs, shapes, dims;
+  std::vector<std::string> disabled, keep, inputs, shapes, dims, libraries;
   tools::Tolerance tolerance{1e-4, 1e-6};
   uint64_t seed = 0;
   bool list = false, verify = false, force = false, json = false;
@@ -76,6 +76,7 @@ std::vector<tools::VerifyFailure> verify(const OptimizeFlags& flags, const tools
   const tools::InputSources sources = input_sources(flags.inputs, flags.shapes, flags.dims, flags.seed);
   SessionOptions plain;
   plain.level = OptimizationLevel::none;
+  plain.custom_operator_libraries = options.custom_operator_libraries;
   NamedValues inputs = tools::make_inputs(Session::load(flags.model, plain), sources).values;
   return tools::verify_optimization(flags.model, options, inputs, flags.tolerance);
 }
@@ -91,6 +92,7 @@ int optimize(const OptimizeFlags& flags) {
                 "give another name, or --force to overwrite it");
   }
   tools::OptimizeOptions options{optimization_level(flags.level), flags.disabled, flags.keep};
+  options.custom_operator_libraries.assign(flags.libraries.begin(), flags.libraries.end());
   tools::OptimizedModel model = tools::optimize(flags.model, options);
   std::vector<tools::VerifyFailure> failures;
   if (flags.verify) failures = verify(flags, options);
@@ -145,6 +147,7 @@ void add_optimize(CLI::App& program, Action& action) {
   command->add_option("--rtol", flags->tolerance.relative,
                       "With --verify: allowed difference, times the largest number of the output (default: 1e-4)");
   command->add_option("--atol", flags->tolerance.absolute, "With --verify: allowed difference (default: 1e-6)");
+  add_custom_operators(*command, flags->libraries);
   command->add_flag("--force", flags->force, "Overwrite the model itself");
   command->add_flag("--json", flags->json, "Print one JSON document");
   command->callback([flags, &action] { action = [flags] { return optimize(*flags); }; });

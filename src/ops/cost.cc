@@ -21,7 +21,7 @@ std::optional<Cost> cost_of(const ir::Node& node, std::span<const CostTensor> in
     }
   }
   if (outputs.empty() || !outputs[0].shape) return std::nullopt;
-  const Operator* op = operators().find(node.domain, node.op_type);
+  const Operator* op = operator_of(node);
   const Dim elements = element_count(*outputs[0].shape);
   if (op && op->multiply_adds_rule) {
     if (inputs.size() < 2 || !inputs[0].shape || !inputs[1].shape) return std::nullopt;
