@@ -67,8 +67,14 @@ file(GLOB libraries CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/custom_operato
 foreach(file IN LISTS libraries)
   get_filename_component(name ${file} NAME_WE)
   add_library(custom_${name} MODULE ${file})
-  target_link_libraries(custom_${name} PRIVATE tenon)
-  set_target_properties(custom_${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/custom_operators)
+  if(name STREQUAL unlinked)
+    target_include_directories(custom_${name} PRIVATE include)
+  else()
+    target_link_libraries(custom_${name} PRIVATE tenon)
+  endif()
+  # As projects that do not hide their symbols build them.
+  set_target_properties(custom_${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/custom_operators
+                                                  CXX_VISIBILITY_PRESET default)
   add_dependencies(test_session custom_${name})
 endforeach()
 set_source_files_properties(${PROJECT_SOURCE_DIR}/src/session/custom_operator_library_test.cc PROPERTIES

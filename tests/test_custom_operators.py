@@ -45,6 +45,13 @@ def test_run(call, tmp_path, x):
     assert "  cpu  com.example.Clamp    com.example.Clamp 'clamp' (node 1)" in run.stdout
 
 
+def test_the_option_takes_one_library_and_may_be_repeated(call, tenon, library, tmp_path):
+    other = tenon.parent / "custom_operators" / "libcustom_operators.so"
+    call("run", "--custom-operators", other, "--custom-operators", library, EXAMPLE / "model.onnx", library=None)
+    twice = call("run", "--custom-operators", library, EXAMPLE / "model.onnx", code=2).stderr
+    assert "com.example.Clamp of version 1 is defined twice" in twice
+
+
 def test_inspect(call):
     summary = json.loads(call("inspect", EXAMPLE / "model.onnx", "--json", "--placement").stdout)
     assert all(use["known"] for use in summary["operators"]) and len(summary["placement"]) == 2

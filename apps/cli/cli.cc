@@ -26,8 +26,7 @@ int exit_code_for(ErrorCode code) {
 
 void add_custom_operators(CLI::App& command, std::vector<std::string>& libraries) {
   command.add_option("--custom-operators", libraries, "A shared library with operators of your own; may be repeated")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->allow_extra_args(false)
       ->type_name("LIBRARY");
 }
 

@@ -240,17 +240,18 @@ class CustomOperator {
   }
 };
 
-// The standard library that this is compiled with, as far as it decides the layout of its types.
+// The standard library that this is compiled with, as far as it decides the layout of its types. With internal linkage,
+// as header_version.
 #if defined(_LIBCPP_VERSION)
-inline constexpr char standard_library[] = "libc++";
+constexpr char standard_library[] = "libc++";
 #elif defined(_GLIBCXX_DEBUG)
-inline constexpr char standard_library[] = "libstdc++ in debug mode";
+constexpr char standard_library[] = "libstdc++ in debug mode";
 #elif defined(_GLIBCXX_USE_CXX11_ABI) && !_GLIBCXX_USE_CXX11_ABI
-inline constexpr char standard_library[] = "libstdc++ without the C++11 ABI";
+constexpr char standard_library[] = "libstdc++ without the C++11 ABI";
 #elif defined(__GLIBCXX__)
-inline constexpr char standard_library[] = "libstdc++";
+constexpr char standard_library[] = "libstdc++";
 #else
-inline constexpr char standard_library[] = "another standard library";
+constexpr char standard_library[] = "another standard library";
 #endif
 
 // What a shared library exports as `tenon_custom_operators`. The two texts are compared before anything of it is

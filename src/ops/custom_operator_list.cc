@@ -13,9 +13,11 @@ std::string full_name(std::string_view domain, std::string_view name) {
 
 void CustomOperatorList::add(std::shared_ptr<const Operator> op, std::string source) {
   const std::string name = full_name(op->domain, op->name);
-  if (operators().find(op->domain, op->name)) {
+  // Nodes of ONNX's domains are taken for what ONNX says, by name.
+  if (newest_opset_of(op->domain) > 0 || operators().find(op->domain, op->name)) {
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("{} defines {}, which is one of Tenon's own operators", source, name),
+                fmt::format("{} defines {} in {}, a domain of ONNX itself", source, op->name,
+                            op->domain.empty() ? "ai.onnx" : op->domain),
                 "give it a domain of its own, and the model's nodes too");
   }
   std::vector<Entry>& versions = entries_[{op->domain, op->name}];

@@ -15,8 +15,8 @@ namespace tenon::ops {
 // operator with it (operator_of), so nobody else needs this list.
 class CustomOperatorList {
  public:
-  // An operator with one version; `source` says where it comes from. Throws ErrorCode::invalid_argument if Tenon has an
-  // operator of this name, or the list one of this name and version.
+  // An operator with one version; `source` says where it comes from. Throws ErrorCode::invalid_argument if its domain
+  // is one of ONNX's, or the list has one of this name and version.
   void add(std::shared_ptr<const Operator> op, std::string source);
 
   // What a node means in a model that imports `opset` of its domain (0: does not say): the newest version that is not

@@ -104,7 +104,7 @@ TEST(CustomOperator, NeverReplacesAnother) {
   relu.domain = "ai.onnx";
   relu.name = "Relu";
   EXPECT_EQ(load_error(one_node("Scale"), relu),
-            "invalid-argument: custom_operators[0] defines Relu, which is one of Tenon's own operators\n"
+            "invalid-argument: custom_operators[0] defines Relu in ai.onnx, a domain of ONNX itself\n"
             "  hint: give it a domain of its own, and the model's nodes too");
   EXPECT_EQ(
       error_of([&] {

@@ -24,7 +24,9 @@ class Library {
     handle_ = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle_) return;
     const char* reason = dlerror();
-    if (is_here) refuse(fmt::format("it cannot be loaded: {}", reason ? reason : "no reason is given"));
+    const std::string_view text = reason ? reason : "no reason is given";
+    const bool is_unlinked = text.find("undefined symbol: _ZN") != text.npos && text.find("5tenon") != text.npos;
+    if (is_here) refuse(fmt::format("it cannot be loaded: {}", text), is_unlinked ? "link it with Tenon" : "");
     throw Error(ErrorCode::missing_file,
                 fmt::format("there is no library '{}' in the current folder, '{}', nor where the system looks for them",
                             path.string(), std::filesystem::current_path(ignored).string()),

@@ -1,3 +1,4 @@
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -93,6 +94,20 @@ TEST(CustomOperatorLibrary, OfAnotherVersionIsRefused) {
                 standard_library + "\n  hint: build it with the compiler settings of this build");
 }
 
+// Else one library of the right version would vouch for all that are loaded after it.
+TEST(CustomOperatorLibrary, EachHasItsOwnVersion) {
+  std::vector<const CustomOperatorLibrary*> exports;
+  for (const char* name : {"operators", "throws"}) {
+    void* handle = dlopen(library(name).c_str(), RTLD_NOW | RTLD_LOCAL);
+    ASSERT_TRUE(handle);
+    exports.push_back(static_cast<const CustomOperatorLibrary*>(dlsym(handle, "tenon_custom_operators")));
+    ASSERT_TRUE(exports.back());
+  }
+  EXPECT_NE(exports[0]->tenon_version, exports[1]->tenon_version);
+  EXPECT_STREQ(exports[0]->tenon_version, exports[1]->tenon_version);
+  EXPECT_NE(exports[0]->standard_library, exports[1]->standard_library);
+}
+
 TEST(CustomOperatorLibrary, ThatIsNone) {
   EXPECT_EQ(load_error(library("nothing")),
             "invalid-library: library '" + library("nothing").string() +
@@ -101,6 +116,9 @@ TEST(CustomOperatorLibrary, ThatIsNone) {
   EXPECT_EQ(load_error(library("throws")),
             "invalid-library: library '" + library("throws").string() +
                 "' has no custom operators for this Tenon: it failed while it listed them: no licence found");
+  const std::string unlinked = load_error(library("unlinked"));
+  EXPECT_NE(unlinked.find("undefined symbol: "), std::string::npos) << unlinked;
+  EXPECT_TRUE(unlinked.ends_with("\n  hint: link it with Tenon")) << unlinked;
   const std::string text = load_error(TENON_SOURCE_DIR "/README.md");
   EXPECT_TRUE(text.starts_with("invalid-library: library '" TENON_SOURCE_DIR
                                "/README.md' has no custom operators for this Tenon: it cannot be loaded: "))

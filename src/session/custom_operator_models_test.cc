@@ -70,6 +70,25 @@ TEST(CustomOperator, InSubgraphsAndFunctions) {
   }
 }
 
+// A function of the model goes before what the session was given, as it goes before Tenon's own operators.
+TEST(CustomOperator, FunctionOfTheModelGoesFirst) {
+  ModelBuilder b = one_node("Scale");
+  auto function = std::make_unique<ir::Function>();
+  function->domain = "my";
+  function->name = "Scale";
+  function->opset_imports.add("", ops::newest_opset);
+  function->body = std::make_unique<ir::Graph>();
+  ir::Value& in = function->body->add_value("in");
+  ir::Value& out = function->body->add_value("out");
+  function->body->add_input(in);
+  ir::Node& negation = function->body->add_node("Neg");
+  negation.add_input(&in);
+  negation.add_output(&out);
+  function->body->add_output(out);
+  b.model().functions.push_back(std::move(function));
+  EXPECT_TRUE(identical(run_y(b.session(with({scale()})), {{"x", floats({1, 2})}}), floats({-1, -2})));
+}
+
 // x + Op(constant) + Op(constant), where each Op counts how often its kernel runs.
 TEST(CustomOperator, IsFoldedAndMergedUnlessRandom) {
   for (bool random : {false, true}) {
