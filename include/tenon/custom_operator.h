@@ -33,6 +33,7 @@ using AttributeValue = std::variant<float, int64_t, std::string, std::vector<flo
 // and kinds of attributes.
 class CustomNode {
  public:
+  virtual ~CustomNode() = default;
   virtual size_t input_count() const = 0;
   // False for an optional input that the node leaves out.
   virtual bool has_input(size_t i) const = 0;
@@ -52,9 +53,6 @@ class CustomNode {
     throw Error(ErrorCode::custom_operator, "its code asks for attribute '" + std::string(name) + "', which " +
                                                 (value ? "is declared with another type" : "has no value"));
   }
-
- protected:
-  ~CustomNode() = default;
 };
 
 // What an inference rule sees and fills in. The rule runs when a model is loaded, on sizes that may be symbols and on
@@ -69,16 +67,13 @@ class CustomInference : public CustomNode {
   virtual std::optional<SymbolicValues> input_values(size_t i) const = 0;
 
   // An output whose shape is given as numbers has its memory before the kernel runs. One without a shape is for the
-  // kernel to size. A type that is not given, or is undefined, is the one that the declaration implies.
+  // kernel to size. ElementType::undefined stands for the type that the declaration implies.
   virtual void set_output(size_t i, ElementType type, std::optional<SymbolicShape> shape = std::nullopt) = 0;
 
   // The common size of two that must be equal; `what` names them in the error.
   virtual Dim equal(const Dim& a, const Dim& b, std::string_view what) const = 0;
   // Throws ErrorCode::shape_mismatch with the node and what its inputs are.
   [[noreturn]] virtual void fail(const std::string& message) const = 0;
-
- protected:
-  ~CustomInference() = default;
 };
 
 // What a kernel is made from.
@@ -86,9 +81,6 @@ class CustomKernelInfo : public CustomNode {
  public:
   // The content of an input that no run can change, to be packed once. Else null.
   virtual const Tensor* constant(size_t i) const = 0;
-
- protected:
-  ~CustomKernelInfo() = default;
 };
 
 // One execution of a node.
@@ -107,9 +99,6 @@ class CustomRun : public CustomNode {
   virtual void parallel_for(int64_t count, int64_t grain, const std::function<void(int64_t, int64_t)>& body) const = 0;
   // Memory for the time that the returned owner is kept, counted against the session's limit.
   virtual std::shared_ptr<void> scratch(int64_t bytes) const = 0;
-
- protected:
-  ~CustomRun() = default;
 };
 
 // A kernel with state: made once per node, run many times, from several threads at once.
@@ -138,8 +127,8 @@ class CustomOperator {
 
   // `since`: the first version of the domain's operator set with this meaning. Of several definitions of one operator a
   // node gets the newest that the model's import of the domain allows.
-  CustomOperator(std::string operator_domain, std::string operator_name, int since_version = 1)
-      : domain(std::move(operator_domain)), name(std::move(operator_name)), since(since_version) {}
+  CustomOperator(std::string domain, std::string name, int since = 1)
+      : domain(std::move(domain)), name(std::move(name)), since(since) {}
 
   std::string domain, name;
   int since;

@@ -92,7 +92,6 @@ class NodeView : public Interface {
   }
 
  protected:
-  ~NodeView() = default;
   const CustomOperator& op_;
   const ir::Node& node_;
 };
