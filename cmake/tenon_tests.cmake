@@ -34,6 +34,8 @@ if(TARGET read_digits)
   add_test(NAME read_digits COMMAND read_digits ${PROJECT_SOURCE_DIR}/examples/digits/digits.onnx
                                                 ${PROJECT_SOURCE_DIR}/examples/digits/picture.pgm)
   set_tests_properties(read_digits PROPERTIES PASS_REGULAR_EXPRESSION "3 1 4 1 5 9 2 6 5 3")
+  add_test(NAME run_custom_operators COMMAND run_custom_operators ${PROJECT_SOURCE_DIR}/examples/custom_operator/model.onnx)
+  set_tests_properties(run_custom_operators PROPERTIES PASS_REGULAR_EXPRESSION "0 0 0 2 -1.75 0.375")
 endif()
 
 # The fuzzers run for a minute each on the models of the repository and of the ONNX suite (tests/onnx_suite.py). The reader's is always built with sanitizers;
@@ -59,3 +61,21 @@ if(TENON_FUZZERS)
     add_test(NAME ${name} COMMAND ${name} --seconds ${TENON_FUZZ_SECONDS} ${fuzz_corpus})
   endforeach()
 endif()
+
+# Libraries of custom operators that src/session/custom_operator_library_test.cc loads, good and bad ones.
+file(GLOB libraries CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/custom_operators/*.cc)
+foreach(file IN LISTS libraries)
+  get_filename_component(name ${file} NAME_WE)
+  add_library(custom_${name} MODULE ${file})
+  if(name STREQUAL unlinked)
+    target_include_directories(custom_${name} PRIVATE include)
+  else()
+    target_link_libraries(custom_${name} PRIVATE tenon)
+  endif()
+  # As projects that do not hide their symbols build them.
+  set_target_properties(custom_${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/custom_operators
+                                                  CXX_VISIBILITY_PRESET default)
+  add_dependencies(test_session custom_${name})
+endforeach()
+set_source_files_properties(${PROJECT_SOURCE_DIR}/src/session/custom_operator_library_test.cc PROPERTIES
+  COMPILE_DEFINITIONS TENON_TEST_LIBRARIES="${PROJECT_BINARY_DIR}/custom_operators")

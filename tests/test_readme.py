@@ -5,7 +5,8 @@ import subprocess
 import pytest
 from conftest import ROOT
 
-PAGES = ["README.md", "CONTRIBUTING.md", *sorted(str(p.relative_to(ROOT)) for p in ROOT.glob("docs/**/*.md"))]
+PAGES = ["README.md", "CONTRIBUTING.md", "examples/custom_operator/README.md",
+         *sorted(str(p.relative_to(ROOT)) for p in ROOT.glob("docs/**/*.md"))]
 BLOCK = re.compile(r"^<!-- test -->\n```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 CODE = re.compile(r"^ *```.*?^ *```", re.MULTILINE | re.DOTALL)
@@ -21,7 +22,7 @@ def blocks():
 
 @pytest.mark.parametrize("commands", list(blocks()))
 def test_commands(tenon, commands):
-    commands = commands.replace("build/tenon", str(tenon))
+    commands = re.sub(r"\bbuild/(?=tenon\b|lib|run_)", f"{tenon.parent}/", commands)
     run = subprocess.run(["bash", "-euo", "pipefail", "-c", commands], cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert run.returncode == 0, f"{commands}\n{run.stdout[-3000:]}{run.stderr[-3000:]}"
 

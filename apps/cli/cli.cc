@@ -15,6 +15,7 @@ int exit_code_for(ErrorCode code) {
     case ErrorCode::missing_file:
     case ErrorCode::missing_external_data:
     case ErrorCode::provider_unavailable:
+    case ErrorCode::invalid_library:
     case ErrorCode::write_failed:
       return missing;
     case ErrorCode::invalid_argument:
@@ -22,6 +23,12 @@ int exit_code_for(ErrorCode code) {
     default:
       return broken_input;
   }
+}
+
+void add_custom_operators(CLI::App& command, std::vector<std::string>& libraries) {
+  command.add_option("--custom-operators", libraries, "A shared library with operators of your own; may be repeated")
+      ->allow_extra_args(false)
+      ->type_name("LIBRARY");
 }
 
 void SessionFlags::add_to(CLI::App& command) {
@@ -45,6 +52,7 @@ void SessionFlags::add_to(CLI::App& command) {
   command.add_option("--disable", disabled, "Passes of the optimiser to leave out (`tenon optimize --list-passes`)")
       ->delimiter(',')
       ->type_name("PASS,…");
+  add_custom_operators(command, libraries);
 }
 
 SessionOptions SessionFlags::options() const {
@@ -56,6 +64,7 @@ SessionOptions SessionFlags::options() const {
   result.decompose = decompose;
   result.level = optimization_level(level);
   result.disabled_passes = disabled;
+  result.custom_operator_libraries.assign(libraries.begin(), libraries.end());
   return result;
 }
 

@@ -31,11 +31,14 @@ void add_doctor(CLI::App& program, Action& action);
 struct SessionFlags {
   int threads = 0, spin = -1;
   bool flush_denormals = false;
-  std::vector<std::string> providers, decompose, disabled;
+  std::vector<std::string> providers, decompose, disabled, libraries;
   std::string level = "all";
   void add_to(CLI::App& command);
   SessionOptions options() const;
 };
+
+// --custom-operators LIBRARY, into `libraries`.
+void add_custom_operators(CLI::App& command, std::vector<std::string>& libraries);
 
 // Where inputs come from: --input NAME=FILE, --shape NAME=1x3x224x224, --dim NAME=SIZE and --seed.
 struct InputFlags {

@@ -92,14 +92,14 @@ PlacementReport placement(const InspectFlags& flags) {
 
 int inspect(const InspectFlags& flags) {
   if (flags.text) {
-    std::string text = tools::model_text(flags.model, flags.inferred);
+    std::string text = tools::model_text(flags.model, flags.inferred, flags.session.options());
     if (flags.json)
       fmt::print("{}\n", nlohmann::json({{"text", text}}).dump(2));
     else
       fmt::print("{}", text);
     return fine;
   }
-  tools::ModelSummary summary = tools::inspect(flags.model);
+  tools::ModelSummary summary = tools::inspect(flags.model, flags.session.options());
   if (flags.json) {
     nlohmann::json json = to_json(summary);
     if (flags.placement) json["placement"] = cli::to_json(placement(flags));

@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 struct OptimizeFlags {
   std::string model, output, level = "basic";
-  std::vector<std::string> disabled, keep;
+  std::vector<std::string> disabled, keep, libraries;
   InputFlags inputs;
   tools::Tolerance tolerance{1e-4, 1e-6};
   bool list = false, verify = false, force = false, json = false;
@@ -75,6 +75,7 @@ nlohmann::json to_json(const tools::OptimizedModel& model) {
 std::vector<tools::VerifyFailure> verify(const OptimizeFlags& flags, const tools::OptimizeOptions& options) {
   SessionOptions plain;
   plain.level = OptimizationLevel::none;
+  plain.custom_operator_libraries = options.custom_operator_libraries;
   NamedValues inputs = tools::make_inputs(Session::load(flags.model, plain), flags.inputs.sources()).values;
   return tools::verify_optimization(flags.model, options, inputs, flags.tolerance);
 }
@@ -90,6 +91,7 @@ int optimize(const OptimizeFlags& flags) {
                 "give another name, or --force to overwrite it");
   }
   tools::OptimizeOptions options{optimization_level(flags.level), flags.disabled, flags.keep};
+  options.custom_operator_libraries.assign(flags.libraries.begin(), flags.libraries.end());
   tools::OptimizedModel model = tools::optimize(flags.model, options);
   std::vector<tools::VerifyFailure> failures;
   if (flags.verify) failures = verify(flags, options);
@@ -139,6 +141,7 @@ void add_optimize(CLI::App& program, Action& action) {
   command->add_option("--rtol", flags->tolerance.relative,
                       "With --verify: allowed difference, times the largest number of the output (default: 1e-4)");
   command->add_option("--atol", flags->tolerance.absolute, "With --verify: allowed difference (default: 1e-6)");
+  add_custom_operators(*command, flags->libraries);
   command->add_flag("--force", flags->force, "Overwrite the model itself");
   command->add_flag("--json", flags->json, "Print one JSON document");
   command->callback([flags, &action] { action = [flags] { return optimize(*flags); }; });

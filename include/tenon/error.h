@@ -33,6 +33,8 @@ enum class ErrorCode {
   cancelled,
   unsupported,  // valid ONNX that this build cannot run
   provider_unavailable,
+  invalid_library,   // a file that was given as a library of custom operators is none, or is one of another version
+  custom_operator,   // the code of a custom operator failed, or did not do what it declares
   invalid_argument,  // a call or option makes no sense
   internal,          // a bug in Tenon
 };

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "tenon/custom_operator.h"
 #include "tenon/error.h"
 #include "tenon/optimization.h"
 #include "tenon/value.h"
@@ -39,6 +40,11 @@ struct SessionOptions {
   std::vector<std::string> disabled_passes;
   // Values that no rewrite may take away or rename, beside the model's outputs.
   std::vector<std::string> keep;
+  // Operators of the user's own that this session knows beside Tenon's; see tenon/custom_operator.h.
+  std::vector<CustomOperator> custom_operators;
+  // Shared libraries with such operators. Their code runs in this process, so they must be trusted; they stay loaded
+  // until it ends.
+  std::vector<std::filesystem::path> custom_operator_libraries;
   // Hears what a user should know but need not act on, such as a declared shape that the model contradicts.
   std::function<void(const std::string&)> log;
 };

@@ -1,6 +1,8 @@
 // Tenon's public interface.
 #pragma once
 
+#include "tenon/custom_operator.h"
+#include "tenon/dim.h"
 #include "tenon/element_type.h"
 #include "tenon/error.h"
 #include "tenon/optimization.h"

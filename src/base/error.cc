@@ -46,6 +46,10 @@ std::string_view code_name(ErrorCode code) {
       return "unsupported";
     case ErrorCode::provider_unavailable:
       return "provider-unavailable";
+    case ErrorCode::invalid_library:
+      return "invalid-library";
+    case ErrorCode::custom_operator:
+      return "custom-operator";
     case ErrorCode::invalid_argument:
       return "invalid-argument";
     case ErrorCode::internal:

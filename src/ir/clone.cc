@@ -66,6 +66,7 @@ std::unique_ptr<Graph> Graph::clone(std::map<const Value*, Value*>* outer) const
     twin.metadata = node.metadata;
     twin.other_fields = node.other_fields;
     twin.origin = node.origin;
+    twin.custom_operator = node.custom_operator;
     for (size_t i = 0; i < node.input_count(); ++i) twin.set_input(i, mapped(node.input(i)));
     for (Value* value : node.outputs()) twin.add_output(mapped(value));
     for (const Attribute& attribute : node.attributes) twin.attributes.push_back(ir::clone(attribute, map));

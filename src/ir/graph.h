@@ -14,6 +14,10 @@
 #include "tenon/small_vector.h"
 #include "tenon/tensor.h"
 
+namespace tenon::ops {
+class Operator;
+}
+
 namespace tenon::ir {
 
 class Graph;
@@ -150,6 +154,8 @@ class Node {
   StringPairs metadata;
   std::string other_fields;
   std::shared_ptr<const Origin> origin;
+  // Set when the node is lifted, if its operator is one that the user brings; see ops::operator_of.
+  std::shared_ptr<const ops::Operator> custom_operator;
 
   Graph& graph() const { return *graph_; }
   size_t input_count() const { return inputs_.size(); }

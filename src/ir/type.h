@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "tenon/dim.h"
 #include "tenon/element_type.h"
-#include "tensor/dim.h"
 
 namespace tenon::ir {
 

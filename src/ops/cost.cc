@@ -13,7 +13,7 @@ Dim bytes_of(const CostTensor& tensor) {
 
 std::optional<Cost> cost_of(const ir::Node& node, std::span<const CostTensor> inputs,
                             std::span<const CostTensor> outputs) {
-  const Operator* op = operators().find(node.domain, node.op_type);
+  const Operator* op = operator_of(node);
   Cost cost{0, 0};
   if (op && op->view_rule == whole_input) return cost;
   std::span<const CostTensor> read = inputs;

@@ -121,6 +121,7 @@ std::vector<ir::Value*> Decomposition::add_nodes_of(const ir::Graph& graph, cons
     copy.domain = node.domain;
     copy.name = node.name;
     copy.origin = node.origin;
+    copy.custom_operator = node.custom_operator;
     for (size_t i = 0; i < node.input_count(); ++i) copy.set_input(i, twin_of(node.input(i)));
     for (ir::Value* value : node.outputs()) copy.add_output(twin_of(value));
     for (const ir::Attribute& attribute : node.attributes) copy.attributes.push_back(ir::clone(attribute, twins));
@@ -321,7 +322,7 @@ ElementType wide(ElementType type) {
 }
 
 std::string decompose(ir::Node& node) {
-  const Operator* op = operators().find(node.domain, node.op_type);
+  const Operator* op = operator_of(node);
   if (!op || !op->decomposition) return "it has no decomposition";
   Decomposition decomposition(node);
   try {

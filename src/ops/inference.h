@@ -7,13 +7,12 @@
 #include <span>
 
 #include "ir/graph.h"
+#include "tenon/dim.h"
 #include "tenon/error.h"
-#include "tensor/dim.h"
 
 namespace tenon::ops {
 
-// The integers in a tensor of rank 0 or 1, as sizes.
-using SymbolicValues = SmallVector<Dim, 4>;
+using tenon::SymbolicValues;
 
 // Longer tensors are data, not shapes: their values are not followed.
 inline constexpr size_t most_values = 64;

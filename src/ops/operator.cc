@@ -151,6 +151,10 @@ bool OperatorList::knows_domain(std::string_view domain) const {
   return std::ranges::any_of(operators_, [&](const auto& entry) { return entry.first.starts_with(prefix); });
 }
 
+const Operator* operator_of(const ir::Node& node) {
+  return node.custom_operator ? node.custom_operator.get() : operators().find(node.domain, node.op_type);
+}
+
 namespace {
 
 std::string check_count(const std::vector<Parameter>& parameters, std::span<ir::Value* const> given, const char* what) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,6 +10,11 @@
 #include <vector>
 
 #include "ir/graph.h"
+
+namespace tenon {
+class Kernel;
+class NodeInfo;
+}  // namespace tenon
 
 namespace tenon::ops {
 
@@ -129,6 +135,8 @@ class Operator {
   // Multiply-adds for each element of output 0; see cost.h.
   Dim (*multiply_adds_rule)(const ir::Node&, std::span<const CostTensor>) = nullptr;
   Reads reads_first_input = Reads::all;
+  // The CPU kernel of a custom operator. Tenon's own have theirs in src/ops/*/cpu.cc.
+  std::function<std::unique_ptr<Kernel>(const NodeInfo&)> make_cpu_kernel;
 
   Operator& input(std::string parameter, std::string variable) {
     return add(inputs, std::move(parameter), std::move(variable), Parameter::Count::one);
@@ -226,6 +234,9 @@ class OperatorList {
 
 // Every operator of Tenon, made on first use.
 const OperatorList& operators();
+
+// The operator of a lifted node: the user's own or one of Tenon's. Null if neither has it.
+const Operator* operator_of(const ir::Node& node);
 
 // A short sentence if the node breaks the operator's rules: count of inputs and outputs, attributes. "" if it does not.
 std::string check_node(const Operator& op, const ir::Node& node);

@@ -33,7 +33,7 @@ class Decomposer {
       for (const ir::Attribute& attribute : node->attributes) {
         attribute.for_each_graph([&](ir::Graph& subgraph) { visit(subgraph); });
       }
-      const ops::Operator* op = ops::operators().find(node->domain, node->op_type);
+      const ops::Operator* op = ops::operator_of(*node);
       if (!op || !op->decomposition || !wanted_(*node)) continue;
       std::string reason = ops::decompose(*node);
       if (reason.empty())

@@ -123,7 +123,7 @@ bool Editor::can_replace(const ir::Value& old, const ir::Value& by) const {
 }
 
 void Editor::infer(ir::Node& node) {
-  const ops::Operator* op = ops::operators().find(node.domain, node.op_type);
+  const ops::Operator* op = ops::operator_of(node);
   if (!op) fail(ErrorCode::internal, "pass '{}' adds the operator {}, which does not exist", pass_, node.op_type);
   if (std::string problem = ops::check_node(*op, node); !problem.empty())
     fail(ErrorCode::internal, "pass '{}' adds a node that is not valid: {}", pass_, problem);

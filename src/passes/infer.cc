@@ -58,7 +58,7 @@ class GraphInference {
 
   void infer_node(ir::Node& node) {
     if (work_left_-- == 0) fail(ErrorCode::unsupported, "the loops around it are nested too deep to infer its types");
-    const ops::Operator* op = ops::operators().find(node.domain, node.op_type);
+    const ops::Operator* op = ops::operator_of(node);
     if (!op) fail(ErrorCode::unknown_operator, "Tenon does not know operator {}", node.op_type);
     if (std::string problem = check_node(*op, node); !problem.empty()) {
       throw Error(

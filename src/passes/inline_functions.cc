@@ -118,6 +118,7 @@ class Inliner {
       copy.overload = node.overload;
       copy.name = node.name;
       copy.origin = node.origin;
+      copy.custom_operator = node.custom_operator;
       for (size_t i = 0; i < node.input_count(); ++i) copy.set_input(i, twin_of(node.input(i)));
       for (ir::Value* value : node.outputs()) copy.add_output(twin_of(value));
       for (const ir::Attribute& attribute : node.attributes) copy.attributes.push_back(ir::clone(attribute, twins));

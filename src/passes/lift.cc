@@ -17,7 +17,8 @@ constexpr int64_t newest_ir_version = 14;
 class Lifter {
  public:
   // Adapters to versions of ai.onnx after `target` are left for later.
-  explicit Lifter(ir::Model& model, int64_t target = ops::newest_opset) : model_(model), target_(target) {
+  Lifter(ir::Model& model, const ops::CustomOperatorList& custom, int64_t target = ops::newest_opset)
+      : model_(model), custom_(custom), target_(target) {
     for (const auto& function : model.functions) functions_.insert({function->domain, function->name});
   }
 
@@ -60,7 +61,8 @@ class Lifter {
   }
 
   void lift_node(ir::Node& node, int64_t opset) {
-    const ops::Operator* op = ops::operators().find(node.domain, node.op_type);
+    node.custom_operator = custom_.find(node.domain, node.op_type, opset);
+    const ops::Operator* op = ops::operator_of(node);
     if (!op) {
       unknown_[{node.domain, node.op_type}].push_back(node.describe());
       return;
@@ -79,7 +81,7 @@ class Lifter {
         if (adapter == op->adapters.end()) break;
         adapter->lift(node);
         opset = adapter->to;
-        op = ops::operators().find(node.domain, node.op_type);
+        op = ops::operator_of(node);
         TENON_CHECK(op);
       }
     } catch (Error& error) {
@@ -92,13 +94,15 @@ class Lifter {
     std::string text = unknown_.size() == 1
                            ? "Tenon does not know an operator of this model:"
                            : fmt::format("Tenon does not know {} operators of this model:", unknown_.size());
+    std::string hint;
     for (const auto& [key, nodes] : unknown_) {
       const auto& [domain, name] = key;
       std::string suggestion;
-      if (!ops::operators().knows_domain(domain)) {
+      std::vector<std::string_view> names = custom_.names_of(domain);
+      if (names.empty() && !ops::operators().knows_domain(domain)) {
         suggestion = fmt::format("; the domain '{}' is unknown and the model defines no function of it", domain);
+        hint = "operators of your own come with SessionOptions::custom_operators or --custom-operators";
       } else {
-        std::vector<std::string_view> names;
         for (const ops::Operator* op : ops::operators().all()) {
           if (op->domain == domain) names.push_back(op->name);
         }
@@ -108,10 +112,11 @@ class Lifter {
       std::string times = nodes.size() == 1 ? "" : fmt::format(" and {} more", nodes.size() - 1);
       text += fmt::format("\n  {}{}{}: {}{}{}", domain, domain.empty() ? "" : ".", name, nodes[0], times, suggestion);
     }
-    throw Error(ErrorCode::unknown_operator, text);
+    throw Error(ErrorCode::unknown_operator, text, hint);
   }
 
   ir::Model& model_;
+  const ops::CustomOperatorList& custom_;
   int64_t target_;
   std::set<std::pair<std::string, std::string>> functions_;
   std::map<std::pair<std::string, std::string>, std::vector<std::string>> unknown_;
@@ -120,10 +125,12 @@ class Lifter {
 
 }  // namespace
 
-std::vector<std::string> lift_to_newest_opset(ir::Model& model) { return Lifter(model).run(); }
+std::vector<std::string> lift_to_newest_opset(ir::Model& model, const ops::CustomOperatorList& custom) {
+  return Lifter(model, custom).run();
+}
 
-void lift_to_opset(ir::Model& model, int64_t version) {
-  Lifter(model, version).run();
+void lift_to_opset(ir::Model& model, int64_t version, const ops::CustomOperatorList& custom) {
+  Lifter(model, custom, version).run();
   auto import_at_least = [&](ir::OpsetImports& imports) {
     int64_t imported = imports.version("");
     if (imported > 0 && imported < version) imports.set("", version);

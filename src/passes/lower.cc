@@ -77,8 +77,8 @@ class Lowerer {
     bool changed = false;
     for_each_graph(whole, [&](ir::Graph& graph) {
       for (ir::Node* node : nodes_of(graph)) {
-        const ops::Operator* op = ops::operators().find(node->domain, node->op_type);
-        if (!op || op->versions.front() <= opset_of(*node) || settled_.count(node)) continue;
+        const ops::Operator* op = ops::operator_of(*node);
+        if (!op || node->custom_operator || op->versions.front() <= opset_of(*node) || settled_.count(node)) continue;
         if (as_functions && note_function(*node)) continue;
         std::string text = node->describe(), reason = ops::decompose(*node);
         if (reason.empty()) {
@@ -118,9 +118,9 @@ class Lowerer {
   }
 
   void lower(ir::Node& node) {
-    const ops::Operator* op = ops::operators().find(node.domain, node.op_type);
+    const ops::Operator* op = ops::operator_of(node);
     const int64_t opset = opset_of(node);
-    if (!op || settled_.count(&node) || op->newest_version() <= opset) return;
+    if (!op || node.custom_operator || settled_.count(&node) || op->newest_version() <= opset) return;
     const int version = op->version_at(opset);
     std::string reason = drop_additions(*op, node, version);
     if (reason.empty()) reason = apply_inverses(*op, node, version);

@@ -57,6 +57,7 @@ ir::Value* Patch::add(std::string op, const std::vector<ir::Value*>& inputs, Set
 ir::Node& Patch::add_like(const ir::Node& like, const std::vector<ir::Value*>& inputs, Settings changed_attributes) {
   ir::Node& node = start_node(like.op_type, like.domain, inputs);
   node.overload = like.overload;
+  node.custom_operator = like.custom_operator;
   std::map<const ir::Value*, ir::Value*> none;
   for (const ir::Attribute& attribute : like.attributes) {
     attribute.for_each_graph([](const ir::Graph&) { fail(ErrorCode::internal, "a node with subgraphs is copied"); });
@@ -78,6 +79,7 @@ ir::Node& Patch::add_copy(const ir::Node& original, std::map<const ir::Value*, i
   }
   ir::Node& node = start_node(original.op_type, original.domain, inputs);
   node.overload = original.overload;
+  node.custom_operator = original.custom_operator;
   node.name = original.name;
   node.origin = original.origin;
   for (const ir::Attribute& attribute : original.attributes) node.attributes.push_back(ir::clone(attribute, values));

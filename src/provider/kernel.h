@@ -78,6 +78,8 @@ class KernelRun {
   // Gives a value out as it is: a view of an input, a sequence, …. Where a plan has a place for the output, a tensor is
   // copied there.
   void set_output(size_t i, Value value);
+  // The element type of a tensor output, undefined when only the kernel can tell.
+  ElementType output_type(size_t i) const { return outputs_[i].element; }
   // The shape inference found for output i; nullopt when only the kernel can tell.
   const std::optional<Shape>& inferred_shape(size_t i) const { return outputs_[i].shape; }
 

@@ -153,7 +153,7 @@ struct Program::Compiler {
   Step compile_node(const ir::Node& node) {
     Step step;
     step.node = &node;
-    step.op = ops::operators().find(node.domain, node.op_type);
+    step.op = ops::operator_of(node);
     const Provider& provider = place(node, step);
     copies.add(node, provider);
     std::vector<const Tensor*> known;

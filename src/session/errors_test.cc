@@ -66,7 +66,8 @@ TEST(LoadErrors, UnknownOperatorsAllAtOnce) {
             "unknown-operator: Tenon does not know 2 operators of this model:\n"
             "  Rellu: Rellu 'a' (node 0) and 1 more; the nearest known one is Relu\n"
             "  my.domain.Magic: my.domain.Magic 'c' (node 2); the domain 'my.domain' is unknown and the model defines "
-            "no function of it");
+            "no function of it\n"
+            "  hint: operators of your own come with SessionOptions::custom_operators or --custom-operators");
 }
 
 TEST(LoadErrors, Attributes) {

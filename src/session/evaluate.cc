@@ -11,6 +11,7 @@ std::vector<Value> evaluate(const ir::Node& node, std::span<const Provider* cons
   ir::Node& copy = graph.add_node(node.op_type, node.domain);
   copy.name = node.name;
   copy.origin = node.origin;
+  copy.custom_operator = node.custom_operator;
   std::map<const ir::Value*, ir::Value*> twins;
   for (const ir::Attribute& attribute : node.attributes) copy.attributes.push_back(ir::clone(attribute, twins));
   for (size_t i = 0; i < node.input_count(); ++i) {

@@ -17,6 +17,7 @@
 #include "passes/lift.h"
 #include "passes/optimizer.h"
 #include "session/check_inputs.h"
+#include "session/custom_operator.h"
 #include "session/describe.h"
 #include "session/evaluate.h"
 #include "session/memory_pool.h"
@@ -35,7 +36,8 @@ class Session::Implementation {
         model_(std::move(loaded)) {
     start_providers();
     check_decompose();
-    note(passes::lift_to_newest_opset(*model_));
+    note(passes::lift_to_newest_opset(
+        *model_, list_custom_operators(options_.custom_operators, options_.custom_operator_libraries)));
     passes::inline_functions(*model_);
     passes::constants_to_initializers(*model_->graph, memory_);
     ir::verify_and_sort(*model_->graph);

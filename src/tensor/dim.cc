@@ -1,4 +1,4 @@
-#include "tensor/dim.h"
+#include "tenon/dim.h"
 
 #include <algorithm>
 #include <atomic>

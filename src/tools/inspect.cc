@@ -13,6 +13,7 @@
 #include "passes/constants.h"
 #include "passes/infer.h"
 #include "passes/lift.h"
+#include "session/custom_operator.h"
 #include "session/describe.h"
 
 namespace tenon::tools {
@@ -37,12 +38,12 @@ class Counter {
     }
   }
 
-  void finish(const ir::Model& model) {
+  void finish(const ir::Model& model, const ops::CustomOperatorList& custom) {
     std::set<std::pair<std::string, std::string>> functions;
     for (const auto& function : model.functions) functions.insert({function->domain, function->name});
     for (const auto& [key, count] : uses_) {
       const auto& [domain, name] = key;
-      bool known = functions.count(key) || ops::operators().find(domain, name);
+      bool known = functions.count(key) || ops::operators().find(domain, name) || custom.has(domain, name);
       summary_.operators.push_back({domain.empty() ? name : domain + "." + name, count, known});
     }
     std::ranges::stable_sort(summary_.operators, std::greater(), &OperatorUse::count);
@@ -62,16 +63,17 @@ class Counter {
 std::string total_flops(const ir::Graph& graph) {
   Dim total = 0;
   for (const ir::Node& node : graph.nodes()) {
-    const ops::Operator* op = ops::operators().find(node.domain, node.op_type);
+    const ops::Operator* op = ops::operator_of(node);
     if (!op || !op->multiply_adds_rule) continue;
     if (std::optional<ops::Cost> cost = ops::cost_of(node)) total = total + cost->flops;
   }
   return total.to_string();
 }
 
-std::unique_ptr<ir::Model> lifted(const ir::Model& model, std::vector<std::string>& notes) {
+std::unique_ptr<ir::Model> lifted(const ir::Model& model, const ops::CustomOperatorList& custom,
+                                  std::vector<std::string>& notes) {
   std::unique_ptr<ir::Model> copy = model.clone();
-  notes = passes::lift_to_newest_opset(*copy);
+  notes = passes::lift_to_newest_opset(*copy, custom);
   passes::inline_functions(*copy);
   passes::constants_to_initializers(*copy->graph);
   ir::verify_and_sort(*copy->graph);
@@ -81,7 +83,9 @@ std::unique_ptr<ir::Model> lifted(const ir::Model& model, std::vector<std::strin
 
 }  // namespace
 
-ModelSummary inspect(const std::filesystem::path& path) {
+ModelSummary inspect(const std::filesystem::path& path, const SessionOptions& options) {
+  const ops::CustomOperatorList custom =
+      list_custom_operators(options.custom_operators, options.custom_operator_libraries);
   std::unique_ptr<ir::Model> model = onnx::load_model(path);
   ModelSummary summary;
   summary.info = describe(*model);
@@ -91,10 +95,10 @@ ModelSummary inspect(const std::filesystem::path& path) {
     counter.graph(*function->body);
     summary.functions.push_back(function->domain + "." + function->name);
   }
-  counter.finish(*model);
+  counter.finish(*model, custom);
   std::unique_ptr<ir::Model> understood;
   try {
-    understood = lifted(*model, summary.notes);
+    understood = lifted(*model, custom, summary.notes);
     summary.flops = total_flops(*understood->graph);
   } catch (const Error& error) {
     summary.problem = error.what();
@@ -113,10 +117,12 @@ ModelSummary inspect(const std::filesystem::path& path) {
   return summary;
 }
 
-std::string model_text(const std::filesystem::path& path, bool inferred) {
+std::string model_text(const std::filesystem::path& path, bool inferred, const SessionOptions& options) {
   std::unique_ptr<ir::Model> model = onnx::load_model(path);
   std::vector<std::string> notes;
-  if (inferred) model = lifted(*model, notes);
+  if (inferred) {
+    model = lifted(*model, list_custom_operators(options.custom_operators, options.custom_operator_libraries), notes);
+  }
   return ir::to_text(*model);
 }
 

@@ -19,6 +19,7 @@
 #include "passes/lower.h"
 #include "passes/optimizer.h"
 #include "providers/cpu/cpu_provider.h"
+#include "session/custom_operator.h"
 #include "session/evaluate.h"
 
 namespace tenon::tools {
@@ -31,9 +32,11 @@ namespace {
 
 using passes::OptimizerOptions;
 
-std::unique_ptr<ir::Model> load_lifted(const std::filesystem::path& path, std::vector<std::string>& notes) {
+std::unique_ptr<ir::Model> load_lifted(const std::filesystem::path& path, const OptimizeOptions& options,
+                                       std::vector<std::string>& notes) {
   std::unique_ptr<ir::Model> model = onnx::load_model(path);
-  notes = passes::lift_to_newest_opset(*model);
+  notes = passes::lift_to_newest_opset(
+      *model, list_custom_operators(options.custom_operators, options.custom_operator_libraries));
   passes::inline_functions(*model);
   passes::constants_to_initializers(*model->graph);
   ir::verify_and_sort(*model->graph);
@@ -63,7 +66,7 @@ void count(const ir::Graph& graph, std::map<std::string, OperatorChange>& change
 }
 
 // The graph as a model of its own in the newest opsets, with every value of `extra` as an output too.
-Session session_of(const ir::Model& model, const std::vector<std::string>& extra = {}) {
+Session session_of(const ir::Model& model, const OptimizeOptions& how, const std::vector<std::string>& extra = {}) {
   std::unique_ptr<ir::Model> copy = model.clone();
   for (const auto& [domain, version] : model.opset_imports.entries()) {
     int64_t newest = ops::newest_opset_of(ir::canonical_domain(domain));
@@ -80,6 +83,8 @@ Session session_of(const ir::Model& model, const std::vector<std::string>& extra
   std::string bytes = onnx::serialize_model(*copy);
   SessionOptions options;
   options.level = OptimizationLevel::none;
+  options.custom_operators = how.custom_operators;
+  options.custom_operator_libraries = how.custom_operator_libraries;
   return Session::from_bytes(std::as_bytes(std::span(bytes)), options);
 }
 
@@ -109,9 +114,10 @@ std::string difference_by_size(const Value& actual, const Value& expected, const
 // Keeps what the model looked like before each pass, and runs it afterwards.
 class Verifier {
  public:
-  Verifier(const ir::Model& model, const NamedValues& inputs, const Tolerance& tolerance)
-      : model_(model), inputs_(inputs), tolerance_(tolerance), before_(model.clone()) {
-    expected_ = session_of(model).run(inputs);
+  Verifier(const ir::Model& model, const OptimizeOptions& options, const NamedValues& inputs,
+           const Tolerance& tolerance)
+      : model_(model), options_(options), inputs_(inputs), tolerance_(tolerance), before_(model.clone()) {
+    expected_ = session_of(model, options_).run(inputs);
   }
 
   std::vector<VerifyFailure> failures;
@@ -119,7 +125,7 @@ class Verifier {
   void after_pass(std::string_view pass) {
     if (!failures.empty()) return;
     try {
-      NamedValues actual = session_of(model_).run(inputs_);
+      NamedValues actual = session_of(model_, options_).run(inputs_);
       for (const auto& [name, value] : expected_) {
         std::string problem = difference_by_size(actual.at(name), value, tolerance_);
         if (problem.empty()) continue;
@@ -149,7 +155,8 @@ class Verifier {
         in_order.push_back(value);
       }
     }
-    NamedValues expected = session_of(*before_, common).run(inputs_), actual = session_of(model_, common).run(inputs_);
+    NamedValues expected = session_of(*before_, options_, common).run(inputs_);
+    NamedValues actual = session_of(model_, options_, common).run(inputs_);
     for (const ir::Value* value : in_order) {
       auto a = actual.find(value->name), e = expected.find(value->name);
       if (a == actual.end() || e == expected.end()) continue;
@@ -160,6 +167,7 @@ class Verifier {
   }
 
   const ir::Model& model_;
+  const OptimizeOptions& options_;
   const NamedValues& inputs_;
   Tolerance tolerance_;
   std::unique_ptr<ir::Model> before_;
@@ -173,7 +181,7 @@ OptimizedModel optimize(const std::filesystem::path& path, const OptimizeOptions
   result.implementation = std::make_shared<OptimizedModel::Implementation>();
   std::map<std::string, OperatorChange> changes;
   std::unique_ptr<ir::Model>& model = result.implementation->model;
-  model = load_lifted(path, result.notes);
+  model = load_lifted(path, options, result.notes);
   result.nodes_before = static_cast<int64_t>(ir::count_nodes(*model->graph));
   count(*model->graph, changes, &OperatorChange::before);
   const auto start = std::chrono::steady_clock::now();
@@ -200,9 +208,9 @@ void OptimizedModel::save(const std::filesystem::path& path) {
 std::vector<VerifyFailure> verify_optimization(const std::filesystem::path& path, const OptimizeOptions& options,
                                                const NamedValues& inputs, const Tolerance& tolerance) {
   std::vector<std::string> notes;
-  std::unique_ptr<ir::Model> model = load_lifted(path, notes);
+  std::unique_ptr<ir::Model> model = load_lifted(path, options, notes);
   passes::infer_types(*model->graph);
-  Verifier verifier(*model, inputs, tolerance);
+  Verifier verifier(*model, options, inputs, tolerance);
   OptimizerOptions how = optimizer_options(options);
   how.verify = true;
   how.after_pass = [&](std::string_view pass, const ir::Graph&) { verifier.after_pass(pass); };

@@ -11,6 +11,7 @@
 #include "onnx/model_file.h"
 #include "ops/operator.h"
 #include "passes/lift.h"
+#include "session/custom_operator.h"
 #include "tenon/tools/value_files.h"
 #include "tools/random_zeros.h"
 
@@ -74,9 +75,11 @@ Session load(const fs::path& folder, const TestOptions& options, bool with_seeds
     for (auto& function : model->functions) forget_seeds(*function->body);
   }
   std::string bytes = onnx::serialize_model(*model);
+  const ops::CustomOperatorList custom =
+      list_custom_operators(options.session.custom_operators, options.session.custom_operator_libraries);
   int64_t declared = model->opset_imports.version("");
   for (int64_t version = declared + 1; options.lift_steps && declared > 0 && version <= ops::newest_opset; ++version) {
-    passes::lift_to_opset(*model, version);
+    passes::lift_to_opset(*model, version, custom);
     bytes = onnx::serialize_model(*model);
     model = onnx::parse_model(std::as_bytes(std::span(bytes)), nullptr, folder);
   }

@@ -11,7 +11,7 @@ namespace tenon::tools {
 struct OperatorUse {
   std::string name;   // "Conv", "com.microsoft.FusedMatMul"
   int64_t count = 0;  // subgraphs and functions included
-  bool known = true;  // to this version of Tenon
+  bool known = true;  // to this version of Tenon, or one of the user's own
 };
 
 struct ModelSummary {
@@ -31,10 +31,11 @@ struct ModelSummary {
   std::vector<std::string> notes;
 };
 
-// Reads the model and says what is in it, also when Tenon could not run it.
-ModelSummary inspect(const std::filesystem::path& path);
+// Reads the model and says what is in it, also when Tenon could not run it. Of the options only the custom operators
+// matter.
+ModelSummary inspect(const std::filesystem::path& path, const SessionOptions& options = {});
 
 // The model as text, one node a line. With `inferred`, lifted to the newest operators and with inferred types.
-std::string model_text(const std::filesystem::path& path, bool inferred = false);
+std::string model_text(const std::filesystem::path& path, bool inferred = false, const SessionOptions& options = {});
 
 }  // namespace tenon::tools

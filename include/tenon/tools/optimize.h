@@ -13,6 +13,9 @@ struct OptimizeOptions {
   OptimizationLevel level = OptimizationLevel::basic;
   std::vector<std::string> disabled_passes;
   std::vector<std::string> keep;  // values that stay, by name
+  // As in SessionOptions.
+  std::vector<CustomOperator> custom_operators = {};
+  std::vector<std::filesystem::path> custom_operator_libraries = {};
 };
 
 // How often an operator occurs before and after; subgraphs included.

@@ -68,6 +68,7 @@ std::string key_of(const ir::Node& node) {
   append_text(key, node.domain);
   append_text(key, node.op_type);
   append_text(key, node.overload);
+  append_bytes(key, reinterpret_cast<uintptr_t>(node.custom_operator.get()));
   for (const ir::Value* value : node.inputs()) append_bytes(key, reinterpret_cast<uintptr_t>(value));
   append_bytes(key, node.input_count());
   for (const ir::Value* value : node.outputs()) append_bytes(key, value != nullptr);

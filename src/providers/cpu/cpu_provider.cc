@@ -1,6 +1,7 @@
 #include "providers/cpu/cpu_provider.h"
 
 #include "base/fail.h"
+#include "ops/operator.h"
 
 namespace tenon {
 
@@ -22,6 +23,7 @@ const CpuKernels& cpu_kernels() {
 }
 
 Claim CpuProvider::claim(const ir::Node& node) const {
+  if (node.custom_operator) return Claim::yes(node.domain.empty() ? node.op_type : node.domain + "." + node.op_type);
   const CpuKernels::Entry* entry = cpu_kernels().find(node.domain, node.op_type);
   if (!entry) return Claim::no(fmt::format("there is no CPU kernel for {}", node.op_type));
   if (entry->decline) {
@@ -31,6 +33,7 @@ Claim CpuProvider::claim(const ir::Node& node) const {
 }
 
 std::unique_ptr<Kernel> CpuProvider::compile(const NodeInfo& info) const {
+  if (const auto& custom = info.node().custom_operator) return custom->make_cpu_kernel(info);
   const CpuKernels::Entry* entry = cpu_kernels().find(info.node().domain, info.node().op_type);
   TENON_CHECK(entry);
   return entry->make(info);

@@ -63,6 +63,8 @@ class Dim {
 Dim exact_div(const Dim& a, const Dim& b);
 
 using SymbolicShape = SmallVector<Dim, 6>;
+// The integers in a tensor of rank 0 or 1, as sizes.
+using SymbolicValues = SmallVector<Dim, 4>;
 
 SymbolicShape symbolic(const Shape& shape);
 // The shape if every dim is known.
