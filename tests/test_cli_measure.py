@@ -83,7 +83,8 @@ def test_bench(call, model, concurrency):
     assert latency[0] <= seen["latency_seconds"]["mean"] <= latency[-1]
     assert seen["runs_per_second"] == pytest.approx(20 / seen["seconds"])
     assert seen["load_seconds"] > 0 and seen["first_run_seconds"] > 0
-    assert seen["memory"]["weights"] == 4 * 8 * 4 and seen["memory"]["peak"] > 0
+    # Packed, a matrix is as wide as whole tiles.
+    assert 4 * 8 * 4 <= seen["memory"]["weights"] <= 4 * 64 * 4 and seen["memory"]["peak"] > 0
     assert "profile" not in seen
     text = call("bench", model, *options).stdout
     for title in ("model ", "session     cpu, 2 threads, level basic", "load ", "first run ", "runs        20 in ", "throughput ",

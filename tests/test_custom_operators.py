@@ -42,7 +42,8 @@ def test_run(call, tmp_path, x):
     np.save(tmp_path / "x.npy", x)
     run = call("run", EXAMPLE / "model.onnx", "--input", f"x={tmp_path / 'x.npy'}", "--output-dir", tmp_path, "--placement")
     np.testing.assert_allclose(np.load(tmp_path / "y.npy"), expected(x), rtol=1e-6)
-    assert "  cpu  com.example.Clamp    com.example.Clamp 'clamp' (node 1)" in run.stdout
+    line = next(line for line in run.stdout.splitlines() if "'clamp'" in line)
+    assert line.split()[:2] == ["cpu", "com.example.Clamp"]
 
 
 def test_the_option_takes_one_library_and_may_be_repeated(call, tenon, library, tmp_path):
@@ -54,7 +55,7 @@ def test_the_option_takes_one_library_and_may_be_repeated(call, tenon, library, 
 
 def test_inspect(call):
     summary = json.loads(call("inspect", EXAMPLE / "model.onnx", "--json", "--placement").stdout)
-    assert all(use["known"] for use in summary["operators"]) and len(summary["placement"]) == 2
+    assert all(use["known"] for use in summary["operators"]) and len(summary["placement"]["nodes"]) == 2
     assert summary["outputs"] == [{"name": "y", "type": "tensor(float)", "shape": ["rows", 3]}]
     text = call("inspect", EXAMPLE / "model.onnx", "--text", "--inferred").stdout
     assert "standard = com.example.Standardize(x, mean, deviation)" in text
