@@ -88,7 +88,7 @@ def test_bench(call, model, concurrency):
     assert "profile" not in seen
     text = call("bench", model, *options).stdout
     for title in ("model ", "session     cpu, 2 threads, level basic", "load ", "first run ", "runs        20 in ", "throughput ",
-                  "latency ", "memory      128 B of weights"):
+                  "latency ", f"memory      {seen['memory']['weights']} B of weights"):
         assert f"\n{title}" in "\n" + text
 
 
