@@ -26,8 +26,8 @@ TEST(CustomOperator, ErrorsOfTheKernel) {
   EXPECT_EQ(run_error(kernel([](CustomRun&) { throw Error(ErrorCode::invalid_value, "bad index"); })),
             "invalid-value" + at + "bad index");
   EXPECT_EQ(run_error(kernel([](CustomRun& run) {
-              run.parallel_for(100, 1, [](int64_t begin, int64_t) {
-                if (begin > 3) throw std::runtime_error("in a thread");
+              run.parallel_for(100, 1, [](int64_t, int64_t end) {
+                if (end > 3) throw std::runtime_error("in a thread");
               });
             })),
             "custom-operator" + at + "its kernel failed: in a thread");
