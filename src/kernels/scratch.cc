@@ -7,12 +7,11 @@
 #include <utility>
 #include <vector>
 
-#include "base/pages.h"
+#include "base/memory.h"
 
 namespace tenon::kernels {
 namespace {
 
-constexpr size_t alignment = 64;
 constexpr size_t smallest = 4096;
 constexpr size_t most_idle_bytes = size_t{64} << 20;
 
@@ -70,19 +69,11 @@ AlignedBuffer take_idle(size_t bytes) {
 
 }  // namespace
 
-AlignedBuffer::AlignedBuffer(size_t bytes)
-    : data_(bytes >= least_page_bytes ? allocate_pages(bytes)
-                                      : ::operator new (std::max(bytes, size_t{1}), std::align_val_t{alignment})),
-      bytes_(bytes) {
+AlignedBuffer::AlignedBuffer(size_t bytes) : data_(allocate_memory(bytes)), bytes_(bytes) {
   if (!data_) throw std::bad_alloc();
 }
 
-AlignedBuffer::~AlignedBuffer() {
-  if (bytes_ >= least_page_bytes)
-    free_pages(data_, bytes_);
-  else
-    ::operator delete (data_, std::align_val_t{alignment});
-}
+AlignedBuffer::~AlignedBuffer() { free_memory(data_, bytes_); }
 
 AlignedBuffer::AlignedBuffer(AlignedBuffer&& other) noexcept
     : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}

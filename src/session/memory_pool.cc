@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/fail.h"
-#include "base/pages.h"
+#include "base/memory.h"
 
 namespace tenon {
 namespace {
@@ -21,19 +21,6 @@ int64_t block_size(int64_t bytes) {
   int64_t step = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(bytes))) / sizes;
   step = std::max<int64_t>(step, 64);
   return (bytes + step - 1) / step * step;
-}
-
-bool in_pages(int64_t size) { return static_cast<size_t>(size) >= least_page_bytes; }
-
-void* allocate_block(int64_t size) {
-  return in_pages(size) ? allocate_pages(static_cast<size_t>(size)) : std::aligned_alloc(64, static_cast<size_t>(size));
-}
-
-void free_block(void* block, int64_t size) {
-  if (in_pages(size))
-    free_pages(block, static_cast<size_t>(size));
-  else
-    std::free(block);
 }
 
 }  // namespace
@@ -68,7 +55,7 @@ struct MemoryPool::State {
         return;
       }
     }
-    free_block(block, size);
+    free_memory(block, static_cast<size_t>(size));
   }
 
   void cancel(int64_t size) {
@@ -79,7 +66,7 @@ struct MemoryPool::State {
   void trim() {
     std::lock_guard lock(mutex);
     for (auto& [size, blocks] : free_blocks) {
-      for (void* block : blocks) free_block(block, size);
+      for (void* block : blocks) free_memory(block, static_cast<size_t>(size));
     }
     free_blocks.clear();
     cached = 0;
@@ -99,7 +86,7 @@ std::shared_ptr<void> MemoryPool::allocate(int64_t bytes) {
   int64_t size = block_size(bytes);
   void* block = state_->take(size);
   if (!block) {
-    block = allocate_block(size);
+    block = allocate_memory(static_cast<size_t>(size));
     if (!block) {
       state_->cancel(size);
       fail(ErrorCode::out_of_memory, "the system has no memory for {} bytes", bytes);

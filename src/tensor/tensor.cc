@@ -7,7 +7,7 @@
 
 #include "base/available_memory.h"
 #include "base/fail.h"
-#include "base/pages.h"
+#include "base/memory.h"
 
 namespace tenon {
 namespace {
@@ -15,14 +15,12 @@ namespace {
 class SystemAllocator final : public Allocator {
  public:
   std::shared_ptr<void> allocate(int64_t bytes) override {
-    size_t rounded = (static_cast<size_t>(std::max<int64_t>(bytes, 1)) + 63) / 64 * 64;
     // Asked before the system is: it would promise memory that it does not have.
     bool too_large = bytes < 0 || (bytes > (64 << 20) && bytes > available_memory());
-    bool large = rounded >= least_page_bytes;
-    void* memory = too_large ? nullptr : large ? allocate_pages(rounded) : std::aligned_alloc(64, rounded);
+    const auto size = static_cast<size_t>(bytes);
+    void* memory = too_large ? nullptr : allocate_memory(size);
     if (!memory) fail(ErrorCode::out_of_memory, "there is no memory for {} bytes", bytes);
-    if (large) return {memory, [rounded](void* m) { free_pages(m, rounded); }};
-    return {memory, [](void* m) { std::free(m); }};
+    return {memory, [size](void* m) { free_memory(m, size); }};
   }
 };
 

@@ -1,17 +1,18 @@
-#include "base/pages.h"
+#include "base/memory.h"
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 
 namespace tenon {
 namespace {
 
-constexpr size_t page = 4096, huge_page = 2 << 20;
+constexpr size_t cache_line = 64, page = 4096, huge_page = 2 << 20;
+constexpr size_t least_page_bytes = 256 << 10;  // pieces from this size on are worth the system calls
 
 constexpr size_t round_up(size_t value, size_t step) { return (value + step - 1) / step * step; }
-
-}  // namespace
 
 void* allocate_pages(size_t bytes) {
   const size_t wanted = round_up(bytes, page), slack = bytes >= huge_page ? huge_page : 0;
@@ -28,8 +29,18 @@ void* allocate_pages(size_t bytes) {
   return begin + before;
 }
 
-void free_pages(void* memory, size_t bytes) {
-  if (memory) ::munmap(memory, round_up(bytes, page));
+}  // namespace
+
+void* allocate_memory(size_t bytes) {
+  if (bytes >= least_page_bytes) return allocate_pages(bytes);
+  return std::aligned_alloc(cache_line, round_up(std::max<size_t>(bytes, 1), cache_line));
+}
+
+void free_memory(void* memory, size_t bytes) {
+  if (bytes < least_page_bytes)
+    std::free(memory);
+  else if (memory)
+    ::munmap(memory, round_up(bytes, page));
 }
 
 }  // namespace tenon
