@@ -20,11 +20,12 @@ struct Setting {
   Setting(const char* attribute, float number) : name(attribute), value(number) {}
   Setting(const char* attribute, std::string text) : name(attribute), value(std::move(text)) {}
   Setting(const char* attribute, std::vector<int64_t> numbers) : name(attribute), value(std::move(numbers)) {}
+  Setting(const char* attribute, std::vector<float> numbers) : name(attribute), value(std::move(numbers)) {}
   Setting(const char* attribute, ElementType type) : name(attribute), value(static_cast<int64_t>(type)) {}
   Setting(const char* attribute, Tensor tensor) : name(attribute), value(std::move(tensor)) {}
 
   const char* name;
-  std::variant<int64_t, float, std::string, std::vector<int64_t>, Tensor> value;
+  std::variant<int64_t, float, std::string, std::vector<int64_t>, std::vector<float>, Tensor> value;
 };
 
 // A tensor in a decomposition, and its element type. The functions below add the nodes that compute with it. One that

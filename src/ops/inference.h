@@ -87,6 +87,8 @@ class Inference {
   // Whether the rule asked for the content of input i, to check it or to find a shape.
   bool has_read_content(size_t i) const { return i < 64 && (content_read_ >> i & 1); }
   void same_as_input(size_t input, size_t output_index = 0) { output(output_index, type(input)); }
+  // What was said of output i so far.
+  const ir::Type& output_type(size_t i) const { return outputs_[i].type; }
   bool wants_output(size_t i) const { return i < node_.output_count() && node_.output(i); }
 
   // `axis`, counted from the end when negative, as 0 … rank-1 (or rank, when `one_past` allows it); throws otherwise.

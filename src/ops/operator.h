@@ -212,13 +212,15 @@ inline constexpr std::string_view ai_onnx = "";
 inline constexpr std::string_view ai_onnx_ml = "ai.onnx.ml";
 inline constexpr std::string_view ai_onnx_preview = "ai.onnx.preview";
 inline constexpr std::string_view ai_onnx_training = "ai.onnx.preview.training";
+// What fusions write that has no standard form.
+inline constexpr std::string_view tenon_domain = "tenon";
 
 // The newest operator set version that Tenon knows of ai.onnx, and of any domain (0: it does not know the domain).
 inline constexpr int64_t newest_opset = 28;
 constexpr int64_t newest_opset_of(std::string_view domain) {
   if (domain == ai_onnx) return newest_opset;
   if (domain == ai_onnx_ml) return 5;
-  return domain == ai_onnx_preview || domain == ai_onnx_training ? 1 : 0;
+  return domain == ai_onnx_preview || domain == ai_onnx_training || domain == tenon_domain ? 1 : 0;
 }
 
 class OperatorList {

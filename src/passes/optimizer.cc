@@ -66,6 +66,10 @@ const Pass passes_in_order[] = {
     {{"matmul-bias", basic, rounds, "MatMul of computed matrices and a constant Add become Gemm"},
      passes::add_bias_to_matmul},
     {{"gemm-transpose", basic, rounds, "a Transpose goes into Gemm"}, passes::transpose_in_gemm},
+    {{"conv-epilogue", extended, rounds, "Conv, a residual Add and an activation become one node"},
+     passes::fuse_conv_epilogue},
+    {{"matmul-epilogue", extended, rounds, "MatMul, a bias, a residual Add and an activation become one node"},
+     passes::fuse_matmul_epilogue},
 };
 
 constexpr std::string_view level_names[] = {"none", "exact", "basic", "extended", "all"};

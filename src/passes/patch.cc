@@ -71,6 +71,17 @@ ir::Node& Patch::add_like(const ir::Node& like, const std::vector<ir::Value*>& i
   return node;
 }
 
+ir::Value* Patch::add_fused(std::string op, const ir::Node& like, const std::vector<ir::Value*>& inputs,
+                            Settings more_attributes) {
+  ir::Node& node = start_node(std::move(op), std::string(ops::tenon_domain), inputs);
+  std::map<const ir::Value*, ir::Value*> none;
+  for (const ir::Attribute& attribute : like.attributes) node.attributes.push_back(ir::clone(attribute, none));
+  set(node, more_attributes);
+  node.add_output(&at_.graph().add_value(node.name + "/" + node.op_type, /*fresh=*/true));
+  finish_node(node);
+  return node.output(0);
+}
+
 ir::Node& Patch::add_copy(const ir::Node& original, std::map<const ir::Value*, ir::Value*>& values) {
   std::vector<ir::Value*> inputs;
   for (ir::Value* value : original.inputs()) {

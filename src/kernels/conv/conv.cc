@@ -122,8 +122,10 @@ void conv(ThreadPool& pool, const ConvShape& shape, const float* x, const Packed
     GemmEpilogue own;
     own.addend = epilogue.bias ? epilogue.bias + g * rows : nullptr;
     own.addend_row_stride = 1;
+    own.residual = epilogue.residual ? epilogue.residual + item * rows * shape.output_size() : nullptr;
     own.lo = epilogue.lo;
     own.hi = epilogue.hi;
+    own.activation = epilogue.activation;
     group.run(inside, x + item * (shape.in_channels / shape.groups) * shape.input_size(),
               weights.matrices_[static_cast<size_t>(g)], y + item * rows * shape.output_size(), own);
   };

@@ -32,11 +32,13 @@ struct ConvShape {
   int64_t kernel_size() const { return kernel[0] * kernel[1] * kernel[2]; }
 };
 
-// Applied to each output value: clamp(value + bias of its channel, lo, hi).
+// Applied to each output value: activation(clamp(value + bias of its channel + residual, lo, hi)).
 struct ConvEpilogue {
   const float* bias = nullptr;
   float lo = -std::numeric_limits<float>::infinity();  // Relu is lo = 0
   float hi = std::numeric_limits<float>::infinity();
+  const float* residual = nullptr;  // laid out as the output is, but other memory
+  FloatFunction activation = nullptr;
 };
 
 // Constant weights [out_channels, in_channels / groups, kernel...] arranged for the kernels that will use them.
@@ -63,6 +65,7 @@ void conv(ThreadPool& pool, const ConvShape& shape, const float* x, const Packed
 
 // The gradient-like operator: x is [batch, in_channels, input...], weights [in_channels, out_channels / groups,
 // kernel...], y [batch, out_channels, output...]; input index i adds to output indices i * stride - pad + k * dilation.
+// Of the epilogue it knows bias, lo and hi.
 void conv_transpose(ThreadPool& pool, const ConvShape& shape, const float* x, const float* weights, float* y,
                     const ConvEpilogue& epilogue = {});
 

@@ -10,6 +10,7 @@ namespace {
 
 constexpr int64_t slack = 16;  // the widest vector: kernels read that far beyond a row
 constexpr int64_t flops_per_task = 100000;
+constexpr float infinity = std::numeric_limits<float>::infinity();
 
 // A padded channel whose rows are split by column modulo the stride, so that neighbouring outputs read neighbouring
 // floats whatever the stride.
@@ -71,6 +72,15 @@ void fill(const ConvShape& shape, const PhaseLayout& layout, const float* channe
   }
 }
 
+// What the row kernel did not do to one plane.
+void finish_plane(float* out, const float* residual, int64_t n, const ConvEpilogue& epilogue) {
+  for (int64_t i = 0; residual && i < n; ++i) {
+    const float sum = out[i] + residual[i], v = epilogue.lo > sum ? epilogue.lo : sum;
+    out[i] = epilogue.hi < v ? epilogue.hi : v;
+  }
+  if (epilogue.activation) epilogue.activation(out, out, n);
+}
+
 }  // namespace
 
 void conv_depthwise(ThreadPool& pool, const ConvShape& shape, const float* x, const float* weights, float* y,
@@ -92,15 +102,18 @@ void conv_depthwise(ThreadPool& pool, const ConvShape& shape, const float* x, co
                          weights + channel * taps,
                          taps,
                          epilogue.bias ? epilogue.bias[channel] : 0.0f,
-                         epilogue.lo,
-                         epilogue.hi};
-        float* out = y + (i * multiplier + m) * outputs;
+                         epilogue.residual ? -infinity : epilogue.lo,
+                         epilogue.residual ? infinity : epilogue.hi};
+        float* const plane = y + (i * multiplier + m) * outputs;
+        float* out = plane;
         for (int64_t d = 0; d < shape.output[0]; ++d) {
           for (int64_t h = 0; h < shape.output[1]; ++h, out += shape.output[2]) {
             row.from = image + d * shape.stride[0] * layout.plane + h * shape.stride[1] * layout.row;
             kernels.row(row, out, shape.output[2]);
           }
         }
+        const int64_t offset = plane - y;
+        finish_plane(plane, epilogue.residual ? epilogue.residual + offset : nullptr, outputs, epilogue);
       }
     }
   });

@@ -55,6 +55,10 @@ void each_product(const ConvShape& s, const int64_t (&small)[3], const int64_t (
             }
 }
 
+void square(const float* x, float* y, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) y[i] = x[i] * x[i];
+}
+
 std::vector<double> reference(const ConvShape& s, bool transposed, const std::vector<float>& x,
                               const std::vector<float>& weights, const ConvEpilogue& e) {
   const int64_t in = s.in_channels / s.groups, out = s.out_channels / s.groups, taps = s.kernel_size();
@@ -73,7 +77,12 @@ std::vector<double> reference(const ConvShape& s, bool transposed, const std::ve
           each_product(s, s.output, s.input, [&](int64_t o, int64_t i, int64_t k) { to[o] += double{from[i]} * w[k]; });
         }
       }
-      for (int64_t i = 0; i < s.output_size(); ++i) to[i] = std::min<double>(std::max<double>(to[i], e.lo), e.hi);
+      const int64_t plane = (b * s.out_channels + oc) * s.output_size();
+      for (int64_t i = 0; i < s.output_size(); ++i) {
+        if (e.residual) to[i] += e.residual[plane + i];
+        to[i] = std::min<double>(std::max<double>(to[i], e.lo), e.hi);
+        if (e.activation) to[i] *= to[i];
+      }
     }
   return y;
 }
@@ -115,7 +124,9 @@ TEST_P(Conv, MatchesReference) {
       const auto weights = random_floats(s.out_channels * (s.in_channels / s.groups) * s.kernel_size(), 2);
       const auto bias = random_floats(s.out_channels, 3);
       const PackedConvWeights packed(pool, s, weights.data());
-      for (const ConvEpilogue& e : {ConvEpilogue{}, ConvEpilogue{bias.data(), 0, 1.5f}}) {
+      const auto residual = random_floats(s.batch * s.out_channels * s.output_size(), 4);
+      for (const ConvEpilogue& e : {ConvEpilogue{}, ConvEpilogue{bias.data(), 0, 1.5f},
+                                    ConvEpilogue{bias.data(), -1, 1.5f, residual.data(), square}}) {
         const auto expected = reference(s, false, x, weights, e);
         std::vector<float> y(expected.size(), 77.0f);
         conv(pool, s, x.data(), packed, y.data(), e);

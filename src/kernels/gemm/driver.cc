@@ -16,6 +16,8 @@ constexpr double least_flops_to_share = 1e6;
 constexpr int64_t most_packed_floats = int64_t{256} << 10;  // per side: bounds the scratch memory of a product
 constexpr int64_t floats_per_pack_task = 8 << 10;
 constexpr int64_t tasks_per_thread = 4;
+constexpr int64_t floats_to_activate = 32 << 10;  // at once: they are still in the cache
+constexpr int64_t row_to_activate = 256;          // at least, at once
 
 // Everything that stays the same while one product runs.
 struct Product {
@@ -97,8 +99,15 @@ void multiply_tiles(const Product& p, const Block& block, int64_t row_begin, int
       tile.c = p.c + i * rows * p.ldc + j * columns;
       tile.addend =
           e.addend ? e.addend + i * rows * e.addend_row_stride + j * columns * e.addend_column_stride : nullptr;
+      tile.residual = e.residual && last_k ? e.residual + (tile.c - p.c) : nullptr;
       p.kernels.by_rows[tile.rows](block.k, a.data, b.data, b.stride, tile);
     }
+  }
+  if (!e.activation || !last_k) return;
+  const int64_t first = column_begin * columns, count = std::min(column_end * columns, p.n) - first;
+  for (int64_t i = row_begin * rows; i < std::min(row_end * rows, p.m); ++i) {
+    float* row = p.c + i * p.ldc + first;
+    e.activation(row, row, count);
   }
 }
 
@@ -112,6 +121,11 @@ void multiply_block(const Product& p, const Block& block) {
   int64_t row_tasks = divide_up(row_panels, cached_panels);
   const int64_t wanted = p.pool ? tasks_per_thread * p.pool->size() : 1;
   int64_t column_tasks = std::min(column_panels, divide_up(wanted, row_tasks));
+  if (p.epilogue.activation) {
+    const int64_t floats = row_panels * p.kernels.tile_rows * column_panels * p.kernels.tile_columns;
+    const int64_t most = divide_up(column_panels * p.kernels.tile_columns, row_to_activate);
+    column_tasks = std::max(column_tasks, std::min(most, floats / floats_to_activate));
+  }
   if (row_tasks * column_tasks < wanted) row_tasks = std::min(row_panels, divide_up(wanted, column_tasks));
   const int64_t rows_each = divide_up(row_panels, row_tasks);
   const int64_t columns_each = divide_up(column_panels, column_tasks);

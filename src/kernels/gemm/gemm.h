@@ -11,7 +11,10 @@
 
 namespace tenon::kernels {
 
-// What a multiplication stores: clamp(alpha * product + beta * addend, lo, hi). NaN stays NaN.
+// y[i] = f(x[i]) for i < n; y may be x.
+using FloatFunction = void (*)(const float* x, float* y, int64_t n);
+
+// What a multiplication stores: activation(clamp(alpha * product + beta * addend + residual, lo, hi)). NaN stays NaN.
 struct GemmEpilogue {
   float alpha = 1;
   float beta = 1;
@@ -22,6 +25,8 @@ struct GemmEpilogue {
   int64_t addend_column_stride = 0;
   float lo = -std::numeric_limits<float>::infinity();  // Relu is lo = 0
   float hi = std::numeric_limits<float>::infinity();
+  const float* residual = nullptr;  // laid out as the output is, but other memory
+  FloatFunction activation = nullptr;
 };
 
 // A row-major matrix whose rows start `ld` floats apart; `transposed` means that it is used transposed.
@@ -75,8 +80,9 @@ struct GemmBatchItem {
   const float* addend = nullptr;
 };
 
-// `count` multiplications of one shape. `item(i)` gives the pointers of number i and may be called from any thread;
-// pointers in `a`, `b` and `epilogue` are ignored. Shared between the threads by item, or inside items when few.
+// `count` multiplications of one shape, without residual. `item(i)` gives the pointers of number i and may be called
+// from any thread; pointers in `a`, `b` and `epilogue` are ignored. Shared between the threads by item, or inside items
+// when few.
 void gemm_batch(ThreadPool& pool, int64_t count, int64_t m, int64_t n, int64_t k, GemmMatrix a, GemmMatrix b,
                 int64_t ldc, const GemmEpilogue& epilogue, FunctionRef<GemmBatchItem(int64_t)> item);
 

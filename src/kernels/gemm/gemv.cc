@@ -14,16 +14,19 @@ struct Rows {
   int64_t m, k;
 };
 
-void finish(const float* product, int64_t i, int64_t begin, int64_t end, StridedRows<float> out,
-            const GemmEpilogue& e) {
+void finish(float* product, int64_t i, int64_t begin, int64_t end, StridedRows<float> out, const GemmEpilogue& e) {
   float* to = out.data + i * out.row_stride;
   const float* addend = e.addend ? e.addend + i * e.addend_row_stride : nullptr;
+  const float* residual = e.residual ? e.residual + i * out.row_stride : nullptr;
   for (int64_t j = begin; j < end; ++j) {
     float v = product[j - begin] * e.alpha;
     if (addend) v += e.beta * addend[j * e.addend_column_stride];
+    if (residual) v += residual[j * out.column_stride];
     v = e.lo > v ? e.lo : v;
-    to[j * out.column_stride] = e.hi < v ? e.hi : v;
+    product[j - begin] = e.hi < v ? e.hi : v;
   }
+  if (e.activation) e.activation(product, product, end - begin);
+  for (int64_t j = begin; j < end; ++j) to[j * out.column_stride] = product[j - begin];
 }
 
 // Columns [begin, end) of a matrix that is not transposed: four of its rows at a time serve every row of x.

@@ -18,6 +18,10 @@ std::vector<float> random_floats(int64_t count, unsigned seed) {
   return values;
 }
 
+void square(const float* x, float* y, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) y[i] = x[i] * x[i];
+}
+
 struct Problem {
   int64_t m, n, k;
   bool a_transposed = false, b_transposed = false;
@@ -25,6 +29,7 @@ struct Problem {
   std::vector<float> a = random_floats((a_transposed ? k : m) * a_ld(), 1);
   std::vector<float> b = random_floats((b_transposed ? n : k) * b_ld(), 2);
   std::vector<float> addend = random_floats(m * ldc() + 1, 3);
+  std::vector<float> residual = random_floats(m * ldc(), 4);
 
   int64_t a_ld() const { return (a_transposed ? m : k) + slack; }
   int64_t b_ld() const { return (b_transposed ? k : n) + slack; }
@@ -40,11 +45,13 @@ struct Problem {
     }
     sum *= e.alpha;
     if (e.addend) sum += e.beta * addend[static_cast<size_t>(i * e.addend_row_stride + j * e.addend_column_stride)];
-    return std::min<double>(std::max<double>(sum, e.lo), e.hi);
+    if (e.residual) sum += residual[static_cast<size_t>(i * ldc() + j)];
+    const double clamped = std::min<double>(std::max<double>(sum, e.lo), e.hi);
+    return e.activation ? clamped * clamped : clamped;
   }
 
   void expect(const std::vector<float>& c, const GemmEpilogue& e, const char* what) const {
-    const double tolerance = 1e-6 * (static_cast<double>(k) + 8);
+    const double tolerance = 1e-6 * (static_cast<double>(k) + 8) * (e.activation ? 2 + std::sqrt(k) : 1);
     for (int64_t i = 0; i < m; ++i) {
       for (int64_t j = 0; j < n; ++j) {
         ASSERT_NEAR(c[static_cast<size_t>(i * ldc() + j)], reference(i, j, e), tolerance)
@@ -64,6 +71,8 @@ std::vector<GemmEpilogue> epilogues(const Problem& p) {
       {1, -1, p.addend.data(), 1, 0, -0.5f, 0.5f},                  // column bias and Clip
       {0.5f, 3, p.addend.data(), p.ldc(), 1, -infinity, infinity},  // full
       {1, 1, p.addend.data(), 0, 0, -infinity, infinity},           // scalar
+      {1, 1, p.addend.data(), 0, 1, -0.2f, infinity, p.residual.data()},
+      {1, 1, nullptr, 0, 0, -infinity, 0.9f, p.residual.data(), square},
   };
 }
 

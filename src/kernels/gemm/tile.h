@@ -19,7 +19,8 @@ struct GemmTile {
   const float* addend;  // may be null, may be c
   int64_t addend_row_stride;
   int64_t addend_column_stride;
-  bool clamp;  // to [lo, hi] afterwards; NaN stays NaN
+  const float* residual;  // added too, where it is not null; rows are ldc apart
+  bool clamp;             // to [lo, hi] afterwards; NaN stays NaN
   float lo;
   float hi;
 };

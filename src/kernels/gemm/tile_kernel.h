@@ -27,6 +27,7 @@ struct GemmTileKernels {
       const F added = t.addend_column_stride ? S::load(addend + j) : S::set(*addend);
       v = S::fma(S::set(t.beta), added, v);
     }
+    if (t.residual) v += S::load(t.residual + i * t.ldc + j);
     if (t.clamp) v = S::min(S::set(t.hi), S::max(S::set(t.lo), v));
     return v;
   }
@@ -41,6 +42,7 @@ struct GemmTileKernels {
         } else if (t.addend) {
           v += t.beta * t.addend[i * t.addend_row_stride + j * t.addend_column_stride];
         }
+        if (t.residual) v += t.residual[i * t.ldc + j];
         if (t.clamp) {
           v = t.lo > v ? t.lo : v;
           v = t.hi < v ? t.hi : v;

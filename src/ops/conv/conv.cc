@@ -1,4 +1,5 @@
 #include "ops/cost.h"
+#include "ops/fused_activation.h"
 #include "ops/operator.h"
 #include "ops/window.h"
 
@@ -52,6 +53,20 @@ void infer_conv(Inference& i) {
   i.output(0, i.element(0), std::move(result));
 }
 
+void infer_fused_conv(Inference& i) {
+  infer_conv(i);
+  check_residual_and_activation(i, 3, i.output_type(0).shape);
+}
+
+void decompose_fused_conv(Decomposition& d) {
+  ir::Node& conv = d.add_node("Conv", {d.node().input(0), d.node().input(1), d.node().input(2)});
+  std::map<const ir::Value*, ir::Value*> none;
+  for (const ir::Attribute& attribute : d.node().attributes) {
+    if (!attribute.name.starts_with("activation")) conv.attributes.push_back(ir::clone(attribute, none));
+  }
+  output_with_residual_and_activation(d, {&d, d.add_output(conv), d.element(0)}, 3);
+}
+
 void infer_conv_transpose(Inference& i) {
   int64_t groups = groups_of(i);
   WindowAttributes window(i.node());
@@ -90,13 +105,11 @@ void infer_conv_transpose(Inference& i) {
   i.output(0, i.element(0), std::move(result));
 }
 
-Operator& convolution(OperatorList& list, const char* name) {
-  return list.add(name, {1, 11, 22})
-      .input("X", "T")
+Operator& convolution(Operator& op) {
+  return op.input("X", "T")
       .input("W", "T")
       .optional_input("B", "T")
       .output("Y", "T")
-      .types("T", types::floats)
       .attribute("auto_pad", AttributeKind::string)
       .attribute("dilations", AttributeKind::ints)
       .attribute("group", AttributeKind::int_)
@@ -108,8 +121,17 @@ Operator& convolution(OperatorList& list, const char* name) {
 }  // namespace
 
 void define_conv(OperatorList& list) {
-  convolution(list, "Conv").infer(infer_conv).costs(multiply_adds::of_conv);
-  convolution(list, "ConvTranspose")
+  convolution(list.add("Conv", {1, 11, 22}))
+      .types("T", types::floats)
+      .infer(infer_conv)
+      .costs(multiply_adds::of_conv);
+  with_residual_and_activation(convolution(list.add("FusedConv", {1}, tenon_domain)))
+      .types("T", {ElementType::float32})
+      .infer(infer_fused_conv)
+      .decompose(decompose_fused_conv)
+      .costs(multiply_adds::of_conv);
+  convolution(list.add("ConvTranspose", {1, 11, 22}))
+      .types("T", types::floats)
       .attribute("output_padding", AttributeKind::ints)
       .attribute("output_shape", AttributeKind::ints)
       .infer(infer_conv_transpose)

@@ -3,6 +3,7 @@
 
 #include "ops/cpu_support/compute_type.h"
 #include "ops/cpu_support/conv_shape.h"
+#include "ops/cpu_support/fused_epilogue.h"
 #include "provider/cpu_kernels.h"
 
 namespace tenon::ops {
@@ -21,9 +22,11 @@ void check_padded_image(const KernelRun& run, const ConvShape& s) {
     run.scratch(floats * static_cast<int64_t>(sizeof(float)));
 }
 
+// Conv and FusedConv; what the latter adds, Conv leaves out.
 class Conv final : public Kernel {
  public:
-  explicit Conv(const NodeInfo& info) : window_(info.node()), groups_(info.node().int_attribute("group", 1)) {
+  explicit Conv(const NodeInfo& info)
+      : window_(info.node()), groups_(info.node().int_attribute("group", 1)), epilogue_(info.node()) {
     const Tensor* w = info.constant(1);
     if (!w || w->type() == ElementType::float64 || w->elements() == 0 || w->rank() < 3 || w->rank() > most_spatial + 2)
       return;
@@ -45,13 +48,15 @@ class Conv final : public Kernel {
         // Nothing to add up: a window over no channels gives the bias.
         if (w.elements() == 0) {
           conv_any<float>(run.threads(), shape, input, nullptr, bias, output);
+          epilogue_.apply(output, arguments.in(3), y.elements());
           return arguments.finish();
         }
         check_padded_image(run, shape);
+        const kernels::ConvEpilogue epilogue{bias, epilogue_.lo, epilogue_.hi, arguments.in(3), epilogue_.function};
         if (packed_) {
-          kernels::conv(run.threads(), shape, input, *packed_, output, {.bias = bias});
+          kernels::conv(run.threads(), shape, input, *packed_, output, epilogue);
         } else {
-          kernels::conv(run.threads(), shape, input, pack(run.threads(), w), output, {.bias = bias});
+          kernels::conv(run.threads(), shape, input, pack(run.threads(), w), output, epilogue);
         }
       } else {
         conv_any<T>(run.threads(), shape, input, arguments.in(1), bias, output);
@@ -73,6 +78,7 @@ class Conv final : public Kernel {
 
   WindowAttributes window_;
   int64_t groups_;
+  FusedEpilogue epilogue_;
   std::shared_ptr<const PackedConvWeights> packed_;
 };
 
@@ -163,6 +169,8 @@ class ConvTranspose final : public Kernel {
 
 void cpu_conv(CpuKernels& list) {
   list.add("Conv", [](const NodeInfo& info) { return std::make_unique<Conv>(info); });
+  list.add(
+      "FusedConv", [](const NodeInfo& info) { return std::make_unique<Conv>(info); }, nullptr, tenon_domain);
   list.add("ConvTranspose", [](const NodeInfo& info) { return std::make_unique<ConvTranspose>(info); });
 }
 

@@ -149,5 +149,58 @@ TEST(Conv, PaddingExceedsMemory) {
   EXPECT_TRUE(error.starts_with("out-of-memory in Conv 'tested' (node 0)")) << error;
 }
 
+OpTest fused_conv() {
+  OpTest test("FusedConv", 1, "tenon");
+  test.input<float>({1, 1, 2, 2}, {1, 2, 3, -4}).constant<float>({2, 1, 1, 1}, {1, -2}).input<float>({2}, {0.5f, 1});
+  return test;
+}
+
+TEST(FusedConv, AddsResidualAndActivates) {
+  fused_conv().expect<float>({1, 2, 2, 2}, {1.5f, 2.5f, 3.5f, -3.5f, -1, -3, -5, 9}).run();
+  fused_conv()
+      .attribute("activation", "Relu")
+      .input<float>({1, 2, 2, 2}, {-2, 1, 1, 1, 0, 4, 0, 0})
+      .expect<float>({1, 2, 2, 2}, {0, 3.5f, 4.5f, 0, 0, 1, 0, 9})
+      .run();
+  fused_conv()
+      .attribute("activation", "Clip")
+      .attribute("activation_params", std::vector<float>{-1, 2})
+      .expect<float>({1, 2, 2, 2}, {1.5f, 2, 2, -1, -1, -1, -1, 2})
+      .run();
+  OpTest("FusedConv", 1, "tenon")
+      .attribute("activation", "HardSwish")
+      .input<float>({1, 0, 2}, {})
+      .input<float>({1, 0, 1}, {})
+      .input<float>({1}, {1})
+      .input<float>({1, 1, 2}, {2, -5})
+      .expect<float>({1, 1, 2}, {3, 0})
+      .run();
+}
+
+TEST(FusedConv, EveryActivation) {
+  const std::vector<std::pair<const char*, float>> at_one = {{"Sigmoid", 0.7310586f}, {"Tanh", 0.7615942f},
+                                                             {"Swish", 0.7310586f},   {"HardSwish", 2 / 3.0f},
+                                                             {"Gelu", 0.8413447f},    {"TanhGelu", 0.8411920f}};
+  for (const auto& [name, expected] : at_one) {
+    OpTest("FusedConv", 1, "tenon")
+        .attribute("activation", name)
+        .attribute("group", 2)
+        .input<float>({1, 2, 1}, {1, 1})
+        .constant<float>({2, 1, 1}, {1, 1})
+        .expect<float>({1, 2, 1}, {expected, expected})
+        .run();
+  }
+}
+
+TEST(FusedConv, Errors) {
+  std::string text = fused_conv().input<float>({1, 2, 2, 1}, {1, 2, 3, 4}).error();
+  EXPECT_EQ(text.substr(0, text.find('\n')),
+            "shape-mismatch in tenon.FusedConv 'tested' (node 0): the sizes of residual and output must be equal: 1 against 2");
+  EXPECT_EQ(fused_conv().attribute("activation", "Softmax").error(),
+            "invalid-attribute in tenon.FusedConv 'tested' (node 0): activation 'Softmax' cannot be fused");
+  EXPECT_EQ(fused_conv().attribute("activation", "Clip").error(),
+            "invalid-attribute in tenon.FusedConv 'tested' (node 0): activation 'Clip' has 2 activation_params, not 0");
+}
+
 }  // namespace
 }  // namespace tenon

@@ -3,6 +3,7 @@
 
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/gemm_any.h"
+#include "ops/cpu_support/fused_epilogue.h"
 #include "ops/dispatch.h"
 #include "provider/cpu_kernels.h"
 
@@ -141,6 +142,39 @@ class MatMul final : public Kernel {
   std::shared_ptr<const PackedMatrix> packed_;
 };
 
+class FusedMatMul final : public Kernel {
+ public:
+  explicit FusedMatMul(const NodeInfo& info)
+      : transpose_b_(info.node().int_attribute("transB", 0) != 0),
+        epilogue_(info.node()),
+        packed_(packed_right_side(info, transpose_b_)) {}
+
+  void run(KernelRun& run) const override {
+    const Tensor &a = run.input(0), &b = run.input(1);
+    Tensor& y = run.output(0);
+    if (y.elements() == 0) return;
+    const int64_t n = y.dim(y.rank() - 1), m = y.elements() / n, k = a.dim(a.rank() - 1);
+    kernels::GemmEpilogue epilogue;
+    if (run.has_input(2)) {
+      epilogue.addend = run.data<float>(2).data();
+      epilogue.addend_column_stride = 1;
+    }
+    if (run.has_input(3)) epilogue.residual = run.data<float>(3).data();
+    epilogue.lo = epilogue_.lo;
+    epilogue.hi = epilogue_.hi;
+    epilogue.activation = epilogue_.function;
+    const GemmMatrix left{a.data<float>().data(), k};
+    float* out = y.mutable_data<float>().data();
+    if (packed_) return kernels::gemm(run.threads(), m, left, *packed_, out, n, epilogue);
+    kernels::gemm(run.threads(), m, n, k, left, {b.data<float>().data(), b.dim(1), transpose_b_}, out, n, epilogue);
+  }
+
+ private:
+  bool transpose_b_;
+  FusedEpilogue epilogue_;
+  std::shared_ptr<const PackedMatrix> packed_;
+};
+
 class Gemm final : public Kernel {
  public:
   explicit Gemm(const NodeInfo& info)
@@ -216,6 +250,8 @@ class Gemm final : public Kernel {
 
 void cpu_matmul(CpuKernels& list) {
   list.add("MatMul", [](const NodeInfo& info) { return std::make_unique<MatMul>(info); });
+  list.add(
+      "FusedMatMul", [](const NodeInfo& info) { return std::make_unique<FusedMatMul>(info); }, nullptr, tenon_domain);
   list.add("Gemm", [](const NodeInfo& info) { return std::make_unique<Gemm>(info); });
 }
 

@@ -1,4 +1,5 @@
 #include "ops/cost.h"
+#include "ops/fused_activation.h"
 #include "ops/inference.h"
 #include "ops/operator.h"
 
@@ -34,6 +35,41 @@ void infer_gemm(Inference& i) {
   i.output(0, i.element(0), std::move(result));
 }
 
+// A @ B + bias, where B is one matrix, transposed when transB is 1.
+void infer_fused_matmul(Inference& i) {
+  i.require_rank(1, 2);
+  i.require_rank(2, 1);
+  std::optional<SymbolicShape> output;
+  if (i.has_shape(0)) {
+    i.require_rank_at_least(0, 2);
+    output = i.shape(0);
+    output->back() = Dim::unknown();
+  }
+  if (i.has_shape(1)) {
+    const bool transposed = i.node().int_attribute("transB", 0) != 0;
+    const Dim inner = i.shape(1)[transposed ? 1 : 0];
+    Dim columns = i.shape(1)[transposed ? 0 : 1];
+    if (i.has_shape(0)) i.equal(i.shape(0).back(), inner, "the last axis of A and the inner one of B");
+    if (i.has_shape(2)) columns = i.equal(columns, i.shape(2)[0], "the columns of B and the size of bias");
+    if (output) output->back() = columns;
+  }
+  i.output(0, i.element(0), output);
+  check_residual_and_activation(i, 3, output);
+}
+
+void decompose_fused_matmul(Decomposition& d) {
+  Term b = d.input(1);
+  if (d.node().int_attribute("transB", 0) != 0) b = transpose(b, {1, 0});
+  Term y = d.add("MatMul", {d.input(0), b});
+  if (d.has_input(2)) {
+    // Only a run can tell then whether it fits, and Add would broadcast.
+    const bool known = d.known_rank(2) >= 0 && d.known_size(2, 0) >= 0 && d.known_rank(1) >= 0 &&
+                       d.known_size(1, 0) >= 0 && d.known_size(1, 1) >= 0;
+    y = y + (known ? d.input(2) : reshape(d.input(2), size_of(y, -1)));
+  }
+  output_with_residual_and_activation(d, y, 3);
+}
+
 // Before version 7 C was broadcast only when asked for; it is now whenever it fits.
 void drop_broadcast(ir::Node& node) { node.remove_attribute("broadcast"); }
 
@@ -63,6 +99,16 @@ void define_matmul(OperatorList& list) {
       .types("T", multipliable)
       .infer(infer_matmul)
       .costs(multiply_adds::of_matmul);
+  with_residual_and_activation(list.add("FusedMatMul", {1}, tenon_domain)
+                                   .input("A", "T")
+                                   .input("B", "T")
+                                   .optional_input("bias", "T")
+                                   .output("Y", "T")
+                                   .types("T", {ElementType::float32})
+                                   .attribute("transB", AttributeKind::int_))
+      .infer(infer_fused_matmul)
+      .decompose(decompose_fused_matmul)
+      .costs(multiply_adds::of_gemm);
   list.add("Gemm", {1, 6, 7, 9, 11, 13})
       .input("A", "T")
       .input("B", "T")

@@ -79,5 +79,39 @@ TEST(Gemm, Attributes) {
       .run();
 }
 
+TEST(FusedMatMul, BiasResidualAndActivation) {
+  for (bool constant : {false, true}) {
+    for (bool transposed : {false, true}) {
+      OpTest test("FusedMatMul", 1, "tenon");
+      test.attribute("transB", transposed ? 1 : 0).input<float>({2, 1, 2}, {1, 2, 3, 4});
+      const std::initializer_list<float> b = {1, 0, 2, 0, 1, -1}, bt = {1, 0, 0, 1, 2, -1};
+      const Shape shape = transposed ? Shape{3, 2} : Shape{2, 3};
+      if (constant)
+        test.constant<float>(shape, transposed ? bt : b);
+      else
+        test.input<float>(shape, transposed ? bt : b);
+      test.input<float>({3}, {10, 20, 30}).input<float>({2, 1, 3}, {-20, 0, 0, 0, 0, -100});
+      test.attribute("activation", "Relu").expect<float>({2, 1, 3}, {0, 22, 30, 13, 24, 0}).run();
+    }
+  }
+  OpTest("FusedMatMul", 1, "tenon")
+      .attribute("activation", "Tanh")
+      .input<float>({1, 0}, {})
+      .input<float>({0, 2}, {})
+      .expect<float>({1, 2}, {0, 0})
+      .run();
+}
+
+TEST(FusedMatMul, Errors) {
+  std::string text = OpTest("FusedMatMul", 1, "tenon")
+                         .input<float>({1, 2}, {1, 2})
+                         .input<float>({2, 1}, {1, 2})
+                         .input<float>({2}, {1, 2})
+                         .error();
+  EXPECT_EQ(
+      text.substr(0, text.find('\n')),
+      "shape-mismatch in tenon.FusedMatMul 'tested' (node 0): the columns of B and the size of bias must be equal: 1 against 2");
+}
+
 }  // namespace
 }  // namespace tenon

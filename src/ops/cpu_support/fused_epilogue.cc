@@ -1,0 +1,59 @@
+#include "ops/cpu_support/fused_epilogue.h"
+
+#include "kernels/math/math.h"
+
+namespace tenon::ops {
+namespace {
+
+void hard_swish(const float* x, float* y, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) {
+    float gate = x[i] * (1.0f / 6) + 0.5f;
+    gate = gate < 0 ? 0 : gate;
+    y[i] = x[i] * (gate > 1 ? 1 : gate);
+  }
+}
+
+}  // namespace
+
+FusedEpilogue::FusedEpilogue(const ir::Node& node) {
+  switch (fused_activation(node)) {
+    case FusedActivation::none:
+      break;
+    case FusedActivation::relu:
+      lo = 0;
+      break;
+    case FusedActivation::clip:
+      lo = node.floats_attribute("activation_params")[0];
+      hi = node.floats_attribute("activation_params")[1];
+      break;
+    case FusedActivation::sigmoid:
+      function = kernels::f32_sigmoid;
+      break;
+    case FusedActivation::tanh:
+      function = kernels::f32_tanh;
+      break;
+    case FusedActivation::swish:
+      function = kernels::f32_silu;
+      break;
+    case FusedActivation::hard_swish:
+      function = hard_swish;
+      break;
+    case FusedActivation::gelu:
+      function = kernels::f32_gelu;
+      break;
+    case FusedActivation::tanh_gelu:
+      function = kernels::f32_gelu_tanh;
+      break;
+  }
+}
+
+void FusedEpilogue::apply(float* y, const float* residual, int64_t n) const {
+  for (int64_t i = 0; i < n; ++i) {
+    float v = residual ? y[i] + residual[i] : y[i];
+    v = lo > v ? lo : v;
+    y[i] = hi < v ? hi : v;
+  }
+  if (function) function(y, y, n);
+}
+
+}  // namespace tenon::ops

@@ -1,0 +1,113 @@
+#include <algorithm>
+
+#include "passes/match.h"
+#include "passes/optimize/fusion.h"
+#include "passes/optimize/passes.h"
+
+namespace tenon::passes {
+namespace {
+
+// What follows a convolution or multiplication and can be done while its result is stored.
+struct Epilogue {
+  ir::Value* end;  // of what was taken so far
+  ir::Value* bias = nullptr;
+  ir::Value* residual = nullptr;
+  std::string activation = {};
+  std::vector<float> parameters = {};
+
+  bool is_empty() const { return !bias && !residual && activation.empty(); }
+};
+
+// A constant Add that is the same for all rows.
+void take_bias(Editor& editor, Epilogue& epilogue) {
+  ir::Node* add = sole_user(editor, epilogue.end, "Add");
+  const Tensor* bias = add ? Editor::constant(other_input(*add, epilogue.end)) : nullptr;
+  const SymbolicShape* shape = editor.shape(epilogue.end);
+  if (!bias || bias->rank() != 1 || !shape || shape->empty() || shape->back() != Dim(bias->dim(0))) return;
+  epilogue.bias = other_input(*add, epilogue.end);
+  epilogue.end = add->output(0);
+}
+
+void take_residual(Editor& editor, Epilogue& epilogue) {
+  ir::Node* add = sole_user(editor, epilogue.end, "Add");
+  if (!add || add->input(0) == add->input(1)) return;
+  ir::Value* residual = other_input(*add, epilogue.end);
+  if (!editor.same_shape(residual, epilogue.end)) return;
+  epilogue.residual = residual;
+  epilogue.end = add->output(0);
+}
+
+// Limits of a Clip, when they are constants.
+bool take_limits(const ir::Node& clip, std::vector<float>& limits) {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  limits = {-infinity, infinity};
+  for (size_t i : {1, 2}) {
+    if (!clip.input(i)) continue;
+    if (!is_number(clip.input(i))) return false;
+    limits[i - 1] = static_cast<float>(*uniform_constant(clip.input(i)));
+  }
+  return limits[0] <= limits[1];
+}
+
+void take_activation(Editor& editor, Epilogue& epilogue) {
+  if (!editor.is_only_user(*epilogue.end)) return;
+  const ir::Node& user = *epilogue.end->users()[0];
+  if (!user.domain.empty() || &user.graph() != &epilogue.end->graph() || user.input(0) != epilogue.end) return;
+  const std::string& op = user.op_type;
+  if (op == "Relu" || op == "Sigmoid" || op == "Tanh" || op == "HardSwish") {
+    epilogue.activation = op;
+  } else if (op == "Swish" && user.float_attribute("alpha", 1) == 1) {
+    epilogue.activation = op;
+  } else if (op == "Gelu") {
+    epilogue.activation = user.string_attribute("approximate", "none") == "tanh" ? "TanhGelu" : "Gelu";
+  } else if (std::vector<float> limits; op == "Clip" && take_limits(user, limits)) {
+    epilogue.activation = op;
+    epilogue.parameters = std::move(limits);
+  } else {
+    return;
+  }
+  epilogue.end = user.output(0);
+}
+
+void replace_by(Editor& editor, const char* op, const ir::Node& like, const std::vector<ir::Value*>& inputs,
+                const Epilogue& epilogue) {
+  ir::Node& last = *epilogue.end->producer();
+  editor.rewrite(last, [&](Patch& patch) {
+    patch.name_after(like);
+    const std::string& activation = epilogue.activation;
+    ir::Value* fused = activation.empty() ? patch.add_fused(op, like, inputs, {})
+                       : epilogue.parameters.empty()
+                           ? patch.add_fused(op, like, inputs, {{"activation", activation}})
+                           : patch.add_fused(op, like, inputs,
+                                             {{"activation", activation}, {"activation_params", epilogue.parameters}});
+    patch.replace(last, *fused);
+  });
+}
+
+bool is_float32(Editor& editor, const ir::Value* value) { return element_type(editor, value) == ElementType::float32; }
+
+}  // namespace
+
+// Conv, then an Add of the same shape, then an activation.
+void fuse_conv_epilogue(Editor& editor, ir::Node& node) {
+  if (node.op_type != "Conv" || !node.domain.empty() || !is_float32(editor, node.output(0))) return;
+  Epilogue epilogue{node.output(0)};
+  take_residual(editor, epilogue);
+  take_activation(editor, epilogue);
+  if (epilogue.is_empty()) return;
+  replace_by(editor, "FusedConv", node, {node.input(0), node.input(1), node.input(2), epilogue.residual}, epilogue);
+}
+
+// MatMul with a matrix of weights, then a bias, an Add of the same shape, an activation.
+void fuse_matmul_epilogue(Editor& editor, ir::Node& node) {
+  if (node.op_type != "MatMul" || !node.domain.empty() || !is_float32(editor, node.output(0))) return;
+  if (!Editor::constant(node.input(1)) || editor.rank(node.input(1)) != 2 || editor.rank(node.input(0)) < 2) return;
+  Epilogue epilogue{node.output(0)};
+  take_bias(editor, epilogue);
+  take_residual(editor, epilogue);
+  take_activation(editor, epilogue);
+  if (epilogue.is_empty()) return;
+  replace_by(editor, "FusedMatMul", node, {node.input(0), node.input(1), epilogue.bias, epilogue.residual}, epilogue);
+}
+
+}  // namespace tenon::passes
