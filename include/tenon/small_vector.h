@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <initializer_list>
 #include <iterator>
 #include <memory>
 #include <new>
+#include <type_traits>
 #include <utility>
 
 namespace tenon {
@@ -25,13 +27,12 @@ class SmallVector {
   SmallVector(It first, It last) {
     for (; first != last; ++first) push_back(*first);
   }
-  SmallVector(const SmallVector& other) : SmallVector(other.begin(), other.end()) {}
+  SmallVector(const SmallVector& other) { append(other); }
   SmallVector(SmallVector&& other) noexcept { take(other); }
   SmallVector& operator=(const SmallVector& other) {
     if (this != &other) {
       clear();
-      reserve(other.size_);
-      for (const T& item : other) push_back(item);
+      append(other);
     }
     return *this;
   }
@@ -98,6 +99,9 @@ class SmallVector {
   }
 
  private:
+  // Few such elements are copied with all the room there is for them: a copy of fixed size is a few instructions.
+  static constexpr bool is_plain = std::is_trivially_copyable_v<T> && N * sizeof(T) <= 64;  // NOLINT
+
   T* inline_data() { return reinterpret_cast<T*>(inline_); }
   void release() {
     if (data_ != inline_data()) std::allocator<T>().deallocate(data_, capacity_);
@@ -108,9 +112,25 @@ class SmallVector {
     data_ = inline_data();
     capacity_ = N;
   }
+  // To an empty vector.
+  void append(const SmallVector& other) {
+    if constexpr (is_plain) {
+      if (other.size_ <= N) {
+        std::memcpy(data_, other.data_, N * sizeof(T));  // NOLINT(bugprone-sizeof-expression)
+        size_ = other.size_;
+        return;
+      }
+    }
+    reserve(other.size_);
+    std::uninitialized_copy_n(other.data_, other.size_, data_);
+    size_ = other.size_;
+  }
   void take(SmallVector& other) noexcept {
     if (other.data_ == other.inline_data()) {
-      std::uninitialized_move_n(other.data_, other.size_, data_);
+      if constexpr (is_plain)
+        std::memcpy(data_, other.data_, N * sizeof(T));  // NOLINT(bugprone-sizeof-expression)
+      else
+        std::uninitialized_move_n(other.data_, other.size_, data_);
       size_ = other.size_;
       other.clear();
     } else {

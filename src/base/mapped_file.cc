@@ -11,6 +11,21 @@
 #include "base/fail.h"
 
 namespace tenon {
+namespace {
+
+FileIdentity identity_of(const std::filesystem::path& path, const struct stat& status) {
+  std::error_code error;
+  return {std::filesystem::absolute(path, error), status.st_dev, status.st_ino, static_cast<uint64_t>(status.st_size),
+          int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec};
+}
+
+}  // namespace
+
+std::optional<FileIdentity> FileIdentity::of(const std::filesystem::path& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return std::nullopt;
+  return identity_of(path, status);
+}
 
 std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& path) {
   int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -35,7 +50,8 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& 
     data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
     if (data == MAP_FAILED) fail(ErrorCode::missing_file, "cannot map '{}': {}", path.string(), std::strerror(errno));
   }
-  return std::shared_ptr<const MappedFile>(new MappedFile(static_cast<const std::byte*>(data), size));
+  return std::shared_ptr<const MappedFile>(
+      new MappedFile(static_cast<const std::byte*>(data), size, identity_of(path, status)));
 }
 
 MappedFile::~MappedFile() {

@@ -109,6 +109,14 @@ ExternalData::Location ExternalData::find(const ir::Constant& constant, int64_t 
   return {};
 }
 
+std::vector<FileIdentity> ExternalData::opened_files() const {
+  std::vector<FileIdentity> files;
+  for (const auto& [_, opened] : files_) {
+    if (opened.first) files.push_back(opened.first->identity());
+  }
+  return files;
+}
+
 void ExternalData::throw_problems() const {
   if (problems_.empty()) return;
   std::string text =

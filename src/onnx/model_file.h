@@ -5,13 +5,15 @@
 #include <span>
 #include <string>
 
+#include "base/mapped_file.h"
 #include "ir/graph.h"
 
 namespace tenon::onnx {
 
 // Reads an ONNX model. The file stays mapped while tensors view into it; aligned data is not copied. External data is
-// opened and checked too. Throws missing_file, not_onnx, truncated, invalid_model or missing_external_data.
-std::unique_ptr<ir::Model> load_model(const std::filesystem::path& path);
+// opened and checked too. Throws missing_file, not_onnx, truncated, invalid_model or missing_external_data. `files`, if
+// not null, receives the files that were opened.
+std::unique_ptr<ir::Model> load_model(const std::filesystem::path& path, std::vector<FileIdentity>* files = nullptr);
 
 // The same from memory, which `owner` keeps alive (null: the tensors are copied). External data is looked for below
 // `folder`; an empty one means that the model may have none.

@@ -75,11 +75,14 @@ std::unique_ptr<ir::Model> read_or_identify(std::span<const std::byte> bytes, Te
 
 }  // namespace
 
-std::unique_ptr<ir::Model> load_model(const std::filesystem::path& path) {
+std::unique_ptr<ir::Model> load_model(const std::filesystem::path& path, std::vector<FileIdentity>* files) {
   auto file = MappedFile::open(path);
   TensorReader tensors(file, nullptr, ExternalData(path));
   try {
-    return read_or_identify(file->bytes(), tensors);
+    std::unique_ptr<ir::Model> model = read_or_identify(file->bytes(), tensors);
+    if (files) *files = tensors.external_files();
+    if (files) files->push_back(file->identity());
+    return model;
   } catch (const Error& error) {
     if (error.code() == ErrorCode::not_onnx || error.code() == ErrorCode::truncated) {
       Error named(error.code(), fmt::format("'{}': {}", path.string(), error.message()), error.hint());

@@ -28,6 +28,7 @@ class ExternalData {
   Location find(const ir::Constant& constant, int64_t expected_bytes);
   // Throws ErrorCode::missing_external_data with every problem found.
   void throw_problems() const;
+  std::vector<FileIdentity> opened_files() const;
 
  private:
   ExternalData() = default;
@@ -50,6 +51,7 @@ class TensorReader {
   ir::SparseConstantPtr read_sparse(WireReader message);
   // Copies what must be copied, on all threads; throws if external data is missing.
   void finish();
+  std::vector<FileIdentity> external_files() const { return external_.opened_files(); }
 
  private:
   void take_bytes(ir::Constant& constant, ElementType type, Shape shape, std::span<const std::byte> bytes,

@@ -17,18 +17,27 @@
 
 namespace tenon {
 
-// The body of an If, Loop or Scan, ready to run. Values of outer graphs are bound already.
+// The body of an If, Loop or Scan, ready to run, again and again. Values of outer graphs are bound already.
 class Subgraph {
  public:
   virtual ~Subgraph() = default;
   virtual size_t input_count() const = 0;
   virtual size_t output_count() const = 0;
-  // Whether the body does anything with input i; else run() takes an undefined value for it.
+  // Whether the body does anything with input i; else it need not be given.
   virtual bool reads_input(size_t i) const = 0;
-  // Output i need not be computed; run() gives an undefined value for it.
+  // Output i need not be computed.
   virtual void drop_output(size_t i) = 0;
-  // Outputs in the graph's order. Throws ErrorCode::cancelled when the run was cancelled.
-  virtual std::vector<Value> run(std::vector<Value> inputs) = 0;
+
+  // What is given stays for later runs, until something else is given or it is taken back.
+  virtual void give_input(size_t i, Value value) = 0;
+  virtual Value take_input(size_t i) = 0;
+  // Throws ErrorCode::cancelled when the run of the model was cancelled.
+  virtual void run() = 0;
+  // Of the last run: to look at, until the next one; or to have.
+  virtual const Value& output(size_t i) const = 0;
+  virtual Value take_output(size_t i) = 0;
+  // Gives `count` outputs from `output` on as the inputs from `input` on.
+  virtual void carry(size_t output, size_t input, size_t count) = 0;
 };
 
 // What a kernel sees of one execution of its node.

@@ -5,7 +5,6 @@
 
 #include "base/fail.h"
 #include "session/placement.h"
-#include "session/plan_cache.h"
 #include "session/program.h"
 
 namespace tenon {
@@ -33,13 +32,13 @@ class CopyList {
     auto found = makers_.find(&value);
     const std::string_view maker = found == makers_.end() ? "host" : found->second->name();
     if (memory == (found == makers_.end() ? "host" : found->second->memory())) return;
-    if (!seen_.insert({&value, std::string(reader)}).second) return;
-    placement_.add(ValueCopy{value.name, std::string(maker), std::string(reader), ""}, value);
+    if (!seen_.insert({&value, reader}).second) return;
+    placement_.copies.push_back({&value, maker, reader});
   }
 
   Placement& placement_;
   std::unordered_map<const ir::Value*, const Provider*> makers_;
-  std::set<std::pair<const ir::Value*, std::string>> seen_;
+  std::set<std::pair<const ir::Value*, std::string_view>> seen_;
 };
 
 // Gives the memory of constants back when the last kernel that reads them has made something else of them.
@@ -87,6 +86,7 @@ struct Program::Compiler {
   CopyList& copies;
   ConstantUses& constants;
   PackedConstants& packed;
+  int& programs;  // so far, this one and subgraphs included
   Compiler* outer = nullptr;
   std::unique_ptr<Program> program{new Program};
   std::unordered_map<const ir::Value*, int> slots{};
@@ -109,6 +109,7 @@ struct Program::Compiler {
   }
 
   std::unique_ptr<Program> compile() {
+    program->index_ = programs++;
     for (const ir::Value* value : graph.inputs()) {
       program->input_slots_.push_back(slot_of(value));
       program->input_is_read_.push_back(!value->users().empty() ||
@@ -130,22 +131,18 @@ struct Program::Compiler {
   }
 
   const Provider& place(const ir::Node& node, Step& step) {
-    NodePlacement entry;
-    entry.node = node.describe();
-    entry.op_type = node.op_type;
+    std::vector<std::pair<std::string, std::string>> declined;
     std::string reasons;
     for (const Provider* provider : providers) {
       Claim claim = provider->claim(node);
       if (claim.accepted) {
-        entry.provider = provider->name();
-        entry.kernel = claim.text;
-        placement.add(std::move(entry), node);
+        placement.nodes.push_back({&node, provider->name(), claim.text, std::move(declined)});
         step.provider = provider->name();
         step.kernel_name = std::move(claim.text);
         return *provider;
       }
       reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", provider->name(), claim.text);
-      entry.declined.emplace_back(provider->name(), std::move(claim.text));
+      declined.emplace_back(provider->name(), std::move(claim.text));
     }
     fail(ErrorCode::unsupported, "no provider runs this node ({})", reasons);
   }
@@ -163,7 +160,7 @@ struct Program::Compiler {
     }
     for (const ir::Attribute& attribute : node.attributes) {
       attribute.for_each_graph([&](const ir::Graph& subgraph) {
-        Compiler inner{subgraph, providers, threads, placement, copies, constants, packed, this};
+        Compiler inner{subgraph, providers, threads, placement, copies, constants, packed, programs, this};
         step.subgraphs.push_back(inner.compile());
       });
     }
@@ -180,7 +177,10 @@ std::unique_ptr<Program> Program::compile(ir::Graph& graph, std::span<const Prov
   CopyList list(placement);
   ConstantUses constants(graph);
   PackedConstants packed;
-  std::unique_ptr<Program> program = Compiler{graph, providers, threads, placement, list, constants, packed}.compile();
+  int programs = 0;
+  std::unique_ptr<Program> program =
+      Compiler{graph, providers, threads, placement, list, constants, packed, programs}.compile();
+  program->program_count_ = programs;
   program->packed_bytes_ = static_cast<int64_t>(packed.bytes());
   return program;
 }

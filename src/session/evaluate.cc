@@ -1,6 +1,7 @@
 #include "session/evaluate.h"
 
 #include "session/placement.h"
+#include "session/plan_cache.h"
 #include "session/program.h"
 
 namespace tenon {
@@ -33,7 +34,8 @@ std::vector<Value> evaluate(const ir::Node& node, std::span<const Provider* cons
   }
   Placement placement;
   std::unique_ptr<Program> program = Program::compile(graph, providers, threads, placement);
-  RunState state{threads, allocator, {}};
+  PlanCaches plans(*program);
+  const RunState state{threads, allocator, plans};
   std::vector<Value> results = program->run(state, {}, wanted, {});
   // Back to the node's numbering, with nothing where an output is left out.
   std::vector<Value> outputs(node.output_count());

@@ -20,6 +20,10 @@ Tensor tensor_at(const Plan::Slot& slot, void* base, std::shared_ptr<void> owner
   return Tensor::over(slot.element, slot.shape, static_cast<std::byte*>(base) + slot.offset, std::move(owner));
 }
 
+const void* bytes_at(const Tensor& tensor, int64_t offset) {
+  return static_cast<const std::byte*>(tensor.raw()) + offset;
+}
+
 }  // namespace
 
 Frame::Frame(const Program& program, const RunState& state)
@@ -110,19 +114,12 @@ std::shared_ptr<void> Frame::allocate_arena() const {
   }
 }
 
-bool Frame::fits(std::span<const Value* const> arguments) const {
-  if (!plan_ || plan_->content_read.size() != arguments.size() || plan_->depends_on_content) return false;
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    const Plan::Argument& expected = plan_->arguments[i];
-    const Value* value = arguments[i];
-    const Plan::Argument::Kind kind = !value               ? Plan::Argument::Kind::absent
-                                      : value->is_tensor() ? Plan::Argument::Kind::tensor
-                                                           : Plan::Argument::Kind::other;
-    if (kind != expected.kind) return false;
-    if (kind != Plan::Argument::Kind::tensor) continue;
-    if (value->tensor().type() != expected.element || !(value->tensor().shape() == expected.shape)) return false;
-  }
-  return true;
+bool Frame::fits(size_t i, const Value& value) const {
+  if (!plan_ || plan_->content_read[i]) return false;
+  const Plan::Argument& expected = plan_->arguments[i];
+  if (!value.is_tensor()) return value.defined() && expected.kind == Plan::Argument::Kind::other;
+  return expected.kind == Plan::Argument::Kind::tensor && value.tensor().type() == expected.element &&
+         value.tensor().shape() == expected.shape;
 }
 
 int Frame::argument_slot(size_t i) const {
@@ -130,9 +127,13 @@ int Frame::argument_slot(size_t i) const {
   return i < inputs.size() ? inputs[i] : program_.captures()[i - inputs.size()].inner_slot;
 }
 
-void Frame::set_argument(size_t i, Value&& value) {
+Value Frame::take_argument(size_t i) {
   const int slot = argument_slot(i);
-  if (at(plan_->slots, slot).block >= 0) at(values_, slot) = std::move(value);
+  const int block = at(plan_->slots, slot).block;
+  for (int view : plan_->argument_views) {
+    if (at(plan_->slots, view).block == block) at(values_, view) = Value();
+  }
+  return block >= 0 ? std::exchange(at(values_, slot), Value()) : Value();
 }
 
 void Frame::run(const RunState& state, std::span<const Tensor> destinations) {
@@ -164,6 +165,10 @@ void Frame::set_argument_views() {
   for (int slot : plan_->argument_views) {
     const Plan::Slot& view = at(plan_->slots, slot);
     const Tensor& source = at(values_, at(plan_->blocks, view.block).source).tensor();
+    const Value& now = at(values_, slot);
+    // Of an earlier iteration, with the same argument.
+    if (now.defined() && now.tensor().owner() == source.owner() && now.tensor().raw() == bytes_at(source, view.offset))
+      continue;
     at(values_, slot) = tensor_at(view, const_cast<void*>(source.raw()), source.owner());
   }
 }
@@ -238,6 +243,11 @@ void Frame::check(const Step& step) const {
 
 void Frame::allocate(const RunState& state, int index, std::span<const Tensor> destinations) {
   const Plan::Block& block = at(plan_->blocks, index);
+  if (iterates_ && block.slots.size() == 1) {
+    // What is there since an earlier iteration, or was an argument of it, will do if nobody else holds it.
+    const Value& now = at(values_, block.source);
+    if (now.defined() && now.tensor().sole_owner()) return;
+  }
   std::shared_ptr<void> owner;
   void* base = nullptr;
   // The caller's memory, where an output is all of the block.
@@ -290,13 +300,29 @@ void Frame::clear() {
   iterates_ = false;
   recent_buffers_.clear();
   if (!plan_) return;
-  for (int slot : plan_->transient_and_captures) at(values_, slot) = Value();
+  for (int slot : plan_->transient) at(values_, slot) = Value();
 }
 
-void Frame::clear_iteration() {
+void Frame::begin_iterations() {
   iterates_ = true;
   recent_buffers_.resize(plan_->blocks.size());
-  for (int slot : plan_->transient) at(values_, slot) = Value();
+}
+
+Frame::Carry Frame::how_to_carry(size_t output, size_t input) const {
+  const std::vector<int>& outputs = program_.output_slots();
+  const int from = outputs[output], to = argument_slot(input);
+  if (from == to) return Carry::in_place;
+  const Plan::Slot& slot = at(plan_->slots, from);
+  const Plan::Argument& argument = plan_->arguments[input];
+  const bool swaps = reads_argument(input) && !plan_->content_read[input] && plan_->home(from) == Home::buffer &&
+                     at(plan_->blocks, slot.block).slots.size() == 1 && std::ranges::count(outputs, from) == 1 &&
+                     argument.kind == Plan::Argument::Kind::tensor && argument.element == slot.element &&
+                     argument.shape == slot.shape;
+  return swaps ? Carry::by_swap : Carry::by_value;
+}
+
+void Frame::swap(size_t output, size_t input) {
+  std::swap(at(values_, program_.output_slots()[output]).tensor(), at(values_, argument_slot(input)).tensor());
 }
 
 std::shared_ptr<void> Frame::take_buffer(const RunState& state, int index) {

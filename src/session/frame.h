@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/index.h"
 #include "session/plan.h"
 
 namespace tenon {
@@ -20,19 +21,32 @@ class Frame {
   // Arranges everything for `plan`.
   void bind(std::shared_ptr<const Plan> plan);
 
-  // Whether the plan is for arguments of these types and shapes.
-  bool fits(std::span<const Value* const> arguments) const;
-
-  // One argument per graph input and per capture, as the plan was made for.
-  void set_argument(size_t i, Value&& value);
+  // Whether the plan holds with this argument too: it has the type and shape of the one that the plan was made for, and
+  // its content decided nothing.
+  bool fits(size_t i, const Value& value) const;
+  // Whether the plan reads more of the argument than its type and shape. Then it must be set.
+  bool reads_argument(size_t i) const { return at(plan_->slots, argument_slot(i)).block >= 0; }
+  // One argument per graph input and per capture, as the plan was made for. They stay for later runs.
+  void set_argument(size_t i, Value&& value) { at(values_, argument_slot(i)) = std::move(value); }
+  Value take_argument(size_t i);
   // `destinations` (may be empty): memory of the caller per output. Afterwards the outputs can be taken.
   void run(const RunState& state, std::span<const Tensor> destinations);
   // The value of the program's output i; undefined if the plan does not compute it.
+  const Value& output(size_t i) const { return at(values_, program_.output_slots()[i]); }
   Value take_output(size_t i);
   // Lets go of everything that belongs to the run.
   void clear();
-  // Between two iterations of a loop: keeps the values of outer graphs, and buffers for the one after the next.
-  void clear_iteration();
+
+  // From now on the runs are iterations of a loop: buffers of one are kept for the next ones.
+  void begin_iterations();
+  // How output `output` becomes argument `input` of the next iteration.
+  enum class Carry : uint8_t {
+    by_value,  // as any value
+    by_swap,   // swap() does it: the argument's memory will be that of the output
+    in_place,  // it is the argument
+  };
+  Carry how_to_carry(size_t output, size_t input) const;
+  void swap(size_t output, size_t input);
 
   const Value& value(int slot) const { return values_[static_cast<size_t>(slot)]; }
 

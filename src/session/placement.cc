@@ -53,11 +53,6 @@ std::optional<Dim> bytes_of(const ir::Value& value, const Twins& twins) {
 
 std::string text_of(const std::optional<Dim>& size) { return size ? size->to_string() : ""; }
 
-void set_estimates(NodePlacement& node, const std::optional<ops::Cost>& cost) {
-  node.flops = cost ? cost->flops.to_string() : "";
-  node.bytes = cost ? cost->bytes.to_string() : "";
-}
-
 // Once a sum does not fit, or is too long an expression, it is nullopt.
 void add_to(std::optional<Dim>& sum, const Dim& size) {
   try {
@@ -74,44 +69,32 @@ struct Sums {
 
 }  // namespace
 
-void Placement::add(NodePlacement said, const ir::Node& node) {
-  set_estimates(said, cost_of(node, {}));
-  nodes.push_back(std::move(said));
-  graph_nodes.push_back(&node);
-}
-
-void Placement::add(ValueCopy said, const ir::Value& value) {
-  said.bytes = text_of(bytes_of(value, {}));
-  copies.push_back(std::move(said));
-  copied.push_back(&value);
-}
-
 PlacementReport report(const Placement& placement, const std::vector<std::string>& providers, const ir::Graph& graph,
                        const std::map<std::string, Shape>& input_shapes) {
   Twins twins;
-  std::unique_ptr<ir::Graph> copy;
+  std::unique_ptr<ir::Graph> shaped;
   if (!input_shapes.empty()) {
     check_input_shapes(graph, input_shapes);
-    copy = graph.clone(&twins);
-    for (ir::Value* input : copy->inputs()) {
+    shaped = graph.clone(&twins);
+    for (ir::Value* input : shaped->inputs()) {
       auto given = input_shapes.find(input->name);
       if (given != input_shapes.end() && input->type.is_tensor()) input->type.shape = symbolic(given->second);
     }
-    passes::infer_types(*copy);
+    passes::infer_types(*shaped);
   }
-  PlacementReport report{{}, {}, 0, placement.nodes, placement.copies};
-  std::map<std::string, Sums> sums;
-  std::map<std::string, ProviderTotals> totals;
-  for (size_t i = 0; i < report.nodes.size(); ++i) {
-    NodePlacement& node = report.nodes[i];
-    const std::optional<ops::Cost> cost = cost_of(*placement.graph_nodes[i], twins);
-    set_estimates(node, cost);
-    ++totals[node.provider].nodes;
+  PlacementReport report;
+  std::map<std::string_view, Sums> sums;
+  std::map<std::string_view, ProviderTotals> totals;
+  for (const Placement::Node& placed : placement.nodes) {
+    const std::optional<ops::Cost> cost = cost_of(*placed.node, twins);
+    report.nodes.push_back({placed.node->describe(), placed.node->op_type, std::string(placed.provider), placed.kernel,
+                            placed.declined, cost ? cost->flops.to_string() : "", cost ? cost->bytes.to_string() : ""});
+    ++totals[placed.provider].nodes;
     if (cost) {
-      add_to(sums[node.provider].flops, cost->flops);
-      add_to(sums[node.provider].bytes, cost->bytes);
+      add_to(sums[placed.provider].flops, cost->flops);
+      add_to(sums[placed.provider].bytes, cost->bytes);
     } else {
-      ++totals[node.provider].unknown;
+      ++totals[placed.provider].unknown;
     }
   }
   for (const std::string& name : providers) {
@@ -120,9 +103,9 @@ PlacementReport report(const Placement& placement, const std::vector<std::string
         {name, total.nodes, text_of(sums[name].flops), text_of(sums[name].bytes), total.unknown});
   }
   std::optional<Dim> copied = Dim(0);
-  for (size_t i = 0; i < report.copies.size(); ++i) {
-    const std::optional<Dim> bytes = bytes_of(*placement.copied[i], twins);
-    report.copies[i].bytes = text_of(bytes);
+  for (const Placement::Copy& copy : placement.copies) {
+    const std::optional<Dim> bytes = bytes_of(*copy.value, twins);
+    report.copies.push_back({copy.value->name, std::string(copy.from), std::string(copy.to), text_of(bytes)});
     if (bytes)
       add_to(copied, *bytes);
     else

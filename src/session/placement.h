@@ -1,6 +1,8 @@
 #pragma once
 
 #include <map>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "ir/graph.h"
@@ -8,16 +10,20 @@
 
 namespace tenon {
 
-// Where the nodes of a graph run, with what that was said about.
+// Where the nodes of a graph run. Graph and providers must outlive it.
 struct Placement {
-  std::vector<NodePlacement> nodes;
-  std::vector<const ir::Node*> graph_nodes;  // by node
-  std::vector<ValueCopy> copies;
-  std::vector<const ir::Value*> copied;  // by copy
-
-  // The estimates are filled in.
-  void add(NodePlacement said, const ir::Node& node);
-  void add(ValueCopy said, const ir::Value& value);
+  struct Node {
+    const ir::Node* node;
+    std::string_view provider;
+    std::string kernel;
+    std::vector<std::pair<std::string, std::string>> declined;  // providers asked before, with their reasons
+  };
+  struct Copy {
+    const ir::Value* value;
+    std::string_view from, to;  // providers
+  };
+  std::vector<Node> nodes;
+  std::vector<Copy> copies;
 };
 
 // `providers`: their names, in order. With `input_shapes`, estimates are those for inputs of these shapes, which are

@@ -52,8 +52,7 @@ struct Plan {
   std::vector<Item> items;
   std::vector<std::pair<int, Value>> known;
   std::vector<int> argument_views;  // slots that are views of arguments
-  std::vector<int> transient;       // slots to clear after a run, except captures
-  std::vector<int> transient_and_captures;
+  std::vector<int> transient;       // slots to clear after a run
   int64_t arena_bytes = 0;
   // What the plan was made for.
   struct Argument {
@@ -63,7 +62,6 @@ struct Plan {
   };
   std::vector<Argument> arguments;
   std::vector<bool> content_read;  // arguments whose content decided something
-  bool depends_on_content = false;
 
   Home home(int slot) const {
     const int block = slots[static_cast<size_t>(slot)].block;

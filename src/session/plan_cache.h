@@ -1,5 +1,6 @@
 #pragma once
 
+#include <deque>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -42,6 +43,20 @@ class PlanCache {
   std::unordered_multimap<uint64_t, std::list<Entry>::iterator> by_hash_;
   std::vector<bool> content_read_;  // arguments whose content belongs to the key
   std::vector<std::unique_ptr<Frame>> frames_;
+};
+
+// Those of a program and of its subgraphs.
+class PlanCaches {
+ public:
+  explicit PlanCaches(const Program& program) : caches_(static_cast<size_t>(program.program_count())) {}
+  PlanCache& of(const Program& program) { return at(caches_, program.index()); }
+  // Plans and frames that no run uses now are given up.
+  void trim() {
+    for (PlanCache& cache : caches_) cache.trim();
+  }
+
+ private:
+  std::deque<PlanCache> caches_;
 };
 
 }  // namespace tenon

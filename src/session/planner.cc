@@ -31,7 +31,6 @@ class Planner {
         plan_(std::make_shared<Plan>()) {
     plan_->slots.resize(slots_.size());
     plan_->content_read = shapes.content_read();
-    plan_->depends_on_content = std::ranges::find(plan_->content_read, true) != plan_->content_read.end();
     describe_arguments();
     for (size_t i = 0; i < wanted_outputs.size(); ++i) {
       if (wanted_outputs[i]) at(slots_, program.output_slots()[i]).is_output = true;
@@ -363,9 +362,7 @@ class Planner {
       const int slot = static_cast<int>(i);
       const Home home = plan_->home(slot);
       if (home == Home::none || home == Home::known || home == Home::arena) continue;
-      plan_->transient_and_captures.push_back(slot);
-      const int argument = resolved_.slot(slot).argument;
-      if (argument < static_cast<int>(program_.input_slots().size())) plan_->transient.push_back(slot);
+      plan_->transient.push_back(slot);
       if (home == Home::argument && resolved_.slot(slot).argument < 0) plan_->argument_views.push_back(slot);
       if (home == Home::argument || slots_[i].last_item == after_the_end) continue;
       auto found = std::ranges::lower_bound(item_positions_, slots_[i].last_item);

@@ -5,25 +5,14 @@
 
 namespace tenon {
 
-Program::Program() : plans_(std::make_unique<PlanCache>()) {}
-Program::~Program() = default;
-
 void Program::prepare_frame(std::unique_ptr<Frame>& frame, const RunState& state,
                             std::span<const Value* const> arguments, const std::vector<bool>& wanted_outputs) const {
-  std::shared_ptr<const Plan> plan = plans_->find_or_make(*this, state, arguments, wanted_outputs);
+  PlanCache& plans = state.plans.of(*this);
+  std::shared_ptr<const Plan> plan = plans.find_or_make(*this, state, arguments, wanted_outputs);
   if (frame && frame->plan() == plan) return;
-  if (!frame) frame = plans_->take_frame(plan);
+  if (!frame) frame = plans.take_frame(plan);
   if (!frame) frame = std::make_unique<Frame>(*this, state);
   if (frame->plan() != plan) frame->bind(std::move(plan));
-}
-
-void Program::give_back(std::unique_ptr<Frame> frame) const { plans_->give_back(std::move(frame)); }
-
-void Program::trim() const {
-  plans_->trim();
-  for (const Step& step : steps_) {
-    for (const auto& subgraph : step.subgraphs) subgraph->trim();
-  }
 }
 
 std::vector<Value> Program::run(const RunState& state, std::span<const Value> inputs,
@@ -34,15 +23,15 @@ std::vector<Value> Program::run(const RunState& state, std::span<const Value> in
   std::span<const Value* const> all{arguments.data(), arguments.size()};
   // Goes back even when the run fails.
   struct Loan {
-    const Program& program;
+    PlanCache& plans;
     std::unique_ptr<Frame> frame;
     ~Loan() {
-      if (frame) program.give_back(std::move(frame));
+      if (frame) plans.give_back(std::move(frame));
     }
-  } loan{*this, nullptr};
+  } loan{state.plans.of(*this), nullptr};
   prepare_frame(loan.frame, state, all, wanted_outputs);
   for (size_t i = 0; i < all.size(); ++i) {
-    if (all[i]) loan.frame->set_argument(i, Value(*all[i]));
+    if (all[i] && loan.frame->reads_argument(i)) loan.frame->set_argument(i, Value(*all[i]));
   }
   loan.frame->run(state, destinations);
   std::vector<Value> outputs(output_slots_.size());

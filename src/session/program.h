@@ -13,14 +13,15 @@ namespace tenon {
 
 class Frame;
 struct Placement;
-class PlanCache;
+class PlanCaches;
 class Program;
 
 // What all steps of one run share.
 struct RunState {
   ThreadPool& threads;
   Allocator& allocator;
-  std::stop_token cancel;
+  PlanCaches& plans;  // of the session; its frames keep threads and allocator
+  std::stop_token cancel = {};
   std::vector<StepProfile>* profile = nullptr;
 
   void throw_if_cancelled() const {
@@ -41,7 +42,8 @@ struct Step {
 };
 
 // A graph compiled to a list of steps over slots, one slot per value. What the steps do with memory is decided by a
-// Plan, made for the shapes of a run and kept for later runs. Many runs can share a program.
+// Plan, made for the shapes of a run and kept for later runs in the session's PlanCaches. Many runs, and many sessions,
+// can share a program.
 class Program {
  public:
   // `providers` in order of preference. `placement` receives every node, and the tensors that go from one provider to
@@ -49,7 +51,6 @@ class Program {
   // shape stay in the graph.
   static std::unique_ptr<Program> compile(ir::Graph& graph, std::span<const Provider* const> providers,
                                           ThreadPool& threads, Placement& placement);
-  ~Program();
 
   // Runs the steps that the wanted outputs need. `inputs` has a value per graph input; undefined ones fall back to
   // their initializer. `destinations` (may be empty) has memory of the caller per output, used where it fits. Unwanted
@@ -75,19 +76,20 @@ class Program {
   // Bytes that kernels made of constants, subgraphs included.
   int64_t packed_bytes() const { return packed_bytes_; }
 
-  // Plans and frames that no run uses now are given up.
-  void trim() const;
+  // Its number among the programs that were compiled together, a graph and its subgraphs; and how many they are, which
+  // the first one knows.
+  int index() const { return index_; }
+  int program_count() const { return program_count_; }
 
  private:
   friend class BoundSubgraph;
   struct Compiler;
 
-  Program();
+  Program() = default;
   // Makes `frame`, which may be null, ready for the arguments: one per graph input and one per capture, null where
   // there is none.
   void prepare_frame(std::unique_ptr<Frame>& frame, const RunState& state, std::span<const Value* const> arguments,
                      const std::vector<bool>& wanted_outputs) const;
-  void give_back(std::unique_ptr<Frame> frame) const;
 
   std::vector<Step> steps_;
   int slot_count_ = 0;
@@ -96,7 +98,7 @@ class Program {
   std::vector<int> input_slots_, output_slots_;
   std::vector<bool> input_is_read_;
   std::vector<Capture> captures_;
-  std::unique_ptr<PlanCache> plans_;
+  int index_ = 0, program_count_ = 0;
 };
 
 }  // namespace tenon

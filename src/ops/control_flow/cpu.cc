@@ -20,9 +20,10 @@ void require_outputs(size_t given, size_t wanted, std::string_view graph) {
 
 void run_if(KernelRun& run) {
   const char* branch = as_flag(run.value(0), "the condition") ? "then_branch" : "else_branch";
-  std::vector<Value> results = run.subgraph(branch).run({});
-  require_outputs(results.size(), run.output_count(), branch);
-  for (size_t i = 0; i < run.output_count(); ++i) run.set_output(i, std::move(results[i]));
+  Subgraph& graph = run.subgraph(branch);
+  require_outputs(graph.output_count(), run.output_count(), branch);
+  graph.run();
+  for (size_t i = 0; i < run.output_count(); ++i) run.set_output(i, graph.take_output(i));
 }
 
 // The types that inference found for the body's outputs.
@@ -37,6 +38,14 @@ Value unwrapped(Value value, const ir::Value* output) {
   return *value.optional().item;
 }
 
+// The number of the iteration. One that the body kept is not changed.
+void give_number(const KernelRun& run, Subgraph& body, int64_t iteration) {
+  Value number = body.take_input(0);
+  if (!number.defined() || !number.tensor().sole_owner()) number = Tensor(ElementType::int64, Shape{}, run.allocator());
+  number.tensor().mutable_data<int64_t>()[0] = iteration;
+  body.give_input(0, std::move(number));
+}
+
 void run_loop(KernelRun& run) {
   Subgraph& body = run.subgraph("body");
   int64_t trips = INT64_MAX;
@@ -49,40 +58,30 @@ void run_loop(KernelRun& run) {
   bool checks_condition = run.has_input(1);
   bool going = !checks_condition || as_flag(run.value(1), "the condition");
 
-  std::vector<Value> carried;
-  for (size_t i = 2; i < run.input_count(); ++i) carried.push_back(run.value(i));
-  require_outputs(body.output_count(), 1 + carried.size(), "the body");
+  const size_t states = std::max<size_t>(run.input_count(), 2) - 2;
+  require_outputs(body.output_count(), 1 + states, "the body");
   require_outputs(body.output_count() - 1, run.output_count(), "the body");
   std::vector<ScanOutput> collected;
-  for (size_t i = carried.size(); i + 1 < body.output_count(); ++i) collected.emplace_back(i);
+  for (size_t i = states; i + 1 < body.output_count(); ++i) collected.emplace_back(i);
 
-  const Value holds = Tensor(Shape{}, {true});
-  const bool reads_number = body.reads_input(0), reads_condition = body.reads_input(1);
   if (!checks_condition) body.drop_output(0);
-  Tensor number;
-  std::vector<Value> results;  // of an iteration; inputs of the next
+  if (body.reads_input(1)) body.give_input(1, Tensor(Shape{}, {true}));
+  for (size_t i = 0; i < states; ++i) body.give_input(2 + i, run.value(2 + i));
+  const bool reads_number = body.reads_input(0);
   for (int64_t iteration = 0; going && iteration < trips; ++iteration) {
-    results.clear();
-    if (reads_number) {
-      // A number that the body kept is not changed.
-      if (!number.sole_owner()) number = Tensor(ElementType::int64, Shape{}, run.allocator());
-      number.mutable_data<int64_t>()[0] = iteration;
-    }
-    results.push_back(reads_number ? Value(number) : Value());
-    results.push_back(reads_condition ? holds : Value());
-    for (Value& value : carried) results.push_back(std::move(value));
-    results = body.run(std::move(results));
-    if (checks_condition) going = as_flag(results[0], "the body's condition");
-    for (size_t i = 0; i < carried.size(); ++i) carried[i] = std::move(results[1 + i]);
+    if (reads_number) give_number(run, body, iteration);
+    body.run();
+    if (checks_condition) going = as_flag(body.output(0), "the body's condition");
     for (size_t i = 0; i < collected.size(); ++i) {
-      if (run.wants_output(carried.size() + i)) collected[i].add(run, results[1 + carried.size() + i]);
+      if (run.wants_output(states + i)) collected[i].add(run, body.output(1 + states + i));
     }
+    body.carry(1, 2, states);
   }
   for (size_t i = 0; i < run.output_count(); ++i) {
-    if (i < carried.size())
-      run.set_output(i, unwrapped(std::move(carried[i]), run.node().output(i)));
+    if (i < states)
+      run.set_output(i, unwrapped(body.take_input(2 + i), run.node().output(i)));
     else if (run.wants_output(i))
-      run.set_output(i, collected[i - carried.size()].join(run, 0, false, body_output_type(run, 1 + i)));
+      run.set_output(i, collected[i - states].join(run, 0, false, body_output_type(run, 1 + i)));
   }
 }
 
@@ -114,26 +113,23 @@ class Scan final : public Kernel {
         fail(ErrorCode::shape_mismatch, "scan inputs 0 and {} have lengths {} and {}", i, length, own);
       length = own;
     }
-    std::vector<Value> carried;
-    for (size_t i = 0; i < states; ++i) carried.push_back(run.value(i));
+    for (size_t i = 0; i < states; ++i) body.give_input(i, run.value(i));
     std::vector<ScanOutput> collected;
     for (size_t i = states; i < body.output_count(); ++i) collected.emplace_back(i);
     for (int64_t t = 0; t < length; ++t) {
-      std::vector<Value> inputs = std::move(carried);
       for (size_t i = 0; i < scans_; ++i) {
-        inputs.emplace_back(
-            slice_at(run, run.input(states + i), axes[i], at(input_directions_, i) ? length - 1 - t : t));
+        const int64_t at_t = at(input_directions_, i) ? length - 1 - t : t;
+        body.give_input(states + i, slice_at(run, run.input(states + i), axes[i], at_t));
       }
-      std::vector<Value> results = body.run(std::move(inputs));
+      body.run();
       for (size_t i = 0; i < collected.size(); ++i) {
-        if (run.wants_output(states + i)) collected[i].add(run, results[states + i]);
+        if (run.wants_output(states + i)) collected[i].add(run, body.output(states + i));
       }
-      results.resize(states);
-      carried = std::move(results);
+      body.carry(0, 0, states);
     }
     for (size_t i = 0; i < run.output_count(); ++i) {
       if (i < states) {
-        run.set_output(i, std::move(carried[i]));
+        run.set_output(i, body.take_input(i));
       } else if (run.wants_output(i)) {
         size_t k = i - states;
         run.set_output(

@@ -121,10 +121,7 @@ Operator& convolution(Operator& op) {
 }  // namespace
 
 void define_conv(OperatorList& list) {
-  convolution(list.add("Conv", {1, 11, 22}))
-      .types("T", types::floats)
-      .infer(infer_conv)
-      .costs(multiply_adds::of_conv);
+  convolution(list.add("Conv", {1, 11, 22})).types("T", types::floats).infer(infer_conv).costs(multiply_adds::of_conv);
   with_residual_and_activation(convolution(list.add("FusedConv", {1}, tenon_domain)))
       .types("T", {ElementType::float32})
       .infer(infer_fused_conv)

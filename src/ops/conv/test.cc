@@ -195,7 +195,8 @@ TEST(FusedConv, EveryActivation) {
 TEST(FusedConv, Errors) {
   std::string text = fused_conv().input<float>({1, 2, 2, 1}, {1, 2, 3, 4}).error();
   EXPECT_EQ(text.substr(0, text.find('\n')),
-            "shape-mismatch in tenon.FusedConv 'tested' (node 0): the sizes of residual and output must be equal: 1 against 2");
+            "shape-mismatch in tenon.FusedConv 'tested' (node 0): the sizes of residual and output must be equal: 1 "
+            "against 2");
   EXPECT_EQ(fused_conv().attribute("activation", "Softmax").error(),
             "invalid-attribute in tenon.FusedConv 'tested' (node 0): activation 'Softmax' cannot be fused");
   EXPECT_EQ(fused_conv().attribute("activation", "Clip").error(),

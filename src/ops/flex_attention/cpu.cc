@@ -21,15 +21,18 @@ Tensor modified(KernelRun& run, const char* name, Tensor scores, ElementType pre
     });
     scores = std::move(narrow);
   }
-  std::vector<Value> results = run.subgraph(name).run({std::move(scores)});
-  if (results.size() != 1 || !results[0].is_tensor()) {
+  Subgraph& graph = run.subgraph(name);
+  graph.give_input(0, std::move(scores));
+  graph.run();
+  if (graph.output_count() != 1 || !graph.output(0).is_tensor()) {
     fail(ErrorCode::invalid_model, "{} must return one tensor, it returns {}", name,
-         results.size() == 1 ? results[0].describe() : std::to_string(results.size()));
+         graph.output_count() == 1 ? graph.output(0).describe() : std::to_string(graph.output_count()));
   }
-  const Tensor& result = results[0].tensor();
+  const Value value = graph.take_output(0);
+  const Tensor& result = value.tensor();
   if (result.type() != precision || !(result.shape() == shape)) {
     fail(ErrorCode::shape_mismatch, "{} is given {} {} and returns {}; they must be equal", name, name_of(precision),
-         shape.to_string(), results[0].describe());
+         shape.to_string(), value.describe());
   }
   return as_type<T>(result, run.threads(), run.allocator());
 }

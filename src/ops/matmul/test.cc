@@ -108,9 +108,9 @@ TEST(FusedMatMul, Errors) {
                          .input<float>({2, 1}, {1, 2})
                          .input<float>({2}, {1, 2})
                          .error();
-  EXPECT_EQ(
-      text.substr(0, text.find('\n')),
-      "shape-mismatch in tenon.FusedMatMul 'tested' (node 0): the columns of B and the size of bias must be equal: 1 against 2");
+  EXPECT_EQ(text.substr(0, text.find('\n')),
+            "shape-mismatch in tenon.FusedMatMul 'tested' (node 0): the columns of B and the size of bias must be "
+            "equal: 1 against 2");
 }
 
 }  // namespace

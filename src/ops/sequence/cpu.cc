@@ -171,23 +171,21 @@ void map(KernelRun& run) {
   Subgraph& body = run.subgraph("body");
   size_t length = run.value(0).sequence().items.size();
   std::vector<Sequence> results(run.output_count());
+  if (body.output_count() < results.size())
+    fail(ErrorCode::invalid_model, "the body has {} outputs, the node {}", body.output_count(), results.size());
+  for (size_t i = 0; i < run.input_count(); ++i) {
+    const Value& value = run.value(i);
+    if (!value.is_sequence())
+      body.give_input(i, value);
+    else if (const size_t items = value.sequence().items.size(); items != length)
+      fail(ErrorCode::shape_mismatch, "sequences 0 and {} have {} and {} items", i, length, items);
+  }
   for (size_t n = 0; n < length; ++n) {
-    std::vector<Value> inputs;
     for (size_t i = 0; i < run.input_count(); ++i) {
-      const Value& value = run.value(i);
-      if (!value.is_sequence()) {
-        inputs.push_back(value);
-        continue;
-      }
-      const auto& items = value.sequence().items;
-      if (items.size() != length)
-        fail(ErrorCode::shape_mismatch, "sequences 0 and {} have {} and {} items", i, length, items.size());
-      inputs.push_back(items[n]);
+      if (run.value(i).is_sequence()) body.give_input(i, run.value(i).sequence().items[n]);
     }
-    std::vector<Value> outputs = body.run(std::move(inputs));
-    if (outputs.size() < results.size())
-      fail(ErrorCode::invalid_model, "the body has {} outputs, the node {}", outputs.size(), results.size());
-    for (size_t i = 0; i < results.size(); ++i) results[i].items.push_back(std::move(outputs[i]));
+    body.run();
+    for (size_t i = 0; i < results.size(); ++i) results[i].items.push_back(body.take_output(i));
   }
   for (size_t i = 0; i < results.size(); ++i) run.set_output(i, std::move(results[i]));
 }

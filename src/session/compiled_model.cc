@@ -1,0 +1,146 @@
+#include "session/compiled_model.h"
+
+#include <algorithm>
+
+#include "base/available_memory.h"
+#include "base/fail.h"
+#include "base/names.h"
+#include "ir/count.h"
+#include "ir/verify.h"
+#include "ops/operator.h"
+#include "passes/constants.h"
+#include "passes/decompose.h"
+#include "passes/infer.h"
+#include "passes/lift.h"
+#include "passes/optimizer.h"
+#include "session/custom_operator.h"
+#include "session/describe.h"
+#include "session/evaluate.h"
+#include "session/memory_pool.h"
+#include "session/providers.h"
+
+namespace tenon {
+namespace {
+
+void check_decompose(const SessionOptions& options) {
+  for (const std::string& name : options.decompose) {
+    if (name == "all") continue;
+    std::vector<std::string_view> names;
+    bool can = false;
+    for (const ops::Operator* op : ops::operators().all()) {
+      if (op->decomposition) names.push_back(op->name);
+      can |= op->decomposition && op->name == name;
+    }
+    if (can) continue;
+    std::string_view nearest = nearest_name(name, names);
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("decompose names '{}', which is no operator with a decomposition", name),
+                nearest.empty() ? "" : fmt::format("did you mean '{}'?", nearest));
+  }
+}
+
+bool is_asked_to_decompose(const SessionOptions& options, const ir::Node& node) {
+  return std::ranges::any_of(options.decompose,
+                             [&](const std::string& name) { return name == "all" || name == node.op_type; });
+}
+
+// Of constants: they are not the runs' memory, but no more than these may have.
+int64_t memory_limit(const SessionOptions& options) {
+  return options.memory_limit > 0 ? options.memory_limit : available_memory();
+}
+
+}  // namespace
+
+CompiledModel::CompiledModel(std::unique_ptr<ir::Model> loaded, const SessionOptions& options, ThreadPool& threads)
+    : info(describe(*loaded)), model_(std::move(loaded)) {
+  start_providers(options);
+  check_decompose(options);
+  note(passes::lift_to_newest_opset(
+      *model_, list_custom_operators(options.custom_operators, options.custom_operator_libraries)));
+  ir::Graph& graph = *model_->graph;
+  passes::inline_functions(*model_);
+  MemoryPool constants(memory_limit(options));
+  passes::constants_to_initializers(graph, constants);
+  ir::verify_and_sort(graph);
+  note(passes::infer_types(graph).notes);
+  describe_interface();
+  // First what no provider runs: a Gradient is that of the nodes in the model.
+  passes::decompose(graph, [&](const ir::Node& node) { return !runs(node); });
+  optimize(options, options.level, threads);
+  const size_t nodes = ir::count_nodes(graph);
+  note(passes::decompose(graph,
+                         [&](const ir::Node& node) { return is_asked_to_decompose(options, node) || !runs(node); }));
+  // Not beyond basic: fusions would undo what was just decomposed.
+  if (ir::count_nodes(graph) != nodes) optimize(options, std::min(options.level, OptimizationLevel::basic), threads);
+  program_ = Program::compile(graph, order_, threads, placement_);
+  for (Placement::Node& node : placement_.nodes)
+    node.declined.insert(node.declined.begin(), missing_providers_.begin(), missing_providers_.end());
+}
+
+int64_t CompiledModel::weight_bytes() const {
+  int64_t bytes = program_->packed_bytes();
+  for (const ir::Value* value : graph().initializers()) {
+    const bool held = value->constant() && value->constant()->tensor.raw();
+    if (held && value->constant()->tensor.type() != ElementType::string) bytes += value->constant()->tensor.bytes();
+  }
+  return bytes;
+}
+
+const PlacementReport& CompiledModel::placement() const {
+  std::call_once(report_once_, [&] { report_ = placement_for({}); });
+  return report_;
+}
+
+PlacementReport CompiledModel::placement_for(const std::map<std::string, Shape>& input_shapes) const {
+  std::vector<std::string> names;
+  for (const Provider* provider : order_) {
+    if (std::ranges::find(names, provider->name()) == names.end()) names.emplace_back(provider->name());
+  }
+  return report(placement_, names, graph(), input_shapes);
+}
+
+void CompiledModel::start_providers(const SessionOptions& options) {
+  if (options.providers.empty()) fail(ErrorCode::invalid_argument, "no provider is given");
+  for (const std::string& name : options.providers) {
+    try {
+      providers_.push_back(start_provider(name));
+    } catch (const Error& error) {
+      if (!options.allow_fallback || error.code() != ErrorCode::provider_unavailable) throw;
+      missing_providers_.emplace_back(name, error.message());
+      note({fmt::format("provider '{}' is not used: {}", name, error.message())});
+    }
+  }
+  if (providers_.empty()) {
+    throw Error(ErrorCode::provider_unavailable, "none of the providers that were asked for can start",
+                "add 'cpu' as the last one to fall back to");
+  }
+  for (const auto& provider : providers_) order_.push_back(provider.get());
+}
+
+void CompiledModel::optimize(const SessionOptions& options, OptimizationLevel level, ThreadPool& threads) {
+  MemoryPool memory(memory_limit(options));
+  passes::OptimizerOptions wanted;
+  wanted.level = level;
+  wanted.disabled = options.disabled_passes;
+  wanted.keep = options.keep;
+  wanted.evaluate = [&](const ir::Node& node) { return evaluate(node, order_, threads, memory); };
+  std::vector<Rewrite> made = passes::optimize(*model_->graph, wanted);
+  std::ranges::move(made, std::back_inserter(rewrites));
+}
+
+bool CompiledModel::runs(const ir::Node& node) const {
+  return std::ranges::any_of(providers_, [&](const auto& provider) { return provider->claim(node).accepted; });
+}
+
+void CompiledModel::note(const std::vector<std::string>& lines) {
+  notes.insert(notes.end(), lines.begin(), lines.end());
+}
+
+void CompiledModel::describe_interface() {
+  for (const ir::Value* value : model_->graph->inputs()) {
+    (value->is_initializer() ? overridable : inputs).push_back(describe(*value));
+  }
+  for (const ir::Value* value : model_->graph->outputs()) outputs.push_back(describe(*value));
+}
+
+}  // namespace tenon

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "session/placement.h"
+#include "session/program.h"
+
+namespace tenon {
+
+// A model ready to run: lifted, optimised, placed and compiled. It follows from the model and the options alone, and
+// runs do not change it, so that sessions can share it.
+class CompiledModel {
+ public:
+  // Throws if any part of the model cannot run. `threads` are used now only.
+  CompiledModel(std::unique_ptr<ir::Model> loaded, const SessionOptions& options, ThreadPool& threads);
+
+  const ir::Graph& graph() const { return *model_->graph; }
+  const Program& program() const { return *program_; }
+  // Of initializers, in memory or mapped from the file, and of what kernels made of them.
+  int64_t weight_bytes() const;
+  const PlacementReport& placement() const;
+  PlacementReport placement_for(const std::map<std::string, Shape>& input_shapes) const;
+
+  ModelInfo info;
+  std::vector<ValueInfo> inputs, outputs, overridable;
+  std::vector<Rewrite> rewrites;
+  std::vector<std::string> notes;
+
+ private:
+  void start_providers(const SessionOptions& options);
+  void describe_interface();
+  void optimize(const SessionOptions& options, OptimizationLevel level, ThreadPool& threads);
+  bool runs(const ir::Node& node) const;
+  void note(const std::vector<std::string>& lines);
+
+  std::vector<std::unique_ptr<Provider>> providers_;
+  std::vector<const Provider*> order_;                                  // the same
+  std::vector<std::pair<std::string, std::string>> missing_providers_;  // name and reason
+  std::unique_ptr<ir::Model> model_;
+  Placement placement_;
+  std::unique_ptr<Program> program_;
+  mutable std::once_flag report_once_;
+  mutable PlacementReport report_;
+};
+
+}  // namespace tenon
