@@ -32,6 +32,8 @@ class Dim {
   std::string_view symbol_name() const;
   // Whether it contains a symbol made by unknown().
   bool has_unknown() const;
+  // A number that it cannot be below, where one is evident: what a model names is a size, so not negative.
+  std::optional<int64_t> least() const;
 
   // "batch", "2*seq + 1"; unknown sizes print as "?".
   std::string to_string() const;

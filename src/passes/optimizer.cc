@@ -43,6 +43,8 @@ const Pass passes_in_order[] = {
      passes::fuse_layer_norm},
     {{"rms-norm", extended, rounds, "x / sqrt(mean(x^2)) and a scale become RMSNormalization"}, passes::fuse_rms_norm},
     {{"attention", extended, rounds, "softmax(q @ k^T * scale + mask) @ v becomes Attention"}, passes::fuse_attention},
+    {{"attention-cache", extended, same_bits, "past and new keys and values are joined by Attention itself"},
+     passes::fuse_attention_cache},
     {{"reshape", basic, same_bits, "removes and merges Reshape, Flatten, Squeeze and Unsqueeze"},
      passes::merge_reshapes},
     {{"softmax-flatten", basic, same_bits, "a softmax of the last axis is not flattened and shaped back"},

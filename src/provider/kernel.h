@@ -103,6 +103,8 @@ class KernelRun {
     return *static_cast<const T*>(per_plan_.get());
   }
 
+  void forget_plan() { per_plan_.reset(); }
+
   ThreadPool& threads() const { return threads_; }
   Allocator& allocator() const { return allocator_; }
   // Scratch memory that lives until the returned owner goes.

@@ -19,11 +19,17 @@ Kind kind_of(const Value& value) {
   return value.is_optional() ? Kind::optional : Kind::unknown;
 }
 
+// What a run, or a caller, gave for a named size.
 struct Binding {
+  std::string_view symbol;
   int64_t size;
-  std::string where;
+  const std::string* input;
+  int axis;
+
+  std::string where() const { return fmt::format("axis {} of '{}'", axis, *input); }
 };
-using Bindings = std::map<std::string, Binding, std::less<>>;
+// Few: a list is faster than a map.
+using Bindings = SmallVector<Binding, 8>;
 
 void check_shape(const ir::Type& declared, const Shape& shape, const std::string& name, Bindings& bindings) {
   const SymbolicShape& expected = *declared.shape;
@@ -41,13 +47,15 @@ void check_shape(const ir::Type& declared, const Shape& shape, const std::string
                               size, to_string(expected), shape.to_string()))
           .on_tensor(name);
     }
-    if (dim.symbol_name().empty()) continue;
-    std::string where = fmt::format("axis {} of '{}'", axis, name);
-    auto [bound, added] = bindings.emplace(std::string(dim.symbol_name()), Binding{size, where});
-    if (!added && bound->second.size != size) {
+    const Binding own{dim.symbol_name(), size, &name, axis};
+    if (own.symbol.empty()) continue;
+    auto bound = std::ranges::find(bindings, own.symbol, &Binding::symbol);
+    if (bound == bindings.end()) {
+      bindings.push_back(own);
+    } else if (bound->size != size) {
       throw Error(ErrorCode::shape_mismatch,
-                  fmt::format("size '{}' is {} on {} but {} on {}; it must be the same everywhere", dim.symbol_name(),
-                              bound->second.size, bound->second.where, size, where))
+                  fmt::format("size '{}' is {} on {} but {} on {}; it must be the same everywhere", own.symbol,
+                              bound->size, bound->where(), size, own.where()))
           .on_tensor(name);
     }
   }

@@ -91,7 +91,32 @@ void Frame::bind(std::shared_ptr<const Plan> plan) {
     calls_.push_back({step.kernel.get(),
                       KernelRun(*step.node, std::span(inputs_).subspan(first_input),
                                 std::span(outputs_).subspan(first_output), {}, threads_, allocator_),
-                      item.is_placed && !item.needs_check && item.buffers.empty() && item.drops.empty()});
+                      item.is_placed && !item.needs_check && item.buffers.empty() && item.drops.empty(), first_output});
+  }
+}
+
+void Frame::take(const PlanUpdate& update) {
+  for (size_t i : update.known) at(values_, plan_->known[i].first) = plan_->known[i].second;
+  for (int index : update.slots) {
+    const Plan::Slot& slot = at(plan_->slots, index);
+    const Plan::Block& block = at(plan_->blocks, slot.block);
+    if (block.home == Home::arena) {
+      at(values_, index) = tensor_at(slot, static_cast<std::byte*>(arena_.get()) + block.offset);
+    } else if (block.home == Home::known) {
+      Tensor& source = at(values_, block.source).tensor();
+      if (index != block.source) at(values_, index) = tensor_at(slot, source.mutable_raw(), source.owner());
+    } else {
+      at(values_, index) = Value();
+    }
+  }
+  for (int item : update.items) {
+    Call& call = at(calls_, item);
+    call.run.forget_plan();
+    const Step& step = at(program_.steps(), at(plan_->items, item).step);
+    for (size_t i = 0; i < step.outputs.size(); ++i) {
+      std::optional<Shape>& shape = outputs_[call.first_output + i].shape;
+      if (shape) shape = at(plan_->slots, step.outputs[i]).shape;
+    }
   }
 }
 

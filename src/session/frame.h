@@ -20,6 +20,8 @@ class Frame {
   const std::shared_ptr<const Plan>& plan() const { return plan_; }
   // Arranges everything for `plan`.
   void bind(std::shared_ptr<const Plan> plan);
+  // The plan, while the frame is not in use, was updated.
+  void take(const PlanUpdate& update);
 
   // Whether the plan holds with this argument too: it has the type and shape of the one that the plan was made for, and
   // its content decided nothing.
@@ -55,6 +57,7 @@ class Frame {
     const Kernel* kernel;
     KernelRun run;
     bool is_plain;  // nothing to do but to run the kernel
+    size_t first_output;
   };
 
   int argument_slot(size_t i) const;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "ops/layout.h"
 #include "session/program.h"
 #include "session/shape_resolver.h"
 
@@ -28,14 +29,24 @@ struct Plan {
   struct Block {
     Home home = Home::arena;
     int64_t bytes = 0;
+    int64_t room = 0;    // in the arena: more than bytes, where these change from plan to plan
     int64_t offset = 0;  // in the arena
     int source = -1;     // of argument and known: the slot that it is
     int first_step = 0, last_step = 0;
     SmallVector<int, 2> slots;
   };
+  // How a value came to its block.
+  enum class Placing : uint8_t {
+    own,         // it is the block
+    view,        // a part of the step's first input
+    over_input,  // written over an input
+    part,        // moved into the output of a step that joins its inputs
+  };
   struct Slot {
     int block = -1;
-    int64_t offset = 0;  // bytes into the block
+    Placing placing = Placing::own;
+    bool leaves = false;  // it is given out, or may be kept
+    int64_t offset = 0;   // bytes into the block
     ElementType element = ElementType::undefined;
     Shape shape;
   };
@@ -50,6 +61,7 @@ struct Plan {
   std::vector<Slot> slots;
   std::vector<Block> blocks;
   std::vector<Item> items;
+  std::vector<int> item_of_step;  // -1: the step does not run
   std::vector<std::pair<int, Value>> known;
   std::vector<int> argument_views;  // slots that are views of arguments
   std::vector<int> transient;       // slots to clear after a run
@@ -70,7 +82,31 @@ struct Plan {
 };
 
 // `shapes` were resolved for the same outputs.
-std::shared_ptr<const Plan> make_plan(const Program& program, const ShapeResolver& shapes,
-                                      const std::vector<bool>& wanted_outputs);
+std::shared_ptr<Plan> make_plan(const Program& program, const ShapeResolver& shapes,
+                                const std::vector<bool>& wanted_outputs);
+
+// What update_plan changed.
+struct PlanUpdate {
+  std::vector<size_t> known;  // positions in Plan::known
+  std::vector<int> slots;
+  std::vector<int> items;  // with a slot among their inputs or outputs
+};
+
+// Makes the plan that was made for what the resolver knew before its last time one for what it knows now, provided that
+// every decision in it still holds: only shapes and known contents differ, and blocks have room. Else nullopt, and the
+// plan is of no use any more.
+std::optional<PlanUpdate> update_plan(Plan& plan, const Program& program, const ShapeResolver& shapes);
+
+// What the rules of views and parts see of a step.
+class StepLayout {
+ public:
+  StepLayout(const Plan& plan, const ShapeResolver& shapes, const Step& step);
+  ops::Layout get() const;
+
+ private:
+  const Step& step_;
+  SmallVector<const Shape*, 8> shapes_;
+  SmallVector<const Tensor*, 8> contents_;
+};
 
 }  // namespace tenon

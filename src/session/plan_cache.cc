@@ -59,13 +59,15 @@ std::shared_ptr<const Plan> PlanCache::find_or_make(const Program& program, cons
     std::lock_guard lock(mutex_);
     const PlanKey key = key_of(arguments, wanted_outputs);
     if (auto plan = find(key, hash_of(key))) return plan;
+    ++news_;
   }
   std::shared_ptr<const Plan> plan;
   {
     std::lock_guard lock(resolver_mutex_);
     if (!resolver_) resolver_ = std::make_unique<ShapeResolver>(program);
     resolver_->resolve(state, arguments, wanted_outputs);
-    plan = make_plan(program, *resolver_, wanted_outputs);
+    if (!update_last(program)) last_ = make_plan(program, *resolver_, wanted_outputs);
+    plan = last_;
   }
   std::lock_guard lock(mutex_);
   content_read_.resize(arguments.size());
@@ -87,20 +89,41 @@ std::shared_ptr<const Plan> PlanCache::find(const PlanKey& key, uint64_t hash) {
   auto [first, last] = by_hash_.equal_range(hash);
   for (auto found = first; found != last; ++found) {
     if (!(found->second->key == key)) continue;
-    if (found->second != entries_.begin()) entries_.splice(entries_.begin(), entries_, found->second);
+    if (found->second != entries_.begin()) {
+      entries_.splice(entries_.begin(), entries_, found->second);
+      news_ = 0;
+    }
     return found->second->plan;
   }
   return nullptr;
 }
 
 void PlanCache::add(PlanKey key, uint64_t hash, std::shared_ptr<const Plan> plan) {
-  if (entries_.size() >= most_plans) {
-    auto [first, last] = by_hash_.equal_range(entries_.back().hash);
-    by_hash_.erase(std::find_if(first, last, [&](const auto& e) { return e.second == std::prev(entries_.end()); }));
-    entries_.pop_back();
-  }
+  if (entries_.size() >= most_plans) remove(std::prev(entries_.end()));
   entries_.push_front({std::move(key), hash, std::move(plan)});
   by_hash_.emplace(hash, entries_.begin());
+}
+
+void PlanCache::remove(std::list<Entry>::iterator entry) {
+  auto [first, last] = by_hash_.equal_range(entry->hash);
+  by_hash_.erase(std::find_if(first, last, [&](const auto& item) { return item.second == entry; }));
+  entries_.erase(entry);
+}
+
+// Shapes that are new every time, as those of a growing cache, are not likely to come back: then the last plan is made
+// into the next one, which takes far less time than making one, unless a run uses it. Says whether that was done.
+bool PlanCache::update_last(const Program& program) {
+  constexpr int most_times_new = 2;
+  std::lock_guard lock(mutex_);
+  if (!last_ || news_ <= most_times_new || entries_.empty() || entries_.front().plan != last_) return false;
+  if (resolver_->visited_steps().size() > program.steps().size() / 2) return false;
+  auto frame = std::ranges::find_if(frames_, [&](const auto& waiting) { return waiting->plan() == last_; });
+  // It, this and the entry are all that may have the plan.
+  if (frame == frames_.end() || last_.use_count() != 3) return false;
+  remove(entries_.begin());
+  const std::optional<PlanUpdate> update = update_plan(*last_, program, *resolver_);
+  if (update) (*frame)->take(*update);
+  return update.has_value();
 }
 
 std::unique_ptr<Frame> PlanCache::take_frame(const std::shared_ptr<const Plan>& plan) {
@@ -123,6 +146,7 @@ void PlanCache::trim() {
   {
     std::lock_guard lock(resolver_mutex_);
     resolver_.reset();
+    last_.reset();
   }
   std::lock_guard lock(mutex_);
   frames_.clear();

@@ -34,15 +34,19 @@ class PlanCache {
 
   PlanKey key_of(std::span<const Value* const> arguments, const std::vector<bool>& wanted_outputs) const;
   void add(PlanKey key, uint64_t hash, std::shared_ptr<const Plan> plan);
+  void remove(std::list<Entry>::iterator entry);
   std::shared_ptr<const Plan> find(const PlanKey& key, uint64_t hash);
+  bool update_last(const Program& program);
 
   std::mutex resolver_mutex_;
   std::unique_ptr<ShapeResolver> resolver_;
-  std::mutex mutex_;          // guards what follows
-  std::list<Entry> entries_;  // the most recently used first
+  std::shared_ptr<Plan> last_;  // made for what the resolver knows
+  std::mutex mutex_;            // guards what follows
+  std::list<Entry> entries_;    // the most recently used first
   std::unordered_multimap<uint64_t, std::list<Entry>::iterator> by_hash_;
   std::vector<bool> content_read_;  // arguments whose content belongs to the key
   std::vector<std::unique_ptr<Frame>> frames_;
+  int news_ = 0;  // plans that were looked for in vain since an earlier one than the last was found
 };
 
 // Those of a program and of its subgraphs.

@@ -211,5 +211,73 @@ TEST(Plan, ProfilesSayWhatRan) {
   EXPECT_EQ(session.placement()[0].flops, "12*n");
 }
 
+// Steps on an input of fixed size, so that those which depend on the other one are few.
+void add_fixed_steps(ModelBuilder& b) {
+  b.input("f", ElementType::float32, SymbolicShape{3});
+  std::string last = "f";
+  for (int i = 0; i < 16; ++i) {
+    const std::string next = "f." + std::to_string(i);
+    b.node(i % 2 ? "Neg" : "Exp", {last}, {next});
+    last = next;
+  }
+  b.output(last);
+}
+
+// Runs with one size after the other give what a session gives that sees no other.
+void expect_same_as_alone(const ModelBuilder& b, const std::vector<int64_t>& sizes) {
+  const Session session = b.session(as_it_is());
+  for (int64_t size : sizes) {
+    Tensor x(ElementType::float32, Shape{size, 4});
+    float value = 0;
+    for (float& element : x.mutable_data<float>()) element = value += 0.5f;
+    const NamedValues inputs = {{"x", x}, {"f", Tensor({3}, {0.1f, 0.2f, 0.3f})}};
+    const NamedValues outputs = session.run(inputs), alone = b.session(as_it_is()).run(inputs);
+    for (const auto& [name, expected] : alone)
+      ASSERT_TRUE(identical(outputs.at(name).tensor(), expected.tensor())) << name << " of size " << size;
+  }
+}
+
+// Growing, as a cache does, by leaps, and back.
+std::vector<int64_t> growing_sizes() {
+  std::vector<int64_t> sizes;
+  for (int64_t size = 1; size <= 40; ++size) sizes.push_back(size);
+  for (int64_t size : {400, 401, 402, 5, 6, 7, 8, 5000, 5001, 5002, 1, 2, 3, 0, 1, 2, 3}) sizes.push_back(size);
+  return sizes;
+}
+
+TEST(Plan, GrowingShapesUpdateThePlan) {
+  ModelBuilder b;
+  add_fixed_steps(b);
+  b.input("x", ElementType::float32, SymbolicShape{n, 4});
+  b.initializer("zero", Tensor::scalar(int64_t{0})).initializer("one", Tensor::scalar(int64_t{1}));
+  b.initializer("flat", ints({-1})).initializer("first", ints({0})).initializer("end", ints({-1}));
+  b.initializer("four", ints({4}));
+  b.node("Neg", {"x"}, {"negative"});
+  b.node("Abs", {"negative"}, {"in place"});
+  b.node("Reshape", {"in place", "flat"}, {"view"});
+  b.node("Slice", {"view", "first", "end"}, {"part"});
+  b.node("Mul", {"part", "part"}, {"square"});
+  b.node("Size", {"x"}, {"count"});
+  b.node("Range", {"zero", "count", "one"}, {"numbers"});
+  b.node("Cast", {"numbers"}, {"known"}).set_attribute(ir::Attribute("to", int64_t{1}));
+  b.node("Add", {"view", "known"}, {"sum"});
+  b.output("square").output("sum").output("known").output("view");
+  expect_same_as_alone(b, growing_sizes());
+}
+
+TEST(Plan, GrowingPartsAndUnknownSizes) {
+  ModelBuilder b;
+  add_fixed_steps(b);
+  b.input("x", ElementType::float32, SymbolicShape{n, 4});
+  b.node("Neg", {"x"}, {"a"});
+  b.node("Exp", {"f"}, {"other"});
+  b.node("ReduceSum", {"a"}, {"total"}).set_attribute(ir::Attribute("keepdims", int64_t{0}));
+  b.node("Concat", {"a", "x"}, {"joined"}).set_attribute(ir::Attribute("axis", int64_t{0}));
+  b.node("NonZero", {"a"}, {"places"});
+  b.node("Add", {"other", "total"}, {"shifted"});
+  b.output("joined").output("places").output("shifted");
+  expect_same_as_alone(b, growing_sizes());
+}
+
 }  // namespace
 }  // namespace tenon

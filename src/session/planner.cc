@@ -5,7 +5,6 @@
 #include "base/checked.h"
 #include "base/fail.h"
 #include "base/index.h"
-#include "ops/layout.h"
 #include "session/arena_layout.h"
 #include "session/plan.h"
 
@@ -37,11 +36,14 @@ class Planner {
     }
   }
 
-  std::shared_ptr<const Plan> make() {
+  std::shared_ptr<Plan> make() {
     drop_unread_steps();
     find_last_uses();
     place_values();
     lay_out();
+    plan_->item_of_step.assign(program_.steps().size(), -1);
+    for (size_t i = 0; i < plan_->items.size(); ++i)
+      at(plan_->item_of_step, plan_->items[i].step) = static_cast<int>(i);
     return plan_;
   }
 
@@ -171,6 +173,7 @@ class Planner {
     block.home = home;
     block.source = slot;
     block.bytes = at(plan_->slots, slot).element == ElementType::undefined ? 0 : bytes_of(slot);
+    block.room = resolved_.slot(slot).varies ? checked_add(block.bytes, block.bytes / 4 + 4096) : block.bytes;
     block.first_step = here;
     at(plan_->slots, slot).block = static_cast<int>(plan_->blocks.size());
     at(plan_->slots, slot).offset = 0;
@@ -186,21 +189,6 @@ class Planner {
     if (block.home == Home::arena && (state.is_output || state.is_kept)) block.home = Home::buffer;
   }
 
-  ops::Layout layout_of(const Step& step) {
-    shapes_.clear();
-    contents_.clear();
-    for (int slot : step.inputs) {
-      shapes_.push_back(slot >= 0 ? &at(plan_->slots, slot).shape : nullptr);
-      contents_.push_back(slot >= 0 ? resolved_.slot(slot).fact.constant : nullptr);
-    }
-    for (int slot : step.outputs) shapes_.push_back(slot >= 0 ? &at(plan_->slots, slot).shape : nullptr);
-    std::span<const Shape* const> all{shapes_.data(), shapes_.size()};
-    return {*step.node,
-            all.first(step.inputs.size()),
-            all.subspan(step.inputs.size()),
-            {contents_.data(), contents_.size()}};
-  }
-
   // Outputs that are parts of the first input. Says whether that is all of them.
   bool place_views(const Step& step) {
     if (!step.op->view_rule || step.inputs.empty() || step.inputs[0] < 0) return false;
@@ -208,7 +196,8 @@ class Planner {
     if (from.block < 0 || from.element == ElementType::undefined) return false;
     const Home home = at(plan_->blocks, from.block).home;
     if (home == Home::kernel || home == Home::none) return false;
-    ops::Layout layout = layout_of(step);
+    const StepLayout step_layout(*plan_, resolved_, step);
+    const ops::Layout layout = step_layout.get();
     bool all = true;
     for (size_t i = 0; i < step.outputs.size(); ++i) {
       const int slot = step.outputs[i];
@@ -224,6 +213,8 @@ class Planner {
         continue;
       }
       to.block = from.block;
+      to.placing = Plan::Placing::view;
+      to.leaves = leaves;
       to.offset = from.offset + *first * bits_of(to.element) / 8;
       join(slot, from.block);
     }
@@ -244,6 +235,7 @@ class Planner {
           reads_elsewhere(step, i, from.block))
         continue;
       at(plan_->slots, slot).block = from.block;
+      at(plan_->slots, slot).placing = Plan::Placing::over_input;
       at(plan_->slots, slot).offset = 0;
       join(slot, from.block);
       return true;
@@ -263,7 +255,8 @@ class Planner {
   bool place_parts(const Step& step) {
     if (!step.op->part_rule || step.outputs[0] < 0) return false;
     const int target = at(plan_->slots, step.outputs[0]).block;
-    ops::Layout layout = layout_of(step);
+    const StepLayout step_layout(*plan_, resolved_, step);
+    const ops::Layout layout = step_layout.get();
     bool all = true;
     for (size_t i = 0; i < step.inputs.size(); ++i) {
       const int slot = step.inputs[i];
@@ -285,6 +278,7 @@ class Planner {
     Plan::Block& target = at(plan_->blocks, to);
     for (int slot : source.slots) {
       at(plan_->slots, slot).block = to;
+      at(plan_->slots, slot).placing = Plan::Placing::part;
       at(plan_->slots, slot).offset += offset;
       target.slots.push_back(slot);
     }
@@ -316,15 +310,15 @@ class Planner {
       for (int index = coming[position]; index >= 0; index = at(next_coming, index)) {
         Plan::Block& block = at(plan_->blocks, index);
         if (block.home == Home::arena) {
-          block.offset = arena.allocate(block.bytes);
-          most_live = std::max(most_live, live += block.bytes);
+          block.offset = arena.allocate(block.room);
+          most_live = std::max(most_live, live += block.room);
         } else {
           plan_->items[next].buffers.push_back(index);
         }
       }
       for (int index = going[position]; index >= 0; index = at(next_going, index)) {
-        arena.release(at(plan_->blocks, index).offset, at(plan_->blocks, index).bytes);
-        live -= at(plan_->blocks, index).bytes;
+        arena.release(at(plan_->blocks, index).offset, at(plan_->blocks, index).room);
+        live -= at(plan_->blocks, index).room;
       }
     }
     plan_->arena_bytes = arena.bytes();
@@ -338,11 +332,11 @@ class Planner {
     for (size_t i = 0; i < plan_->blocks.size(); ++i) {
       if (plan_->blocks[i].home == Home::arena) indices.push_back(static_cast<int>(i));
     }
-    std::ranges::stable_sort(indices, std::ranges::greater{}, [&](int i) { return at(plan_->blocks, i).bytes; });
+    std::ranges::stable_sort(indices, std::ranges::greater{}, [&](int i) { return at(plan_->blocks, i).room; });
     std::vector<ArenaBlock> blocks;
     for (int index : indices) {
       const Plan::Block& block = at(plan_->blocks, index);
-      blocks.push_back({block.first_step, block.last_step, block.bytes});
+      blocks.push_back({block.first_step, block.last_step, block.room});
     }
     const size_t large = std::min(blocks.size(), most_squeezed_blocks);
     int64_t total = lay_out_by_size(std::span(blocks).first(large));
@@ -375,15 +369,13 @@ class Planner {
   const ShapeResolver& resolved_;
   std::vector<SlotUse> slots_;
   std::vector<int> item_positions_;  // of the items that are left, in the list before views were taken out
-  SmallVector<const Shape*, 8> shapes_;
-  SmallVector<const Tensor*, 8> contents_;
   std::shared_ptr<Plan> plan_;
 };
 
 }  // namespace
 
-std::shared_ptr<const Plan> make_plan(const Program& program, const ShapeResolver& shapes,
-                                      const std::vector<bool>& wanted_outputs) {
+std::shared_ptr<Plan> make_plan(const Program& program, const ShapeResolver& shapes,
+                                const std::vector<bool>& wanted_outputs) {
   return Planner(program, shapes, wanted_outputs).make();
 }
 

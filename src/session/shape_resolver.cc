@@ -1,7 +1,6 @@
 #include "session/shape_resolver.h"
 
 #include <algorithm>
-#include <deque>
 #include <limits>
 
 #include "base/fail.h"
@@ -45,10 +44,13 @@ ShapeResolver::ShapeResolver(const Program& program) : program_(program) {}
 
 void ShapeResolver::resolve(const RunState& state, std::span<const Value* const> arguments,
                             const std::vector<bool>& wanted_outputs) {
+  has_other_structure_ = false;
   if (!is_complete_ || wanted_outputs != wanted_outputs_ || content_read_.size() != arguments.size())
     start_over(arguments.size(), wanted_outputs);
   is_complete_ = false;
   arguments_ = arguments;
+  visited_.clear();
+  const std::vector<bool> content_read = content_read_;
   take_arguments(arguments);
   for (size_t i = 0; i < program_.steps().size(); ++i) {
     if (!needed_[i]) continue;
@@ -61,6 +63,7 @@ void ShapeResolver::resolve(const RunState& state, std::span<const Value* const>
       }
       continue;
     }
+    visited_.push_back(static_cast<int>(i));
     try {
       resolve_step(state, static_cast<int>(i), step);
     } catch (Error& error) {
@@ -70,10 +73,12 @@ void ShapeResolver::resolve(const RunState& state, std::span<const Value* const>
   for (const auto& [slot, _] : program_.constants()) {
     if (at(slots_, slot).argument < 0) at(slots_, slot).has_changed = false;
   }
+  has_other_structure_ |= content_read != content_read_;
   is_complete_ = true;
 }
 
 void ShapeResolver::start_over(size_t arguments, const std::vector<bool>& wanted_outputs) {
+  has_other_structure_ = true;
   slots_.assign(static_cast<size_t>(program_.slot_count()), Slot());
   kinds_.assign(program_.steps().size(), StepKind::unset);
   needs_check_.assign(program_.steps().size(), false);
@@ -103,6 +108,7 @@ void ShapeResolver::take_arguments(std::span<const Value* const> arguments) {
       // Its initializer stands in, unless there is none.
       Slot& slot = at(slots_, inputs[i]);
       if (slot.argument < 0) continue;
+      has_other_structure_ = true;
       slot = Slot();
       for (const auto& [index, value] : program_.constants()) {
         if (index != inputs[i]) continue;
@@ -119,6 +125,10 @@ void ShapeResolver::take_arguments(std::span<const Value* const> arguments) {
       const bool is_same = slot.fact.type.element == tensor.type() && *slot.fact.type.shape == symbolic(tensor.shape());
       slot.has_changed = !is_same || (slot.fact.constant && !identical(*slot.fact.constant, tensor));
       if (!slot.has_changed) continue;
+      slot.varies = true;
+      has_other_structure_ |= slot.fact.type.element != tensor.type();
+    } else {
+      has_other_structure_ = true;
     }
     slot.has_changed = true;
     slot.kind = kind;
@@ -136,6 +146,8 @@ void ShapeResolver::resolve_step(const RunState& state, int index, const Step& s
     at(slots_, slot) = Slot();
     at(slots_, slot).producer = index;
   }
+  const StepKind kind = at(kinds_, index);
+  const bool needs_check = needs_check_[static_cast<size_t>(index)];
   SmallVector<Fact, 2> outputs(step.outputs.size());
   const bool has_shapes = infer(state, index, step, {outputs.data(), outputs.size()});
   set_outputs(state, index, step, {outputs.data(), outputs.size()}, has_shapes);
@@ -145,7 +157,10 @@ void ShapeResolver::resolve_step(const RunState& state, int index, const Step& s
     now.has_changed = now.kind != before[i].kind || !same_shape(now.fact, before[i].fact) ||
                       now.kind == ValueKind::unshaped ||
                       (now.kind == ValueKind::known && !identical(now.content.tensor(), before[i].content.tensor()));
+    now.varies = before[i].varies || (now.has_changed && before[i].kind != ValueKind::unset);
+    has_other_structure_ |= now.kind != before[i].kind || now.fact.type.element != before[i].fact.type.element;
   }
+  has_other_structure_ |= kind != at(kinds_, index) || needs_check != needs_check_[static_cast<size_t>(index)];
 }
 
 // Says whether the outputs are tensors of known shapes.
@@ -194,7 +209,7 @@ void ShapeResolver::set_outputs(const RunState& state, int index, const Step& st
   if (has_all_known(step))
     at(kinds_, index) = StepKind::gone;
   else if (has_all_contents(step) && is_small(step))
-    evaluate(state, index, step);
+    evaluate(state, index, step, /*is_inferred=*/true);
 }
 
 bool ShapeResolver::is_small(const Step& step) const {
@@ -235,18 +250,29 @@ void ShapeResolver::set_known(int index, Tensor tensor) {
   slot.fact.values.reset();
 }
 
-// Computes a step whose inputs' contents are all there.
-void ShapeResolver::evaluate(const RunState& state, int index, const Step& step) {
-  std::deque<Value> contents;
+// Computes a step whose inputs' contents are all there. `is_inferred`: the slots of its outputs have types and shapes
+// that were inferred from them.
+void ShapeResolver::evaluate(const RunState& state, int index, const Step& step, bool is_inferred) {
+  SmallVector<Value, 4> contents;
   SmallVector<const Value*, 6> inputs;
+  contents.reserve(step.inputs.size());
   for (int slot : step.inputs) {
-    if (slot >= 0) contents.emplace_back(*at(slots_, slot).fact.constant);
+    if (slot >= 0) contents.push_back(*at(slots_, slot).fact.constant);
     inputs.push_back(slot >= 0 ? &contents.back() : nullptr);
   }
   SmallVector<Value, 2> values(step.outputs.size());
   SmallVector<Value*, 2> outputs;
   for (size_t i = 0; i < values.size(); ++i) outputs.push_back(step.outputs[i] >= 0 ? &values[i] : nullptr);
-  run_alone(step, state, {inputs.data(), inputs.size()}, {outputs.data(), outputs.size()}, {});
+  const std::span<const Value* const> given{inputs.data(), inputs.size()};
+  if (is_inferred) {
+    SmallVector<Fact, 2> facts(step.outputs.size());
+    for (size_t i = 0; i < facts.size(); ++i) {
+      if (step.outputs[i] >= 0) facts[i].type = at(slots_, step.outputs[i]).fact.type;
+    }
+    run_inferred(step, state, given, {outputs.data(), outputs.size()}, {facts.data(), facts.size()}, {});
+  } else {
+    run_alone(step, state, given, {outputs.data(), outputs.size()}, {});
+  }
   for (size_t i = 0; i < values.size(); ++i) {
     if (outputs[i]) set_known(step.outputs[i], std::move(values[i].tensor()));
   }
@@ -282,7 +308,7 @@ bool ShapeResolver::find_content(const RunState& state, int index, int depth) {
   for (int input : step.inputs) {
     if (input >= 0 && !find_content(state, input, depth + 1)) return false;
   }
-  evaluate(state, slot.producer, step);
+  evaluate(state, slot.producer, step, /*is_inferred=*/false);
   return true;
 }
 

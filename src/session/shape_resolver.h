@@ -31,6 +31,7 @@ class ShapeResolver {
   struct Slot {
     ValueKind kind = ValueKind::unset;
     bool has_changed = true;  // since the last time
+    bool varies = false;      // has changed at some time
     int producer = -1;        // step
     int argument = -1;
     ops::Fact fact;
@@ -49,6 +50,11 @@ class ShapeResolver {
   bool needs_check(int step) const { return needs_check_[static_cast<size_t>(step)]; }
   // Arguments whose content decided something.
   const std::vector<bool>& content_read() const { return content_read_; }
+  // The steps that were worked out the last time, because something that they read had changed.
+  const std::vector<int>& visited_steps() const { return visited_; }
+  // Whether more than shapes and known contents changed the last time: what is known of some value, or how some step
+  // runs.
+  bool has_other_structure() const { return has_other_structure_; }
 
  private:
   void start_over(size_t arguments, const std::vector<bool>& wanted_outputs);
@@ -61,7 +67,7 @@ class ShapeResolver {
   bool has_all_contents(const Step& step) const;
   void take_values(const Step& step);
   void set_known(int slot, Tensor tensor);
-  void evaluate(const RunState& state, int index, const Step& step);
+  void evaluate(const RunState& state, int index, const Step& step, bool is_inferred);
   bool find_contents(const RunState& state, const Step& step, uint64_t asked);
   bool find_content(const RunState& state, int slot, int depth);
 
@@ -70,7 +76,8 @@ class ShapeResolver {
   std::vector<bool> wanted_outputs_, needed_, needs_check_, content_read_;
   std::vector<StepKind> kinds_;
   std::span<const Value* const> arguments_;
-  bool is_complete_ = false;
+  std::vector<int> visited_;
+  bool is_complete_ = false, has_other_structure_ = true;
 };
 
 // Calls visit(slot) for what a step reads: its inputs, and what its subgraphs read of this graph.

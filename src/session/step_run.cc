@@ -62,6 +62,12 @@ void run_alone(const Step& step, const RunState& state, std::span<const Value* c
   }
   SmallVector<Fact, 2> inferred(outputs.size());
   infer_step(step, {fact_pointers.data(), fact_pointers.size()}, {inferred.data(), inferred.size()});
+  run_inferred(step, state, inputs, outputs, {inferred.data(), inferred.size()}, subgraphs);
+}
+
+void run_inferred(const Step& step, const RunState& state, std::span<const Value* const> inputs,
+                  std::span<Value* const> outputs, std::span<const Fact> inferred,
+                  std::span<Subgraph* const> subgraphs) {
   SmallVector<KernelRun::Output, 2> places(outputs.size());
   for (size_t i = 0; i < outputs.size(); ++i) {
     places[i].value = outputs[i];

@@ -20,5 +20,9 @@ bool infer_step(const Step& step, std::span<const ops::Fact* const> inputs, std:
 // Runs the kernel and lets it allocate its outputs, which go to `outputs` (null: not wanted).
 void run_alone(const Step& step, const RunState& state, std::span<const Value* const> inputs,
                std::span<Value* const> outputs, std::span<Subgraph* const> subgraphs);
+// The same where it was inferred already what the outputs are.
+void run_inferred(const Step& step, const RunState& state, std::span<const Value* const> inputs,
+                  std::span<Value* const> outputs, std::span<const ops::Fact> inferred,
+                  std::span<Subgraph* const> subgraphs);
 
 }  // namespace tenon

@@ -139,6 +139,37 @@ bool Dim::has_unknown() const {
   return false;
 }
 
+namespace {
+
+bool is_never_negative(const Atom& atom) {
+  auto holds = [](const Dim& dim) { return dim.least().value_or(-1) >= 0; };
+  switch (atom.kind) {
+    case Atom::Kind::symbol:
+      return true;
+    case Atom::Kind::unknown:
+      return false;
+    case Atom::Kind::max:
+      return holds(atom.a) || holds(atom.b);
+    default:
+      return holds(atom.a) && holds(atom.b);
+  }
+}
+
+}  // namespace
+
+std::optional<int64_t> Dim::least() const {
+  if (!expression_) return number_;
+  int64_t least = 0;
+  for (const Term& term : expression_->terms) {
+    if (term.atoms.empty())
+      least = term.coefficient;
+    else if (term.coefficient < 0 ||
+             !std::ranges::all_of(term.atoms, [](const AtomPtr& atom) { return is_never_negative(*atom); }))
+      return std::nullopt;
+  }
+  return least;
+}
+
 std::string Dim::to_string() const {
   if (!expression_) return std::to_string(number_);
   if (has_unknown()) return "?";

@@ -66,6 +66,18 @@ TEST(Dim, ExpressionsStaySmall) {
   EXPECT_LT(nested.to_string().size(), 10000u);
 }
 
+TEST(Dim, LeastIsWhatIsEvident) {
+  const Dim n = Dim::symbol("n"), m = Dim::symbol("m"), any = Dim::unknown();
+  EXPECT_EQ(Dim(-3).least(), -3);
+  EXPECT_EQ(n.least(), 0);
+  EXPECT_EQ((Dim(2) * n * m + Dim(5)).least(), 5);
+  EXPECT_EQ((n - Dim(1)).least(), -1);
+  EXPECT_EQ(floor_div(n + Dim(1), Dim(2)).least(), 0);
+  EXPECT_EQ((max(n - m, 0) + Dim(1)).least(), 1);
+  for (const Dim& dim : {n - m, any, any + n, any * any, min(n - m, 0), floor_div(n - m, Dim(2))})
+    EXPECT_EQ(dim.least(), std::nullopt) << dim.to_string();
+}
+
 TEST(Dim, SymbolNames) {
   EXPECT_EQ(n.symbol_name(), "n");
   EXPECT_EQ((n + Dim(1)).symbol_name(), "");

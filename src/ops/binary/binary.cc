@@ -8,8 +8,19 @@ namespace {
 
 using ir::AttributeKind;
 
-// Elements that are known to be non-negative, as sizes are: a number or a name of the model.
-bool is_size(const Dim& dim) { return dim.is_known() ? dim.value() >= 0 : !dim.symbol_name().empty(); }
+// Whether it is evident that a is at least b.
+bool is_at_least(const Dim& a, const Dim& b) {
+  if (a.is_known() && b.is_known()) return a.value() >= b.value();
+  if (b.is(INT64_MIN)) return true;
+  return (a - b).least().value_or(-1) >= 0;
+}
+bool is_above(const Dim& a, const Dim& b) {
+  if (a.is_known() && b.is_known()) return a.value() > b.value();
+  if (b.is(INT64_MIN)) return false;
+  return (a - b).least().value_or(0) >= 1;
+}
+
+bool is_size(const Dim& dim) { return is_at_least(dim, 0); }
 
 // Rounded towards zero, as ONNX divides integers.
 Dim truncating_div(const Dim& a, const Dim& b) {
@@ -32,18 +43,28 @@ Dim floor_mod(std::span<const Dim> v) {
 }
 
 Dim equal(std::span<const Dim> v) {
-  if (v[0].is_known() && v[1].is_known()) return Dim(v[0].value() == v[1].value());
-  if (v[0] == v[1]) return Dim(1);
-  for (int k : {0, 1}) {
-    if (v[k].is_known() && v[k].value() < 0 && is_size(v[1 - k])) return Dim(0);
-  }
-  return Dim::unknown();
+  if (v[0] == v[1]) return 1;
+  return is_above(v[0], v[1]) || is_above(v[1], v[0]) ? Dim(0) : Dim::unknown();
 }
 
-template <typename Compare>
-Dim compare(std::span<const Dim> v) {
+Dim less(const Dim& a, const Dim& b) {
+  if (is_above(b, a)) return 1;
+  return is_at_least(a, b) ? Dim(0) : Dim::unknown();
+}
+Dim not_less(const Dim& a, const Dim& b) {
+  const Dim is_less = less(a, b);
+  return is_less.is_known() ? Dim(1 - is_less.value()) : is_less;
+}
+Dim less(std::span<const Dim> v) { return less(v[0], v[1]); }
+Dim less_or_equal(std::span<const Dim> v) { return not_less(v[1], v[0]); }
+Dim greater(std::span<const Dim> v) { return less(v[1], v[0]); }
+Dim greater_or_equal(std::span<const Dim> v) { return not_less(v[0], v[1]); }
+
+// Of flags that are known.
+template <typename Function>
+Dim logical(std::span<const Dim> v) {
   if (!v[0].is_known() || !v[1].is_known()) return Dim::unknown();
-  return Dim(Compare()(v[0].value(), v[1].value()));
+  return Dim(Function()(v[0].value(), v[1].value()));
 }
 
 struct Row {
@@ -102,15 +123,14 @@ void define_binary(OperatorList& list) {
     op.infer([values = row.values](Inference& i) { infer_arithmetic(i, values); });
     lift_broadcast_to_7(op);
   }
-  for (const Row& row :
-       {Row{"Equal", {1, 7, 11, 13, 19}, types::numbers | types::bools | types::strings, equal},
-        Row{"Less", comparing, types::numbers, compare<std::less<>>},
-        Row{"LessOrEqual", {12, 16}, types::numbers, compare<std::less_equal<>>, decompose_less_or_equal},
-        Row{"Greater", comparing, types::numbers, compare<std::greater<>>},
-        Row{"GreaterOrEqual", {12, 16}, types::numbers, compare<std::greater_equal<>>, decompose_greater_or_equal},
-        Row{"And", {1, 7}, types::bools, compare<std::logical_and<>>},
-        Row{"Or", {1, 7}, types::bools, compare<std::logical_or<>>},
-        Row{"Xor", {1, 7}, types::bools, compare<std::not_equal_to<>>}}) {
+  for (const Row& row : {Row{"Equal", {1, 7, 11, 13, 19}, types::numbers | types::bools | types::strings, equal},
+                         Row{"Less", comparing, types::numbers, less},
+                         Row{"LessOrEqual", {12, 16}, types::numbers, less_or_equal, decompose_less_or_equal},
+                         Row{"Greater", comparing, types::numbers, greater},
+                         Row{"GreaterOrEqual", {12, 16}, types::numbers, greater_or_equal, decompose_greater_or_equal},
+                         Row{"And", {1, 7}, types::bools, logical<std::logical_and<>>},
+                         Row{"Or", {1, 7}, types::bools, logical<std::logical_or<>>},
+                         Row{"Xor", {1, 7}, types::bools, logical<std::not_equal_to<>>}}) {
     Operator& op = list.add(row.name, row.versions)
                        .input("A", "T")
                        .input("B", "T")

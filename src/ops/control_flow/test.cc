@@ -112,6 +112,48 @@ TEST(Loop, CarriedValuesMayGrow) {
       .run();
 }
 
+// Two states whose results are handed on in several ways, and collected.
+std::unique_ptr<ir::Graph> body_of_two(const std::vector<std::string>& results) {
+  return GraphBuilder()
+      .input("i", ElementType::int64)
+      .input("cond", ElementType::boolean)
+      .input("a", ElementType::float32)
+      .input("b", ElementType::float32)
+      .node("Identity", {"cond"}, "cond_out")
+      .node("Add", {"a", "b"}, "sum")
+      .node("Sub", {"a", "b"}, "difference")
+      .node("Identity", {"a"}, "same")
+      .outputs({"cond_out", results[0], results[1], results[2]});
+}
+
+TEST(Loop, StatesChangePlaces) {
+  struct Case {
+    std::vector<std::string> results;
+    std::vector<float> a, b, collected;
+  };
+  // Of a = [1, 2] and b = [10, 20], in three rounds.
+  const Case cases[] = {
+      {{"b", "sum", "a"}, {21, 42}, {32, 64}, {1, 2, 10, 20, 11, 22}},
+      {{"b", "a", "sum"}, {10, 20}, {1, 2}, {11, 22, 11, 22, 11, 22}},
+      {{"sum", "sum", "sum"}, {44, 88}, {44, 88}, {11, 22, 22, 44, 44, 88}},
+      {{"sum", "b", "same"}, {31, 62}, {10, 20}, {1, 2, 11, 22, 21, 42}},
+      {{"sum", "difference", "b"}, {22, 44}, {-18, -36}, {10, 20, -9, -18, 20, 40}},
+      {{"a", "difference", "difference"}, {1, 2}, {-9, -18}, {-9, -18, 10, 20, -9, -18}},
+  };
+  for (const Case& c : cases) {
+    OpTest("Loop")
+        .attribute("body", body_of_two(c.results))
+        .input<int64_t>({}, {3})
+        .constant<bool>({}, {true})
+        .input<float>({2}, {1, 2})
+        .input<float>({2}, {10, 20})
+        .expect(Tensor(Shape{2}, std::span<const float>(c.a)))
+        .expect(Tensor(Shape{2}, std::span<const float>(c.b)))
+        .expect(Tensor(Shape{3, 2}, std::span<const float>(c.collected)))
+        .run();
+  }
+}
+
 TEST(Loop, CollectedValuesMayNot) {
   auto body = GraphBuilder()
                   .input("i", ElementType::int64)

@@ -104,6 +104,61 @@ TEST(CommonSubexpressions, KeepsOneOfEqualNodesAndConstants) {
             "y = Sub(d, c)\n");
 }
 
+TEST(CommonSubexpressions, SizesThatAreEqualHoweverTheyAreComputed) {
+  const Dim rows = Dim::symbol("rows");
+  ModelBuilder b;
+  b.input("x", ElementType::float32, SymbolicShape{rows, 2}).input("z", ElementType::float32, SymbolicShape{3, rows});
+  b.input("w", ElementType::float32, SymbolicShape{Dim::symbol("other"), 2});
+  b.initializer("first", Tensor({1}, {int64_t{0}})).initializer("second", Tensor({1}, {int64_t{1}}));
+  for (const char* name : {"x", "z", "w"}) b.node("Shape", {name}, {std::string(name) + ".shape"});
+  b.node("Gather", {"x.shape", "first"}, {"a"});
+  b.node("Gather", {"z.shape", "second"}, {"b"});
+  b.node("Gather", {"w.shape", "first"}, {"c"});
+  b.node("Add", {"a", "b"}, {"d"});
+  b.node("Add", {"d", "c"}, {"e"});
+  b.node("Mul", {"e", "e"}, {"y"});
+  b.output("y");
+  EXPECT_EQ(optimized(b, {"common-subexpressions", "dead-code"}),
+            "initializer first: tensor(int64) [1] = [0]\n"
+            "x.shape = Shape(x)\n"
+            "w.shape = Shape(w)\n"
+            "a = Gather(x.shape, first)\n"
+            "c = Gather(w.shape, first)\n"
+            "d = Add(a, a)\n"
+            "e = Add(d, c)\n"
+            "y = Mul(e, e)\n");
+}
+
+TEST(Reshape, TwoUnsqueezesBecomeOne) {
+  ModelBuilder b;
+  b.input("x", ElementType::float32, SymbolicShape{Dim::symbol("n"), 2});
+  b.initializer("inner", Tensor({2}, {int64_t{-1}, int64_t{0}}));  // [1, n, 2, 1]
+  b.initializer("outer", Tensor({2}, {int64_t{1}, int64_t{-2}}));  // [1, 1, n, 2, 1, 1]
+  b.node("Unsqueeze", {"x", "inner"}, {"z"});
+  b.node("Unsqueeze", {"z", "outer"}, {"y"}, "again");
+  b.output("y");
+  EXPECT_EQ(change_by_extended(b), 0);
+  EXPECT_EQ(optimized(b, {"reshape", "dead-code"}),
+            "initializer again/constant: tensor(int64) [4] = [0, 1, 4, 5]\ny = Unsqueeze(x, again/constant)\n");
+}
+
+TEST(FoldConstants, SizesAreNotNegative) {
+  // As torch writes an Expand whose sizes may be -1, for "as it is".
+  ModelBuilder b;
+  b.input("x", ElementType::float32, SymbolicShape{Dim::symbol("n"), Dim::symbol("m")});
+  b.initializer("minus", Tensor({2}, {int64_t{-1}, int64_t{-1}}));
+  b.initializer("ones", Tensor({2}, {int64_t{1}, int64_t{1}}));
+  b.node("Shape", {"x"}, {"shape"});
+  b.node("Add", {"shape", "ones"}, {"larger"});
+  b.node("Equal", {"larger", "minus"}, {"is_open"});
+  b.node("Where", {"is_open", "ones", "larger"}, {"y"});
+  b.output("y");
+  EXPECT_EQ(optimized(b, {"fold-constants", "common-subexpressions", "dead-code"}),
+            "initializer ones: tensor(int64) [2] = [1, 1]\n"
+            "shape = Shape(x)\n"
+            "y = Add(shape, ones)\n");
+}
+
 TEST(CommonSubexpressions, NeverMergesRandomNodesOrTwoOutputs) {
   ModelBuilder b = with_input({2});
   for (const char* name : {"a", "b"}) b.node("RandomNormalLike", {"x"}, {name});

@@ -81,6 +81,20 @@ std::string key_of(const ir::Node& node) {
   return key;
 }
 
+// The same for two nodes that compute equal sizes, however they do it.
+std::string key_of_sizes(Editor& editor, const ir::Node& node) {
+  if (node.output_count() != 1 || !node.output(0)) return {};
+  const std::optional<SymbolicValues> values = editor.values(node.output(0));
+  const ir::Type& type = editor.fact(*node.output(0)).type;
+  if (!values || !type.shape) return {};
+  std::string key = fmt::format("sizes {} {}", static_cast<int>(type.element), type.shape->size());
+  for (const Dim& size : *values) {
+    if (size.has_unknown()) return {};
+    key += ", " + size.to_string();
+  }
+  return key;
+}
+
 }  // namespace
 
 void merge_constants(Editor& editor, ir::Graph& graph) {
@@ -107,7 +121,8 @@ void merge_common_subexpressions(Editor& editor, ir::Graph& graph) {
   for (ir::Node& node : graph.nodes()) nodes.push_back(&node);
   for (ir::Node* node : nodes) {
     if (editor.is_removed(*node)) continue;
-    std::string key = key_of(*node);
+    std::string key = key_of_sizes(editor, *node);
+    if (key.empty()) key = key_of(*node);
     if (key.empty()) continue;
     auto [at, added] = known.emplace(std::move(key), node);
     if (added) continue;

@@ -13,6 +13,7 @@ void fold_batch_norm(Editor& editor, ir::Node& node);
 void fold_constants(Editor& editor, ir::Node& node);
 void fold_reshape_targets(Editor& editor, ir::Node& node);
 void fuse_attention(Editor& editor, ir::Node& node);
+void fuse_attention_cache(Editor& editor, ir::Node& node);
 void fuse_conv_epilogue(Editor& editor, ir::Node& node);
 void fuse_gelu(Editor& editor, ir::Node& node);
 void fuse_hard_swish(Editor& editor, ir::Node& node);

@@ -17,6 +17,25 @@ bool shape_is_computed(Editor& editor, const ir::Node& node) {
   return editor.values(node.input(1)).has_value();
 }
 
+// The axes of one Unsqueeze that does what two do, when they are known.
+std::optional<std::vector<int64_t>> axes_of_both(Editor& editor, const ir::Node& first, const ir::Node& second) {
+  const auto inner = editor.ints(first.input(1)), outer = editor.ints(second.input(1));
+  const int middle = editor.rank(first.output(0)), rank = editor.rank(second.output(0));
+  if (!inner || !outer || middle < 0 || rank < 0) return std::nullopt;
+  std::vector<bool> added(static_cast<size_t>(rank));
+  for (int64_t axis : *outer) added[static_cast<size_t>(axis < 0 ? axis + rank : axis)] = true;
+  std::vector<size_t> kept;  // where the axes in between end up
+  for (size_t axis = 0; axis < added.size(); ++axis) {
+    if (!added[axis]) kept.push_back(axis);
+  }
+  for (int64_t axis : *inner) added[kept[static_cast<size_t>(axis < 0 ? axis + middle : axis)]] = true;
+  std::vector<int64_t> axes;
+  for (size_t axis = 0; axis < added.size(); ++axis) {
+    if (added[axis]) axes.push_back(static_cast<int64_t>(axis));
+  }
+  return axes;
+}
+
 }  // namespace
 
 void merge_reshapes(Editor& editor, ir::Node& node) {
@@ -32,6 +51,14 @@ void merge_reshapes(Editor& editor, ir::Node& node) {
   ir::Value& source = *inner->input(0);
   if (editor.same_shape(&source, &output) && editor.can_replace(output, source)) {
     editor.rewrite(node, [&](Patch& patch) { patch.replace(output, source); });
+    return;
+  }
+  if (node.op_type == "Unsqueeze" && inner->op_type == "Unsqueeze" && editor.is_only_user(input)) {
+    if (auto axes = axes_of_both(editor, *inner, node)) {
+      editor.rewrite(node, [&](Patch& patch) {
+        patch.replace(node, *patch.add("Unsqueeze", {&source, patch.ints(*axes)}));
+      });
+    }
     return;
   }
   if (node.op_type != "Reshape") return;
