@@ -179,7 +179,7 @@ def test_opset_stays(tenon, tmp_path, opset, level):
     assert run.returncode == 0, run.stdout + run.stderr
     model = onnx.load(tmp_path / "optimized.onnx")
     onnx.checker.check_model(model)
-    assert [o.version for o in model.opset_import] == [opset]
+    assert {o.domain: o.version for o in model.opset_import if o.domain != "tenon"} == {"": opset}
     x = np.random.default_rng(1).normal(size=(2, 3, 8, 8)).astype(np.float32)
     expected, actual = (run_onnxruntime(p, {"x": x})["y"] for p in (path, tmp_path / "optimized.onnx"))
     assert difference(actual, expected) is None
