@@ -70,6 +70,8 @@ const Pass passes_in_order[] = {
      passes::fuse_conv_epilogue},
     {{"matmul-epilogue", extended, rounds, "MatMul, a bias, a residual Add and an activation become one node"},
      passes::fuse_matmul_epilogue},
+    {{"skip-layer-norm", extended, rounds, "Add and LayerNormalization or RMSNormalization become one node"},
+     passes::fuse_skip_norm},
 };
 
 constexpr std::string_view level_names[] = {"none", "exact", "basic", "extended", "all"};
