@@ -15,6 +15,7 @@ void fold_reshape_targets(Editor& editor, ir::Node& node);
 void fuse_attention(Editor& editor, ir::Node& node);
 void fuse_conv_epilogue(Editor& editor, ir::Node& node);
 void fuse_gelu(Editor& editor, ir::Node& node);
+void fuse_group_norm(Editor& editor, ir::Node& node);
 void fuse_hard_swish(Editor& editor, ir::Node& node);
 void fuse_layer_norm(Editor& editor, ir::Node& node);
 void fuse_matmul_epilogue(Editor& editor, ir::Node& node);
