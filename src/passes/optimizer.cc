@@ -45,6 +45,7 @@ const Pass passes_in_order[] = {
     {{"group-norm", extended, rounds,
       "InstanceNormalization of reshaped groups, scale and bias become GroupNormalization"},
      passes::fuse_group_norm},
+    {{"rotary", extended, rounds, "x * cos + [-x2, x1] * sin becomes RotaryEmbedding"}, passes::fuse_rotary_embedding},
     {{"attention", extended, rounds, "softmax(q @ k^T * scale + mask) @ v becomes Attention"}, passes::fuse_attention},
     {{"reshape", basic, same_bits, "removes and merges Reshape, Flatten, Squeeze and Unsqueeze"},
      passes::merge_reshapes},

@@ -21,6 +21,7 @@ void fuse_layer_norm(Editor& editor, ir::Node& node);
 void fuse_matmul_epilogue(Editor& editor, ir::Node& node);
 void fuse_mish(Editor& editor, ir::Node& node);
 void fuse_rms_norm(Editor& editor, ir::Node& node);
+void fuse_rotary_embedding(Editor& editor, ir::Node& node);
 void fuse_skip_norm(Editor& editor, ir::Node& node);
 void fuse_swish(Editor& editor, ir::Node& node);
 void fuse_tanh_gelu(Editor& editor, ir::Node& node);
