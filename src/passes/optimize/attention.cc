@@ -96,15 +96,64 @@ bool mask_fits(Editor& editor, const ir::Value* mask, const ir::Value* scores) {
   return true;
 }
 
+// Scores of windows of images, [images * windows, heads, l, m], get one mask per window as [images, windows, heads, l,
+// m].
+struct Windows {
+  int64_t count = 0, heads = 0, rows = 0, columns = 0;
+  int64_t size = 0, value_size = 0;  // of a head
+};
+
+std::optional<Windows> windows_of(Editor& editor, const ir::Value* scores, const ir::Value* split,
+                                  const ir::Value* joined, const ir::Value* mask) {
+  const SymbolicShape *from = editor.shape(scores), *to = editor.shape(split), *own = editor.shape(mask);
+  if (!from || !to || !own || from->size() != 4 || to->size() != 5 || !editor.same_shape(scores, joined))
+    return std::nullopt;
+  for (size_t i = 1; i < 5; ++i) {
+    if (!(*to)[i].is_known() || (*to)[i].value() < 1 || (i > 1 && (*to)[i] != (*from)[i - 1])) return std::nullopt;
+  }
+  for (size_t i = 1; i <= own->size(); ++i) {
+    const Dim& size = (*own)[own->size() - i];
+    if (i > 5 || (size != Dim(1) && (i == 5 || size != (*to)[5 - i]))) return std::nullopt;
+  }
+  return Windows{(*to)[1].value(), (*to)[2].value(), (*to)[3].value(), (*to)[4].value()};
+}
+
+// Windows and heads as one axis, so that the mask of a window is one of heads: [images, windows * heads, l, m].
+ir::Value* with_windows_as_heads(Patch& patch, const Windows& windows, ir::Value* x, int64_t rows, int64_t columns) {
+  return patch.add("Reshape", {x, patch.ints({-1, windows.count * windows.heads, rows, columns})});
+}
+
+// The mask of the windows plus the one that all have, if any.
+ir::Value* mask_of_windows(Patch& patch, Editor& editor, const Windows& windows, ir::Value* mask, ir::Value* common) {
+  if (common) mask = patch.add("Add", {mask, common});
+  const std::vector<int64_t> sizes = {1, windows.count, windows.heads, windows.rows, windows.columns};
+  const SymbolicShape wanted(sizes.begin(), sizes.end());
+  if (*editor.shape(mask) != wanted) mask = patch.add("Expand", {mask, patch.ints(sizes)});
+  return with_windows_as_heads(patch, windows, mask, windows.rows, windows.columns);
+}
+
+ir::Value* attention_of_windows(Patch& patch, const Windows& windows, ir::Value* q, ir::Value* k, ir::Value* v,
+                                ir::Value* mask, float scale) {
+  ir::Value* y = patch.add("Attention",
+                           {with_windows_as_heads(patch, windows, q, windows.rows, windows.size),
+                            with_windows_as_heads(patch, windows, k, windows.columns, windows.size),
+                            with_windows_as_heads(patch, windows, v, windows.columns, windows.value_size), mask},
+                           {{"scale", scale}});
+  return patch.add("Reshape", {y, patch.ints({-1, windows.heads, windows.rows, windows.value_size})});
+}
+
 }  // namespace
 
-// softmax(q @ k^T * scale + mask) @ v. Rows that the mask hides as a whole are 0 afterwards: exporters clear them,
-// which Attention does too, or do not expect them, as they would be NaN.
+// softmax(q @ k^T * scale + mask) @ v, or of windows of images, each with a mask of its own. Rows that the mask hides
+// as a whole are 0 afterwards: exporters clear them, which Attention does too, or do not expect them, as they would be
+// NaN.
 void fuse_attention(Editor& editor, ir::Node& node) {
   static const Pattern q = any(), kt = any(), v = any(), mask = any(), factor = constant(), divisor = constant(),
                        product = op("MatMul", {q, kt}),
                        scaled = either(product, either(product * factor, product / divisor)), sum = scaled + mask,
-                       softmax = op("Softmax", {either(sum, scaled)}),
+                       window_mask = any(), split = op("Reshape", {either(sum, scaled), any()}),
+                       windowed = op("Reshape", {split + window_mask, any()}),
+                       softmax = op("Softmax", {either(windowed, either(sum, scaled))}),
                        cleared = op("Where", {op("IsNaN", {softmax}), 0, softmax}),
                        attention = op("MatMul", {either(softmax, cleared), v});
   if (node.op_type != "MatMul") return;
@@ -131,16 +180,29 @@ void fuse_attention(Editor& editor, ir::Node& node) {
   for (size_t axis : {0, 1}) {
     if (q_shape[axis] != kt_shape[axis] || q_shape[axis] != v_shape[axis]) return;
   }
-  if (keys.permutation.empty()) {
+  if (keys.permutation.empty() && !m[windowed]) {
     ir::Value *k_heads = without_repetition(editor, keys.value), *v_heads = without_repetition(editor, values);
     if (k_heads && v_heads && (*editor.shape(k_heads))[1] == (*editor.shape(v_heads))[1]) {
       keys.value = k_heads;
       values = v_heads;
     }
   }
+  std::optional<Windows> windows;
+  if (m[windowed]) {
+    windows = windows_of(editor, m[product], m[split], m[windowed], m[window_mask]);
+    if (!windows || !q_shape[3].is_known() || !v_shape[3].is_known()) return;
+    if (m[mask] && editor.rank(m[mask]) == 4 && (*editor.shape(m[mask]))[0] != Dim(1)) return;
+    windows->size = q_shape[3].value();
+    windows->value_size = v_shape[3].value();
+  }
   editor.rewrite(node, [&](Patch& patch) {
     ir::Value* k = keys.value;
     if (!keys.permutation.empty()) k = patch.add("Transpose", {k}, {{"perm", keys.permutation}});
+    if (windows) {
+      ir::Value* added = mask_of_windows(patch, editor, *windows, m[window_mask], m[mask]);
+      return patch.replace(
+          node, *attention_of_windows(patch, *windows, queries, k, values, added, static_cast<float>(scale)));
+    }
     patch.replace(node, *patch.add("Attention", {queries, k, values, m[mask] ? mask_of(m[mask]) : nullptr},
                                    {{"scale", static_cast<float>(scale)}}));
   });

@@ -145,6 +145,50 @@ TEST(Attention, OfGroupedQueries) {
   EXPECT_EQ(nodes(optimized(b, {"attention"})), "y = Attention(q, k, v) {scale=1}\n");
 }
 
+struct WindowForm {
+  bool bias = true;  // one for all windows comes first
+  SymbolicShape mask = {1, 3, 1, 5, 5};
+  std::vector<int64_t> split = {-1, 3, 2, 5, 5};
+};
+
+// Two heads of three windows of five pixels, as Swin has them.
+ModelBuilder windows(const WindowForm& form) {
+  ModelBuilder b;
+  b.initializer("sizes", Tensor({4}, {int64_t{-1}, int64_t{2}, int64_t{5}, int64_t{8}}));
+  for (const std::string name : {"q", "k", "v"}) {
+    b.input(name + ".image", ElementType::float32, SymbolicShape{batch, 3, 2, 5, 8});
+    b.node("Reshape", {name + ".image", "sizes"}, {name});
+  }
+  b.input("bias", ElementType::float32, SymbolicShape{1, 2, 5, 5});
+  b.input("mask", ElementType::float32, form.mask);
+  b.initializer("split", Tensor({5}, std::span<const int64_t>(form.split)));
+  b.initializer("joined", Tensor({4}, {int64_t{-1}, int64_t{2}, int64_t{5}, int64_t{5}}));
+  add_transpose(b, "k", "kt", {0, 1, 3, 2});
+  b.node("MatMul", {"q", "kt"}, {"product"});
+  if (form.bias) b.node("Add", {"product", "bias"}, {"biased"});
+  b.node("Reshape", {form.bias ? "biased" : "product", "split"}, {"windows"});
+  b.node("Add", {"windows", "mask"}, {"masked"});
+  b.node("Reshape", {"masked", "joined"}, {"scores"});
+  add_weights(b, "scores", "v");
+  return b;
+}
+
+TEST(Attention, OfWindowsWithAMaskEach) {
+  for (bool bias : {false, true}) {
+    ModelBuilder b = windows({.bias = bias});
+    EXPECT_LT(change_by_extended(b), 1e-5);
+    const std::string text = optimized(b, {"attention"});
+    EXPECT_NE(text.find(" = Attention("), std::string::npos) << text;
+    EXPECT_EQ(text.find("Softmax"), std::string::npos) << text;
+  }
+  for (const WindowForm& form : {WindowForm{.mask = {batch, 3, 1, 5, 5}}, WindowForm{.mask = {2, 1, 3, 2, 5, 5}},
+                                 WindowForm{.split = {-1, 3, 2, 5, 1}}, WindowForm{.split = {3, -1, 2, 5, 5}}}) {
+    ModelBuilder b = windows(form);
+    optimized(b, {"attention"});
+    EXPECT_TRUE(last_rewrites().empty());
+  }
+}
+
 TEST(Attention, NotWhenSomethingElseIsMeant) {
   auto unchanged = [](ModelBuilder& b, const Strings& keep = {}) {
     optimized(b, {"attention"}, keep);
