@@ -70,6 +70,8 @@ const Pass passes_in_order[] = {
     {{"matmul-bias", basic, rounds, "MatMul of computed matrices and a constant Add become Gemm"},
      passes::add_bias_to_matmul},
     {{"gemm-transpose", basic, rounds, "a Transpose goes into Gemm"}, passes::transpose_in_gemm},
+    {{"matmul-transpose", extended, rounds, "transposes and a factor go into MatMul of computed matrices"},
+     passes::transpose_in_matmul},
     {{"conv-epilogue", extended, rounds, "Conv, a residual Add and an activation become one node"},
      passes::fuse_conv_epilogue},
     {{"matmul-epilogue", extended, rounds, "MatMul, a bias, a residual Add and an activation become one node"},

@@ -37,6 +37,7 @@ void remove_identities(Editor& editor, ir::Node& node);
 void remove_no_ops(Editor& editor, ir::Node& node);
 void scale_weights(Editor& editor, ir::Node& node);
 void transpose_in_gemm(Editor& editor, ir::Node& node);
+void transpose_in_matmul(Editor& editor, ir::Node& node);
 
 // Each is called with every graph, outer ones first.
 void merge_common_subexpressions(Editor& editor, ir::Graph& graph);
