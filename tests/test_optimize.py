@@ -257,6 +257,25 @@ def test_writes_newer_operators_as_functions(tenon, tmp_path, ir_version):
     assert difference(actual, np.load(tmp_path / "out" / "y.npy")) is None
 
 
+@pytest.mark.parametrize("name, fused", [
+    ("llama_tiny_gqa_kv", {"Attention", "RotaryEmbedding", "FusedMatMul"}),
+    ("llama_tiny_gqa_kv_dynamo", {"Attention", "RotaryEmbedding", "FusedMatMul"}),
+    ("minilm_l6", {"Attention", "FusedMatMul"}),
+    ("swin_t", {"Attention", "FusedMatMul", "SkipLayerNormalization"}),
+])
+def test_writes_fusions_as_functions(tenon, tmp_path, name, fused):
+    path, written = model_cases.make(name), tmp_path / "optimized.onnx"
+    run = optimize(tenon, path, "-o", written, "--level", "extended")
+    assert run.returncode == 0, run.stdout + run.stderr
+    model = onnx.load(written)
+    onnx.checker.check_model(model)
+    assert fused <= {function.name.split("_")[0] for function in model.functions}
+    inputs = model_cases.inputs_for(name, onnx.load(path, load_external_data=False).graph)
+    actual = run_onnxruntime(written, inputs)
+    for output, value in run_onnxruntime(path, inputs).items():
+        assert difference(actual[output], value) is None
+
+
 def test_lists_every_blocker(tenon, tmp_path):
     path = newer_than_stamped(tmp_path / "model.onnx", 8,
                               helper.make_node("Cast", ["x"], ["a"], to=TensorProto.FLOAT8E4M3FN, saturate=0, name="short"),

@@ -74,7 +74,7 @@ const Pass passes_in_order[] = {
      passes::transpose_in_matmul},
     {{"conv-epilogue", extended, rounds, "Conv, a residual Add and an activation become one node"},
      passes::fuse_conv_epilogue},
-    {{"matmul-epilogue", extended, rounds, "MatMul, a bias, a residual Add and an activation become one node"},
+    {{"matmul-epilogue", extended, rounds, "MatMul or Gemm, a bias, a residual Add and an activation become one node"},
      passes::fuse_matmul_epilogue},
     {{"skip-layer-norm", extended, rounds, "Add and LayerNormalization or RMSNormalization become one node"},
      passes::fuse_skip_norm},
