@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "passes/match.h"
 #include "passes/optimize/fusion.h"
 #include "passes/optimize/passes.h"
@@ -90,14 +92,15 @@ void transpose_in_matmul(Editor& editor, ir::Node& node) {
     }
   }
   if (a.value == node.input(0) && b.value == node.input(1) && end == node.output(0)) return;
+  const auto scale = static_cast<float>(alpha);
+  if (!std::isnormal(scale)) return;
   ir::Node& last = *end->producer();
   editor.rewrite(last, [&](Patch& patch) {
     patch.name_after(node);
-    patch.replace(last, *patch.add("FusedMatMul", {a.value, b.value},
-                                   {{"transA", int64_t{a.transposed}},
-                                    {"transB", int64_t{b.transposed}},
-                                    {"alpha", static_cast<float>(alpha)}},
-                                   std::string(ops::tenon_domain)));
+    patch.replace(last,
+                  *patch.add("FusedMatMul", {a.value, b.value},
+                             {{"transA", int64_t{a.transposed}}, {"transB", int64_t{b.transposed}}, {"alpha", scale}},
+                             std::string(ops::tenon_domain)));
   });
 }
 
