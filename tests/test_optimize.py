@@ -274,6 +274,12 @@ def test_writes_fusions_as_functions(tenon, tmp_path, name, fused):
     actual = run_onnxruntime(written, inputs)
     for output, value in run_onnxruntime(path, inputs).items():
         assert difference(actual[output], value) is None
+    # What was written as functions is found again.
+    options = ["-o", tmp_path / "again.onnx", "--level", "extended", "--json"]
+    first, again = (json.loads(optimize(tenon, m, *options).stdout)["rewrites"] for m in (path, written))
+    for fusion in ("attention", "matmul-epilogue", "skip-layer-norm"):
+        counts = [sum(rewrite["pass"] == fusion for rewrite in rewrites) for rewrites in (first, again)]
+        assert counts[0] == counts[1], fusion
 
 
 def test_lists_every_blocker(tenon, tmp_path):

@@ -1,7 +1,10 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <optional>
 #include <utility>
 
+#include "base/checked.h"
 #include "passes/match.h"
 #include "passes/optimize/fusion.h"
 #include "passes/optimize/passes.h"
@@ -84,6 +87,13 @@ ir::Value* mask_of(ir::Value* addend) {
   return seen == 0 && hidden == -std::numeric_limits<double>::infinity() ? where->input(0) : addend;
 }
 
+// Whether the largest score of a row is compared with what hides a key, as the decomposition of Attention has it.
+bool is_of_hidden_rows(Editor& editor, const ir::Node& largest, const ir::Value* hidden) {
+  const auto axes = editor.ints(largest.input(1));
+  if (!axes || axes->size() != 1 || ((*axes)[0] != -1 && (*axes)[0] != 3)) return false;
+  return is_number(hidden) && *uniform_constant(hidden) == -std::numeric_limits<double>::infinity();
+}
+
 // Whether adding a mask does not make the scores larger. A size that only a run knows is taken to fit, as it does in
 // every model that means to mask; Attention refuses it otherwise.
 bool mask_fits(Editor& editor, const ir::Value* mask, const ir::Value* scores) {
@@ -120,7 +130,7 @@ std::optional<Windows> windows_of(Editor& editor, const ir::Value* scores, const
 
 // Windows and heads as one axis, so that the mask of a window is one of heads: [images, windows * heads, l, m].
 ir::Value* with_windows_as_heads(Patch& patch, const Windows& windows, ir::Value* x, int64_t rows, int64_t columns) {
-  return patch.add("Reshape", {x, patch.ints({-1, windows.count * windows.heads, rows, columns})});
+  return patch.add("Reshape", {x, patch.ints({-1, checked_mul(windows.count, windows.heads), rows, columns})});
 }
 
 // The mask of the windows plus the one that all have, if any.
@@ -154,11 +164,14 @@ void fuse_attention(Editor& editor, ir::Node& node) {
                        window_mask = any(), split = op("Reshape", {either(sum, scaled), any()}),
                        windowed = op("Reshape", {split + window_mask, any()}),
                        softmax = op("Softmax", {either(windowed, either(sum, scaled))}),
-                       cleared = op("Where", {op("IsNaN", {softmax}), 0, softmax}),
+                       largest = op("ReduceMax", {either(sum, scaled), constant()}).with("keepdims", 1, 1),
+                       hidden = constant(), nothing_seen = op("Equal", {largest, hidden}),
+                       cleared = op("Where", {either(op("IsNaN", {softmax}), nothing_seen), 0, softmax}),
                        attention = op("MatMul", {either(softmax, cleared), v});
   if (node.op_type != "MatMul") return;
   Match m = match(editor, attention, node);
   if (!m || !is_float(editor, m[q])) return;
+  if (m[nothing_seen] && !is_of_hidden_rows(editor, m.node(largest), m[hidden])) return;
   if (const int64_t axis = m.node(softmax).int_attribute("axis", -1); axis != -1 && axis != 3) return;
   if (editor.rank(m[q]) != 4 || editor.rank(m[kt]) != 4 || editor.rank(m[v]) != 4) return;
 

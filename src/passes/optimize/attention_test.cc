@@ -67,8 +67,9 @@ TEST(Attention, ScaledBeforeOrAfter) {
 }
 
 TEST(Attention, WithMasks) {
-  for (bool cleared : {false, true}) {
+  for (const std::string cleared : {"", "IsNaN", "Equal"}) {
     ModelBuilder b = heads();
+    b.initializer("last", Tensor({1}, {int64_t{-1}}));
     b.input("seen", ElementType::boolean, SymbolicShape{batch, 1, queries, keys});
     add_transpose(b, "k", "kt", {0, 1, 3, 2});
     b.node("MatMul", {"q", "kt"}, {"product"});
@@ -76,14 +77,16 @@ TEST(Attention, WithMasks) {
     b.node("Add", {"product", "mask"}, {"scores"});
     b.node("Softmax", {"scores"}, {"softmax"});
     std::string weights = "softmax";
-    if (cleared) {
-      b.node("IsNaN", {"softmax"}, {"nan"});
-      b.node("Where", {"nan", "zero", "softmax"}, {weights = "weights"});
+    if (cleared == "IsNaN") b.node("IsNaN", {"softmax"}, {"nothing"});
+    if (cleared == "Equal") {
+      b.node("ReduceMax", {"scores", "last"}, {"largest"});
+      b.node("Equal", {"largest", "hidden"}, {"nothing"});
     }
+    if (!cleared.empty()) b.node("Where", {"nothing", "zero", "softmax"}, {weights = "weights"});
     b.node("MatMul", {weights, "v"}, {"y"});
     b.output("y");
     // Random masks hide whole rows, which are NaN when they are not cleared.
-    if (cleared) {
+    if (!cleared.empty()) {
       EXPECT_LT(change_by_extended(b), 1e-5);
     }
     EXPECT_EQ(nodes(optimized(b, {"attention"})), "y = Attention(q, k, v, seen) {scale=1}\n");
@@ -215,6 +218,20 @@ TEST(Attention, NotWhenSomethingElseIsMeant) {
   EXPECT_TRUE(unchanged(used));
   EXPECT_TRUE(unchanged(grows));
   EXPECT_TRUE(unchanged(other));
+
+  for (const char* compared : {"zero", "hidden"}) {  // with another number, or along another axis
+    ModelBuilder b = heads();
+    b.initializer("axis", Tensor({1}, {int64_t{compared == std::string("zero") ? -1 : 2}}));
+    add_transpose(b, "k", "kt", {0, 1, 3, 2});
+    b.node("MatMul", {"q", "kt"}, {"product"});
+    b.node("Softmax", {"product"}, {"softmax"});
+    b.node("ReduceMax", {"product", "axis"}, {"largest"});
+    b.node("Equal", {"largest", compared}, {"nothing"});
+    b.node("Where", {"nothing", "zero", "softmax"}, {"weights"});
+    b.node("MatMul", {"weights", "v"}, {"y"});
+    b.output("y");
+    EXPECT_TRUE(unchanged(b));
+  }
 
   ModelBuilder shared;  // the keys of one batch for all queries
   shared.input("q", ElementType::float32, SymbolicShape{batch, 4, queries, 8});
