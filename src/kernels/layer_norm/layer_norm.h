@@ -30,7 +30,7 @@ struct NormRows {
   float* mean = nullptr;  // one per row, where wanted
   float* inverse_deviation = nullptr;
   NormAddend addends[2] = {};  // what is normalised is x plus these; without a first one there is no second
-  float* sum = nullptr;        // where that is wanted, with addends; no other memory of these
+  float* sum = nullptr;        // gets that sum, where it is wanted; overlaps nothing else
 };
 
 // y = (x - mean) / sqrt(variance + epsilon) * scale + bias, row by row.

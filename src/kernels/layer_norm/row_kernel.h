@@ -48,9 +48,9 @@ struct LayerNormRow {
     for (; i + width <= n; i += width) acc[0] += part(i);
     float total = S::sum(acc[0] + acc[1]);
     for (; i < n; ++i) {
-      float v = x[i] + a[i];
-      if (Two) v += b[i];
-      total += y[i] = v;
+      const float v = Two ? x[i] + a[i] + b[i] : x[i] + a[i];
+      y[i] = v;
+      total += v;
     }
     return total;
   }

@@ -88,7 +88,8 @@ ir::Value* mask_of(ir::Value* addend) {
 }
 
 // Whether the largest score of a row is compared with what hides a key, as the decomposition of Attention has it.
-bool is_of_hidden_rows(Editor& editor, const ir::Node& largest, const ir::Value* hidden) {
+bool is_of_hidden_rows(Editor& editor, const ir::Node& largest, const ir::Value* scores, const ir::Value* hidden) {
+  if (largest.input(0) != scores) return false;
   const auto axes = editor.ints(largest.input(1));
   if (!axes || axes->size() != 1 || ((*axes)[0] != -1 && (*axes)[0] != 3)) return false;
   return is_number(hidden) && *uniform_constant(hidden) == -std::numeric_limits<double>::infinity();
@@ -106,13 +107,14 @@ bool mask_fits(Editor& editor, const ir::Value* mask, const ir::Value* scores) {
   return true;
 }
 
-// Scores of windows of images, [images * windows, heads, l, m], get one mask per window as [images, windows, heads, l,
-// m].
+// Windows of images, whose scores are [images * windows, heads, rows, columns].
 struct Windows {
   int64_t count = 0, heads = 0, rows = 0, columns = 0;
   int64_t size = 0, value_size = 0;  // of a head
 };
 
+// The windows, when the scores are split into [images, windows, heads, rows, columns], a mask is added that is the same
+// for all images, and they are joined again.
 std::optional<Windows> windows_of(Editor& editor, const ir::Value* scores, const ir::Value* split,
                                   const ir::Value* joined, const ir::Value* mask) {
   const SymbolicShape *from = editor.shape(scores), *to = editor.shape(split), *own = editor.shape(mask);
@@ -128,7 +130,7 @@ std::optional<Windows> windows_of(Editor& editor, const ir::Value* scores, const
   return Windows{(*to)[1].value(), (*to)[2].value(), (*to)[3].value(), (*to)[4].value()};
 }
 
-// Windows and heads as one axis, so that the mask of a window is one of heads: [images, windows * heads, l, m].
+// Windows and heads as one axis, so that the mask of a window is one of heads: [images, windows * heads, …].
 ir::Value* with_windows_as_heads(Patch& patch, const Windows& windows, ir::Value* x, int64_t rows, int64_t columns) {
   return patch.add("Reshape", {x, patch.ints({-1, checked_mul(windows.count, windows.heads), rows, columns})});
 }
@@ -171,7 +173,7 @@ void fuse_attention(Editor& editor, ir::Node& node) {
   if (node.op_type != "MatMul") return;
   Match m = match(editor, attention, node);
   if (!m || !is_float(editor, m[q])) return;
-  if (m[nothing_seen] && !is_of_hidden_rows(editor, m.node(largest), m[hidden])) return;
+  if (m[nothing_seen] && !is_of_hidden_rows(editor, m.node(largest), m.node(softmax).input(0), m[hidden])) return;
   if (const int64_t axis = m.node(softmax).int_attribute("axis", -1); axis != -1 && axis != 3) return;
   if (editor.rank(m[q]) != 4 || editor.rank(m[kt]) != 4 || editor.rank(m[v]) != 4) return;
 

@@ -219,14 +219,23 @@ TEST(Attention, NotWhenSomethingElseIsMeant) {
   EXPECT_TRUE(unchanged(grows));
   EXPECT_TRUE(unchanged(other));
 
-  for (const char* compared : {"zero", "hidden"}) {  // with another number, or along another axis
+  struct Cleared {
+    const char* number;
+    int64_t axis;
+    const char* scores;
+  };
+  // Rows whose largest score is another number, is of another axis, or of others than those that are weighted.
+  for (const auto& [number, axis_of_largest, scores] :
+       {Cleared{"zero", -1, "product"}, Cleared{"hidden", 2, "product"}, Cleared{"hidden", -1, "masked"}}) {
     ModelBuilder b = heads();
-    b.initializer("axis", Tensor({1}, {int64_t{compared == std::string("zero") ? -1 : 2}}));
+    b.input("mask", ElementType::float32, SymbolicShape{queries, keys});
+    b.initializer("axis", Tensor({1}, {axis_of_largest}));
     add_transpose(b, "k", "kt", {0, 1, 3, 2});
     b.node("MatMul", {"q", "kt"}, {"product"});
     b.node("Softmax", {"product"}, {"softmax"});
-    b.node("ReduceMax", {"product", "axis"}, {"largest"});
-    b.node("Equal", {"largest", compared}, {"nothing"});
+    if (scores == std::string("masked")) b.node("Add", {"product", "mask"}, {"masked"});
+    b.node("ReduceMax", {scores, "axis"}, {"largest"});
+    b.node("Equal", {"largest", number}, {"nothing"});
     b.node("Where", {"nothing", "zero", "softmax"}, {"weights"});
     b.node("MatMul", {"weights", "v"}, {"y"});
     b.output("y");

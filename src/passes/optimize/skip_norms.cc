@@ -63,8 +63,8 @@ bool is_row(Editor& editor, const ir::Value* value, const SymbolicShape& shape, 
 }  // namespace
 
 // Add, then LayerNormalization or RMSNormalization; the sum is a second output where it is used elsewhere. It comes
-// after the epilogues of MatMul and Conv: an Add that these take reads the product while it is being stored, and costs
-// less there than as a second input here.
+// after the epilogues of MatMul and Conv: a product that is stored with its residual is read once here. The other way
+// round it is stored without, and two tensors are read.
 void fuse_skip_norm(Editor& editor, ir::Node& node) {
   const bool centered = node.op_type == "LayerNormalization";
   if ((!centered && node.op_type != "RMSNormalization") || !node.domain.empty()) return;
