@@ -66,20 +66,20 @@ struct LayerNormRow {
   template <bool Scale, bool Bias>
   static void apply_with(const float* x, float* y, int64_t n, float shift, float factor, const float* scale,
                          const float* bias) {
-    int64_t i = 0;
-    for (; i < n; i += width) {
-      const int64_t count = n - i;
-      const bool full = count >= width;
-      const auto load = [=](const float* p) { return full ? S::load(p + i) : S::load_part(p + i, count); };
-      F v = (load(x) - shift) * factor;
+    const auto normalized = [=](F v, const auto& load) {
+      v = (v - shift) * factor;
       if (Scale) v *= load(scale);
       if (Bias) v += load(bias);
-      if (full) {
-        S::store(y + i, v);
-      } else {
-        S::store_part(y + i, v, count);
-      }
+      return v;
+    };
+    int64_t i = 0;
+    for (; i + width <= n; i += width) {
+      const auto load = [i](const float* p) { return S::load(p + i); };
+      S::store(y + i, normalized(load(x), load));
     }
+    if (i == n) return;
+    const auto load = [i, n](const float* p) { return S::load_part(p + i, n - i); };
+    S::store_part(y + i, normalized(load(x), load), n - i);
   }
 
   static void apply(const float* x, float* y, int64_t n, float shift, float factor, const float* scale,
