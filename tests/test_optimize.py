@@ -179,7 +179,7 @@ def test_opset_stays(tenon, tmp_path, opset, level):
     assert run.returncode == 0, run.stdout + run.stderr
     model = onnx.load(tmp_path / "optimized.onnx")
     onnx.checker.check_model(model)
-    assert [o.version for o in model.opset_import] == [opset]
+    assert {o.domain: o.version for o in model.opset_import if o.domain != "tenon"} == {"": opset}
     x = np.random.default_rng(1).normal(size=(2, 3, 8, 8)).astype(np.float32)
     expected, actual = (run_onnxruntime(p, {"x": x})["y"] for p in (path, tmp_path / "optimized.onnx"))
     assert difference(actual, expected) is None
@@ -255,6 +255,31 @@ def test_writes_newer_operators_as_functions(tenon, tmp_path, ir_version):
                     "--output-dir", tmp_path / "out"], check=True, capture_output=True)
     actual = run_onnxruntime(tmp_path / "o.onnx", {"x": x, "z": z})["y"]
     assert difference(actual, np.load(tmp_path / "out" / "y.npy")) is None
+
+
+@pytest.mark.parametrize("name, fused", [
+    ("llama_tiny_gqa_kv", {"Attention", "RotaryEmbedding", "FusedMatMul"}),
+    ("llama_tiny_gqa_kv_dynamo", {"Attention", "RotaryEmbedding", "FusedMatMul"}),
+    ("minilm_l6", {"Attention", "FusedMatMul"}),
+    ("swin_t", {"Attention", "FusedMatMul", "SkipLayerNormalization"}),
+])
+def test_writes_fusions_as_functions(tenon, tmp_path, name, fused):
+    path, written = model_cases.make(name), tmp_path / "optimized.onnx"
+    run = optimize(tenon, path, "-o", written, "--level", "extended")
+    assert run.returncode == 0, run.stdout + run.stderr
+    model = onnx.load(written)
+    onnx.checker.check_model(model)
+    assert fused <= {function.name.split("_")[0] for function in model.functions}
+    inputs = model_cases.inputs_for(name, onnx.load(path, load_external_data=False).graph)
+    actual = run_onnxruntime(written, inputs)
+    for output, value in run_onnxruntime(path, inputs).items():
+        assert difference(actual[output], value) is None
+    # What was written as functions is found again.
+    options = ["-o", tmp_path / "again.onnx", "--level", "extended", "--json"]
+    first, again = (json.loads(optimize(tenon, m, *options).stdout)["rewrites"] for m in (path, written))
+    for fusion in ("attention", "matmul-epilogue", "skip-layer-norm"):
+        counts = [sum(rewrite["pass"] == fusion for rewrite in rewrites) for rewrites in (first, again)]
+        assert counts[0] == counts[1], fusion
 
 
 def test_lists_every_blocker(tenon, tmp_path):

@@ -79,7 +79,7 @@ Dim of_matmul(const ir::Node&, std::span<const CostTensor> inputs) {
 
 Dim of_gemm(const ir::Node& node, std::span<const CostTensor> inputs) {
   const SymbolicShape& b = *inputs[1].shape;
-  return b.size() == 2 ? b[node.int_attribute("transB", 0) ? 1 : 0] : Dim(0);
+  return b.size() < 2 ? Dim(0) : b[b.size() - (node.int_attribute("transB", 0) ? 1 : 2)];
 }
 
 }  // namespace multiply_adds

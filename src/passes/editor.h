@@ -117,7 +117,7 @@ class Patch {
                      std::string domain = {});
   // A node like `node` with other inputs: attributes, overload and count of outputs are the same.
   ir::Node& add_like(const ir::Node& node, const std::vector<ir::Value*>& inputs, Settings changed_attributes = {});
-  // A node of domain tenon, with the attributes of `like` and others.
+  // A node of domain tenon, with the attributes of `like` that it has too, and others.
   ir::Value* add_fused(std::string op, const ir::Node& like, const std::vector<ir::Value*>& inputs,
                        Settings more_attributes);
   // A copy of a node of a subgraph, which reads what `values` has in place of its inputs; its outputs are added there.

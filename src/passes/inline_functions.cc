@@ -108,6 +108,8 @@ class Inliner {
       if (!value.is_graph_input()) {
         ir::Value& twin = graph.add_value(call.name + "/" + value.name, /*fresh=*/true);
         twin.type = value.type;
+        // Functions have no initializers, but lifting makes some of attributes.
+        if (value.constant()) graph.set_initializer(twin, value.constant());
         twins[&value] = &twin;
       }
     }

@@ -60,5 +60,30 @@ TEST(LiftToOpset, NamesStayUnique) {
   for (const ir::Value* value : b.graph().initializers()) EXPECT_EQ(value->constant()->name, value->name);
 }
 
+// The axes of ReduceMax were an attribute in the opset of the function.
+TEST(LiftToNewest, WhatBecomesAConstantInAFunctionIsInlined) {
+  ModelBuilder b;
+  b.model().opset_imports.add("mine", 1);
+  auto function = std::make_unique<ir::Function>();
+  function->domain = "mine";
+  function->name = "Largest";
+  function->opset_imports.add("", 17);
+  function->body = std::make_unique<ir::Graph>();
+  ir::Value &in = function->body->add_value("in"), &out = function->body->add_value("out");
+  function->body->add_input(in);
+  ir::Node& reduce = function->body->add_node("ReduceMax");
+  reduce.set_attribute({"axes", std::vector<int64_t>{0}});
+  reduce.set_attribute({"keepdims", int64_t{0}});
+  reduce.add_input(&in);
+  reduce.add_output(&out);
+  function->body->add_output(out);
+  b.model().functions.push_back(std::move(function));
+  b.input("x", ElementType::float32, SymbolicShape{2, 2});
+  b.node("Largest", {"x"}, {"y"}, "", "mine");
+  b.output("y");
+  const Value y = b.session().run({{"x", Tensor({2, 2}, {1.0f, 4.0f, 3.0f, 2.0f})}}).at("y");
+  EXPECT_TRUE(std::ranges::equal(y.tensor().data<float>(), std::vector<float>{3, 4}));
+}
+
 }  // namespace
 }  // namespace tenon

@@ -42,6 +42,10 @@ const Pass passes_in_order[] = {
     {{"layer-norm", extended, rounds, "(x - mean) / deviation, scale and bias become LayerNormalization"},
      passes::fuse_layer_norm},
     {{"rms-norm", extended, rounds, "x / sqrt(mean(x^2)) and a scale become RMSNormalization"}, passes::fuse_rms_norm},
+    {{"group-norm", extended, rounds,
+      "InstanceNormalization of reshaped groups, scale and bias become GroupNormalization"},
+     passes::fuse_group_norm},
+    {{"rotary", extended, rounds, "x * cos + [-x2, x1] * sin becomes RotaryEmbedding"}, passes::fuse_rotary_embedding},
     {{"attention", extended, rounds, "softmax(q @ k^T * scale + mask) @ v becomes Attention"}, passes::fuse_attention},
     {{"attention-cache", extended, same_bits, "past and new keys and values are joined by Attention itself"},
      passes::fuse_attention_cache},
@@ -68,10 +72,14 @@ const Pass passes_in_order[] = {
     {{"matmul-bias", basic, rounds, "MatMul of computed matrices and a constant Add become Gemm"},
      passes::add_bias_to_matmul},
     {{"gemm-transpose", basic, rounds, "a Transpose goes into Gemm"}, passes::transpose_in_gemm},
+    {{"matmul-transpose", extended, rounds, "transposes and a factor go into MatMul of computed matrices"},
+     passes::transpose_in_matmul},
     {{"conv-epilogue", extended, rounds, "Conv, a residual Add and an activation become one node"},
      passes::fuse_conv_epilogue},
-    {{"matmul-epilogue", extended, rounds, "MatMul, a bias, a residual Add and an activation become one node"},
+    {{"matmul-epilogue", extended, rounds, "MatMul or Gemm, a bias, a residual Add and an activation become one node"},
      passes::fuse_matmul_epilogue},
+    {{"skip-layer-norm", extended, rounds, "Add and LayerNormalization or RMSNormalization become one node"},
+     passes::fuse_skip_norm},
 };
 
 constexpr std::string_view level_names[] = {"none", "exact", "basic", "extended", "all"};

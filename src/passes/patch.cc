@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "base/fail.h"
 #include "ops/adapters.h"
 #include "ops/dispatch.h"
@@ -75,7 +77,11 @@ ir::Value* Patch::add_fused(std::string op, const ir::Node& like, const std::vec
                             Settings more_attributes) {
   ir::Node& node = start_node(std::move(op), std::string(ops::tenon_domain), inputs);
   std::map<const ir::Value*, ir::Value*> none;
-  for (const ir::Attribute& attribute : like.attributes) node.attributes.push_back(ir::clone(attribute, none));
+  const std::vector<ops::AttributeRule>& rules = ops::operator_of(node)->attributes;
+  for (const ir::Attribute& attribute : like.attributes) {
+    if (std::ranges::find(rules, attribute.name, &ops::AttributeRule::name) == rules.end()) continue;
+    node.attributes.push_back(ir::clone(attribute, none));
+  }
   set(node, more_attributes);
   node.add_output(&at_.graph().add_value(node.name + "/" + node.op_type, /*fresh=*/true));
   finish_node(node);

@@ -15,6 +15,15 @@ void each_row(ThreadPool& pool, const NormRows& call, Row row) {
   });
 }
 
+// Makes x point to row i of what is normalised, and returns what that adds up to.
+float add_addends(const NormRows& call, int64_t i, const float*& x, float* y) {
+  float* sum = call.sum ? call.sum + i * call.n : y;
+  const float total =
+      layer_norm_kernels().add(x, call.addends[0].row(i, call.n), call.addends[1].row(i, call.n), sum, call.n);
+  x = sum;
+  return total;
+}
+
 }  // namespace
 
 Isa layer_norm_isa() { return layer_norm_kernels().isa; }
@@ -23,7 +32,7 @@ void layer_norm(ThreadPool& pool, const NormRows& call) {
   const LayerNormKernels& kernels = layer_norm_kernels();
   const float count = static_cast<float>(call.n);
   each_row(pool, call, [&](int64_t i, const float* x, float* y) {
-    const float mean = kernels.sum(x, call.n) / count;
+    const float mean = (call.addends[0].data ? add_addends(call, i, x, y) : kernels.sum(x, call.n)) / count;
     const float factor = 1.0f / std::sqrt(kernels.sum_of_squares(x, mean, call.n) / count + call.epsilon);
     kernels.apply(x, y, call.n, mean, factor, call.scale, call.bias);
     if (call.mean) call.mean[i] = mean;
@@ -35,6 +44,7 @@ void rms_norm(ThreadPool& pool, const NormRows& call) {
   const LayerNormKernels& kernels = layer_norm_kernels();
   const float count = static_cast<float>(call.n);
   each_row(pool, call, [&](int64_t i, const float* x, float* y) {
+    if (call.addends[0].data) add_addends(call, i, x, y);
     const float factor = 1.0f / std::sqrt(kernels.sum_of_squares(x, 0.0f, call.n) / count + call.epsilon);
     kernels.apply(x, y, call.n, 0.0f, factor, call.scale, call.bias);
     if (call.inverse_deviation) call.inverse_deviation[i] = factor;

@@ -31,6 +31,34 @@ struct LayerNormRow {
     return add_up(x, n, [](F v, F acc) { return acc + v; });
   }
 
+  template <bool Two>
+  static float add_with(const float* x, const float* a, const float* b, float* y, int64_t n) {
+    F acc[2] = {};
+    int64_t i = 0;
+    const auto part = [&](int64_t at) {
+      F v = S::load(x + at) + S::load(a + at);
+      if (Two) v += S::load(b + at);
+      S::store(y + at, v);
+      return v;
+    };
+    for (; i + 2 * width <= n; i += 2 * width) {
+      acc[0] += part(i);
+      acc[1] += part(i + width);
+    }
+    for (; i + width <= n; i += width) acc[0] += part(i);
+    float total = S::sum(acc[0] + acc[1]);
+    for (; i < n; ++i) {
+      const float v = Two ? x[i] + a[i] + b[i] : x[i] + a[i];
+      y[i] = v;
+      total += v;
+    }
+    return total;
+  }
+
+  static float add(const float* x, const float* a, const float* b, float* y, int64_t n) {
+    return b ? add_with<true>(x, a, b, y, n) : add_with<false>(x, a, nullptr, y, n);
+  }
+
   static float sum_of_squares(const float* x, float shift, int64_t n) {
     return add_up(x, n, [shift](F v, F acc) { return S::fma(v - shift, v - shift, acc); });
   }
@@ -38,20 +66,20 @@ struct LayerNormRow {
   template <bool Scale, bool Bias>
   static void apply_with(const float* x, float* y, int64_t n, float shift, float factor, const float* scale,
                          const float* bias) {
-    int64_t i = 0;
-    for (; i < n; i += width) {
-      const int64_t count = n - i;
-      const bool full = count >= width;
-      const auto load = [=](const float* p) { return full ? S::load(p + i) : S::load_part(p + i, count); };
-      F v = (load(x) - shift) * factor;
+    const auto normalized = [=](F v, const auto& load) {
+      v = (v - shift) * factor;
       if (Scale) v *= load(scale);
       if (Bias) v += load(bias);
-      if (full) {
-        S::store(y + i, v);
-      } else {
-        S::store_part(y + i, v, count);
-      }
+      return v;
+    };
+    int64_t i = 0;
+    for (; i + width <= n; i += width) {
+      const auto load = [i](const float* p) { return S::load(p + i); };
+      S::store(y + i, normalized(load(x), load));
     }
+    if (i == n) return;
+    const auto load = [i, n](const float* p) { return S::load_part(p + i, n - i); };
+    S::store_part(y + i, normalized(load(x), load), n - i);
   }
 
   static void apply(const float* x, float* y, int64_t n, float shift, float factor, const float* scale,
@@ -61,7 +89,7 @@ struct LayerNormRow {
     kernel(x, y, n, shift, factor, scale, bias);
   }
 
-  static constexpr LayerNormKernels table() { return {Arch::isa, sum, sum_of_squares, apply}; }
+  static constexpr LayerNormKernels table() { return {Arch::isa, sum, add, sum_of_squares, apply}; }
 };
 
 }  // namespace tenon::kernels

@@ -49,6 +49,34 @@ TEST_P(LayerNorm, MatchesReference) {
   }
 }
 
+TEST_P(LayerNorm, AddsRowsFirst) {
+  const ScopedIsa forced(GetParam());
+  ThreadPool pool(2);
+  for (int64_t n : {1, 3, 4, 17, 64, 1023}) {
+    for (bool rms : {false, true}) {
+      for (bool two : {false, true}) {
+        const int64_t rows = 6;
+        const auto x = values(rows * n, 0.7f), skip = values(3 * n, -0.3f), bias = values(n, 0.1f);
+        const auto norm = rms ? rms_norm : layer_norm;
+        std::vector<float> added(x.size()), expected(x.size()), sum(x.size()), y(x.size());
+        for (size_t i = 0; i < x.size(); ++i)
+          added[i] = x[i] + skip[i % skip.size()] + (two ? bias[i % bias.size()] : 0.0f);
+        norm(pool, {added.data(), expected.data(), rows, n});
+        NormRows call{x.data(), y.data(), rows, n};
+        call.addends[0] = {skip.data(), 3};
+        if (two) call.addends[1] = {bias.data(), 1};
+        norm(pool, call);
+        for (size_t i = 0; i < y.size(); ++i) ASSERT_NEAR(y[i], expected[i], 1e-5 + (n == 1 ? 1e-3 : 0)) << n;
+        std::vector<float> in_place = x;
+        call.x = call.y = in_place.data(), call.sum = sum.data();
+        norm(pool, call);
+        EXPECT_EQ(in_place, y);
+        EXPECT_EQ(sum, added);
+      }
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Isas, LayerNorm, testing::ValuesIn(available_isas(cpu_features())),
                          [](const auto& isa) { return std::string(isa_name(isa.param)); });
 

@@ -48,14 +48,28 @@ Term as_query(Decomposition& d, Term x, int64_t heads) {
   return reshape(transpose(reshape(x, apart), {0, 1, 3, 2, 4}), concat({outer_shape_of(q), inner * size_of(x, 3)}));
 }
 
+// Whether the mask certainly is for all keys: it has as many, or one that stands for all.
+bool mask_has_all_keys(const Decomposition& d) {
+  const std::optional<SymbolicShape>&mask = d.node().input(3)->type.shape, &k = d.node().input(1)->type.shape;
+  if (!mask || mask->empty()) return false;
+  if (mask->back() == Dim(1)) return true;
+  return !d.has_input(4) && k && k->size() >= 3 && mask->back() == (*k)[k->size() - 2];
+}
+
 // attn_mask as an addend. Keys past its end are masked, but one key stands for all.
 Term addend(Decomposition& d, Term mask, Term keys, ElementType type) {
   if (mask.type == ElementType::boolean)
     mask = where(mask, d.number(0, type), d.number(masked, type));
   else
     mask = cast(mask, type);
+  if (mask_has_all_keys(d)) return mask;
   Term own = size_of(mask, -1), zero = d.ints({0});
   Term missing = where(equal(own, 1), zero, keys - own);
+  if (const int rank = d.known_rank(3); rank > 0) {
+    // Pads of all axes are understood by older opsets too.
+    Term others = d.ints(std::vector<int64_t>(static_cast<size_t>(2 * rank - 1), 0));
+    return d.add("Pad", {mask, concat({others, missing}), mask.number(masked)});
+  }
   return d.add("Pad", {mask, concat({zero, missing}), mask.number(masked), d.ints({-1})});
 }
 

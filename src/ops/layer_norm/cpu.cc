@@ -3,6 +3,7 @@
 
 #include "ops/cpu_support/compute_type.h"
 #include "ops/cpu_support/row_statistics.h"
+#include "ops/operator.h"
 #include "provider/cpu_kernels.h"
 
 namespace tenon::ops {
@@ -94,11 +95,52 @@ class Normalization final : public Kernel {
   bool centered_;
 };
 
+// The same of a sum, which is made on the way.
+class SkipNormalization final : public Kernel {
+ public:
+  SkipNormalization(const NodeInfo& info, bool centered)
+      : axis_(info.node().int_attribute("axis", -1)),
+        epsilon_(info.node().float_attribute("epsilon", 1e-5f)),
+        centered_(centered) {}
+
+  void run(KernelRun& run) const override {
+    const Tensor& x = run.input(0);
+    if (x.elements() == 0) return;
+    const int axis = static_cast<int>(axis_ < 0 ? axis_ + x.rank() : axis_);
+    kernels::NormRows call{run.data<float>(0).data(), run.output(0).mutable_data<float>().data(),
+                           x.shape().elements(0, axis), x.shape().elements(axis, x.rank())};
+    call.scale = run.data<float>(2).data();
+    if (centered_ && run.has_input(3)) call.bias = run.data<float>(3).data();
+    call.epsilon = epsilon_;
+    const size_t addends[] = {1, centered_ ? size_t{4} : size_t{3}};
+    for (size_t i : {0, 1}) {
+      if (!run.has_input(addends[i])) continue;
+      const auto data = run.data<float>(addends[i]);
+      call.addends[i] = {data.data(), static_cast<int64_t>(data.size()) / call.n};
+    }
+    if (run.wants_output(1)) call.sum = run.output(1).mutable_data<float>().data();
+    (centered_ ? kernels::layer_norm : kernels::rms_norm)(run.threads(), call);
+  }
+
+  bool may_overwrite(size_t input) const override { return input < 2; }
+
+ private:
+  int64_t axis_;
+  float epsilon_;
+  bool centered_;
+};
+
 }  // namespace
 
 void cpu_layer_norm(CpuKernels& list) {
   list.add("LayerNormalization", [](const NodeInfo& info) { return std::make_unique<Normalization>(info, true); });
   list.add("RMSNormalization", [](const NodeInfo& info) { return std::make_unique<Normalization>(info, false); });
+  list.add(
+      "SkipLayerNormalization", [](const NodeInfo& info) { return std::make_unique<SkipNormalization>(info, true); },
+      nullptr, tenon_domain);
+  list.add(
+      "SkipRMSNormalization", [](const NodeInfo& info) { return std::make_unique<SkipNormalization>(info, false); },
+      nullptr, tenon_domain);
 }
 
 }  // namespace tenon::ops

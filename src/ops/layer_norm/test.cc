@@ -70,5 +70,61 @@ TEST(RMSNormalization, Rows) {
       .run();
 }
 
+TEST(SkipLayerNormalization, SumIsAnOutput) {
+  OpTest("SkipLayerNormalization", 1, "tenon")
+      .attribute("epsilon", 0.0f)
+      .input<float>({2, 1, 2}, {0, 1, 6, 25})
+      .input<float>({2, 1, 2}, {0, 1, 3, 4})
+      .input<float>({2}, {1, 2})
+      .input<float>({2}, {0, 1})
+      .input<float>({2}, {1, 1})
+      .expect<float>({2, 1, 2}, {-1, 3, -1, 3})
+      .expect<float>({2, 1, 2}, {1, 3, 10, 30})
+      .run();
+}
+
+TEST(SkipLayerNormalization, RepeatsWhatIsAdded) {
+  for (const Shape& shape : {Shape{1, 2, 2}, Shape{2, 2}}) {
+    OpTest("SkipLayerNormalization", 1, "tenon")
+        .attribute("epsilon", 0.0f)
+        .input<float>({2, 2, 2}, {0, 0, 0, 0, 1, 7, 2, 6})
+        .input(Tensor(shape, {1.0f, 3.0f, 3.0f, 1.0f}))
+        .input<float>({2}, {1, 1})
+        .expect<float>({2, 2, 2}, {-1, 1, 1, -1, -1, 1, -1, 1})
+        .run();
+  }
+  OpTest("SkipLayerNormalization", 1, "tenon")
+      .attribute("axis", 1)
+      .attribute("epsilon", 0.0f)
+      .input<float>({1, 2, 2}, {0, 1, 2, -1})
+      .input<float>({2, 2}, {1, 2, 1, 2})
+      .input<float>({2, 2}, {1, 2, 3, 4})
+      .expect<float>({1, 2, 2}, {-1, 2, 3, -4})
+      .run();
+}
+
+TEST(SkipLayerNormalization, Errors) {
+  std::string text = OpTest("SkipLayerNormalization", 1, "tenon")
+                         .input<float>({1, 2}, {1, 2})
+                         .input<float>({2, 2}, {1, 2, 3, 4})
+                         .input<float>({2}, {1, 2})
+                         .error();
+  EXPECT_EQ(text.substr(0, text.find('\n')),
+            "shape-mismatch in tenon.SkipLayerNormalization 'tested' (node 0): the sizes of what is added and of the "
+            "last axes of X must be equal: 2 against 1");
+}
+
+TEST(SkipRMSNormalization, Rows) {
+  OpTest("SkipRMSNormalization", 1, "tenon")
+      .attribute("epsilon", 0.0f)
+      .input<float>({2, 2}, {0, 5, 1, 12})
+      .input<float>({2, 2}, {0, 1, 0, 1})
+      .input<float>({2}, {5, 10})
+      .input<float>({2}, {1, 1})
+      .expect<float>({2, 2}, {1, 14, 1, 14})
+      .expect<float>({2, 2}, {1, 7, 2, 14})
+      .run();
+}
+
 }  // namespace
 }  // namespace tenon

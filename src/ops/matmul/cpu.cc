@@ -142,10 +142,17 @@ class MatMul final : public Kernel {
   std::shared_ptr<const PackedMatrix> packed_;
 };
 
+Shape transposed_if(bool transposed, Shape shape) {
+  if (transposed) std::swap(shape[shape.rank() - 1], shape[shape.rank() - 2]);
+  return shape;
+}
+
 class FusedMatMul final : public Kernel {
  public:
   explicit FusedMatMul(const NodeInfo& info)
-      : transpose_b_(info.node().int_attribute("transB", 0) != 0),
+      : transpose_a_(info.node().int_attribute("transA", 0) != 0),
+        transpose_b_(info.node().int_attribute("transB", 0) != 0),
+        alpha_(info.node().float_attribute("alpha", 1)),
         epilogue_(info.node()),
         packed_(packed_right_side(info, transpose_b_)) {}
 
@@ -153,24 +160,48 @@ class FusedMatMul final : public Kernel {
     const Tensor &a = run.input(0), &b = run.input(1);
     Tensor& y = run.output(0);
     if (y.elements() == 0) return;
-    const int64_t n = y.dim(y.rank() - 1), m = y.elements() / n, k = a.dim(a.rank() - 1);
+    BatchShape s(transposed_if(transpose_a_, a.shape()), transposed_if(transpose_b_, b.shape()));
     kernels::GemmEpilogue epilogue;
+    epilogue.alpha = alpha_;
     if (run.has_input(2)) {
       epilogue.addend = run.data<float>(2).data();
       epilogue.addend_column_stride = 1;
     }
-    if (run.has_input(3)) epilogue.residual = run.data<float>(3).data();
     epilogue.lo = epilogue_.lo;
     epilogue.hi = epilogue_.hi;
     epilogue.activation = epilogue_.function;
-    const GemmMatrix left{a.data<float>().data(), k};
+    const float* residual = run.has_input(3) ? run.data<float>(3).data() : nullptr;
+    GemmMatrix left{a.data<float>().data(), a.dim(a.rank() - 1), transpose_a_},
+        right{b.data<float>().data(), b.dim(b.rank() - 1), transpose_b_};
     float* out = y.mutable_data<float>().data();
-    if (packed_) return kernels::gemm(run.threads(), m, left, *packed_, out, n, epilogue);
-    kernels::gemm(run.threads(), m, n, k, left, {b.data<float>().data(), b.dim(1), transpose_b_}, out, n, epilogue);
+    int64_t count = s.batch.elements();
+    if (s.shared_b() && (count == 1 || !transpose_a_)) {
+      s.m *= count;
+      count = 1;
+    }
+    if (count > 1 && !residual && !packed_) {
+      return kernels::gemm_batch(run.threads(), count, s.m, s.n, s.k, left, right, s.n, epilogue, [&](int64_t i) {
+        auto [ia, ib] = s.at(i);
+        return kernels::GemmBatchItem{left.data + ia * s.m * s.k, right.data + ib * s.k * s.n, out + i * s.m * s.n,
+                                      epilogue.addend};
+      });
+    }
+    const float *all_left = left.data, *all_right = right.data;
+    for (int64_t i = 0; i < count; ++i) {
+      auto [ia, ib] = s.at(i);
+      left.data = all_left + ia * s.m * s.k;
+      right.data = all_right + ib * s.k * s.n;
+      epilogue.residual = residual ? residual + i * s.m * s.n : nullptr;
+      if (packed_)
+        kernels::gemm(run.threads(), s.m, left, *packed_, out + i * s.m * s.n, s.n, epilogue);
+      else
+        kernels::gemm(run.threads(), s.m, s.n, s.k, left, right, out + i * s.m * s.n, s.n, epilogue);
+    }
   }
 
  private:
-  bool transpose_b_;
+  bool transpose_a_, transpose_b_;
+  float alpha_;
   FusedEpilogue epilogue_;
   std::shared_ptr<const PackedMatrix> packed_;
 };

@@ -1,3 +1,6 @@
+#include <numeric>
+#include <utility>
+
 #include "ops/cost.h"
 #include "ops/fused_activation.h"
 #include "ops/inference.h"
@@ -35,36 +38,51 @@ void infer_gemm(Inference& i) {
   i.output(0, i.element(0), std::move(result));
 }
 
-// A @ B + bias, where B is one matrix, transposed when transB is 1.
+// alpha * A @ B + bias, where transA and transB exchange the last two axes of A and B. Neither is a vector.
 void infer_fused_matmul(Inference& i) {
-  i.require_rank(1, 2);
   i.require_rank(2, 1);
+  auto matrices = [&](size_t input, const char* transposed) {
+    if (!i.has_shape(input)) return std::optional<SymbolicShape>();
+    i.require_rank_at_least(input, 2);
+    SymbolicShape shape = i.shape(input);
+    if (i.node().int_attribute(transposed, 0) != 0) std::swap(shape[shape.size() - 1], shape[shape.size() - 2]);
+    return std::optional(shape);
+  };
+  const std::optional<SymbolicShape> a = matrices(0, "transA"), b = matrices(1, "transB");
   std::optional<SymbolicShape> output;
-  if (i.has_shape(0)) {
-    i.require_rank_at_least(0, 2);
-    output = i.shape(0);
-    output->back() = Dim::unknown();
+  if (a && b) {
+    i.equal(a->back(), (*b)[b->size() - 2], "the inner sizes of A and B");
+    output = i.broadcast(SymbolicShape(a->begin(), a->end() - 2), SymbolicShape(b->begin(), b->end() - 2));
+    output->push_back((*a)[a->size() - 2]);
+    output->push_back(b->back());
   }
-  if (i.has_shape(1)) {
-    const bool transposed = i.node().int_attribute("transB", 0) != 0;
-    const Dim inner = i.shape(1)[transposed ? 1 : 0];
-    Dim columns = i.shape(1)[transposed ? 0 : 1];
-    if (i.has_shape(0)) i.equal(i.shape(0).back(), inner, "the last axis of A and the inner one of B");
-    if (i.has_shape(2)) columns = i.equal(columns, i.shape(2)[0], "the columns of B and the size of bias");
+  if (b && i.has_shape(2)) {
+    const Dim columns = i.equal(b->back(), i.shape(2)[0], "the columns of B and the size of bias");
     if (output) output->back() = columns;
   }
   i.output(0, i.element(0), output);
   check_residual_and_activation(i, 3, output);
 }
 
+// Input i, with its last two axes exchanged where the attribute says so.
+Term matrices(Decomposition& d, size_t i, const char* transposed) {
+  Term x = d.input(i);
+  if (d.node().int_attribute(transposed, 0) == 0) return x;
+  if (d.known_rank(i) < 2) return d.add("Einsum", {x}, {{"equation", std::string("...ij->...ji")}});
+  std::vector<int64_t> order(static_cast<size_t>(d.known_rank(i)));
+  std::iota(order.begin(), order.end(), 0);
+  std::swap(order[order.size() - 1], order[order.size() - 2]);
+  return transpose(x, order);
+}
+
 void decompose_fused_matmul(Decomposition& d) {
-  Term b = d.input(1);
-  if (d.node().int_attribute("transB", 0) != 0) b = transpose(b, {1, 0});
-  Term y = d.add("MatMul", {d.input(0), b});
+  Term y = d.add("MatMul", {matrices(d, 0, "transA"), matrices(d, 1, "transB")});
+  if (const float alpha = d.node().float_attribute("alpha", 1); alpha != 1) y = y * alpha;
   if (d.has_input(2)) {
     // Only a run can tell then whether it fits, and Add would broadcast.
-    const bool known = d.known_rank(2) >= 0 && d.known_size(2, 0) >= 0 && d.known_rank(1) >= 0 &&
-                       d.known_size(1, 0) >= 0 && d.known_size(1, 1) >= 0;
+    const int rank = d.known_rank(1);
+    const bool known = d.known_rank(2) >= 0 && d.known_size(2, 0) >= 0 && rank >= 2 && d.known_size(1, rank - 2) >= 0 &&
+                       d.known_size(1, rank - 1) >= 0;
     y = y + (known ? d.input(2) : reshape(d.input(2), size_of(y, -1)));
   }
   output_with_residual_and_activation(d, y, 3);
@@ -105,7 +123,9 @@ void define_matmul(OperatorList& list) {
                                    .optional_input("bias", "T")
                                    .output("Y", "T")
                                    .types("T", {ElementType::float32})
-                                   .attribute("transB", AttributeKind::int_))
+                                   .attribute("transA", AttributeKind::int_)
+                                   .attribute("transB", AttributeKind::int_)
+                                   .attribute("alpha", AttributeKind::float_))
       .infer(infer_fused_matmul)
       .decompose(decompose_fused_matmul)
       .costs(multiply_adds::of_gemm);

@@ -102,6 +102,31 @@ TEST(FusedMatMul, BiasResidualAndActivation) {
       .run();
 }
 
+TEST(FusedMatMul, BatchesOfTransposedMatrices) {
+  for (bool left : {false, true}) {
+    for (bool right : {false, true}) {
+      OpTest test("FusedMatMul", 1, "tenon");
+      test.attribute("transA", left ? 1 : 0).attribute("transB", right ? 1 : 0).attribute("alpha", 0.5f);
+      const std::initializer_list<float> a = {1, 2, 3, 4, 5, 6, 2, 0, 0, 0, 0, 4},
+                                         at = {1, 4, 2, 5, 3, 6, 2, 0, 0, 0, 0, 4}, b = {2, 0, 0, 2, 4, 6},
+                                         bt = {2, 0, 4, 0, 2, 6};
+      test.input<float>(left ? Shape{2, 1, 3, 2} : Shape{2, 1, 2, 3}, left ? at : a);
+      test.input<float>(right ? Shape{1, 2, 3} : Shape{1, 3, 2}, right ? bt : b);
+      test.input<float>({2}, {1, 0}).expect<float>({2, 1, 2, 2}, {8, 11, 17, 23, 3, 0, 9, 12}).run();
+    }
+  }
+  // The left side of a batch meets one packed matrix, and the residual is added.
+  for (bool constant : {false, true}) {
+    OpTest test("FusedMatMul", 1, "tenon");
+    test.attribute("transA", 1).input<float>({2, 2, 1}, {1, 2, 3, 4});
+    if (constant)
+      test.constant<float>({2, 2}, {1, 0, 0, 1});
+    else
+      test.input<float>({2, 2}, {1, 0, 0, 1});
+    test.no_input().input<float>({2, 1, 2}, {10, 10, 20, 20}).expect<float>({2, 1, 2}, {11, 12, 23, 24}).run();
+  }
+}
+
 TEST(FusedMatMul, Errors) {
   std::string text = OpTest("FusedMatMul", 1, "tenon")
                          .input<float>({1, 2}, {1, 2})

@@ -67,8 +67,9 @@ TEST(Attention, ScaledBeforeOrAfter) {
 }
 
 TEST(Attention, WithMasks) {
-  for (bool cleared : {false, true}) {
+  for (const std::string cleared : {"", "IsNaN", "Equal"}) {
     ModelBuilder b = heads();
+    b.initializer("last", Tensor({1}, {int64_t{-1}}));
     b.input("seen", ElementType::boolean, SymbolicShape{batch, 1, queries, keys});
     add_transpose(b, "k", "kt", {0, 1, 3, 2});
     b.node("MatMul", {"q", "kt"}, {"product"});
@@ -76,14 +77,16 @@ TEST(Attention, WithMasks) {
     b.node("Add", {"product", "mask"}, {"scores"});
     b.node("Softmax", {"scores"}, {"softmax"});
     std::string weights = "softmax";
-    if (cleared) {
-      b.node("IsNaN", {"softmax"}, {"nan"});
-      b.node("Where", {"nan", "zero", "softmax"}, {weights = "weights"});
+    if (cleared == "IsNaN") b.node("IsNaN", {"softmax"}, {"nothing"});
+    if (cleared == "Equal") {
+      b.node("ReduceMax", {"scores", "last"}, {"largest"});
+      b.node("Equal", {"largest", "hidden"}, {"nothing"});
     }
+    if (!cleared.empty()) b.node("Where", {"nothing", "zero", "softmax"}, {weights = "weights"});
     b.node("MatMul", {weights, "v"}, {"y"});
     b.output("y");
     // Random masks hide whole rows, which are NaN when they are not cleared.
-    if (cleared) {
+    if (!cleared.empty()) {
       EXPECT_LT(change_by_extended(b), 1e-5);
     }
     EXPECT_EQ(nodes(optimized(b, {"attention"})), "y = Attention(q, k, v, seen) {scale=1}\n");
@@ -145,48 +148,48 @@ TEST(Attention, OfGroupedQueries) {
   EXPECT_EQ(nodes(optimized(b, {"attention"})), "y = Attention(q, k, v) {scale=1}\n");
 }
 
-// Cached and new keys and values, joined and given out, and a mask for all of them.
-ModelBuilder with_cache() {
-  const Dim past = Dim::symbol("past");
-  ModelBuilder b = heads(2);
-  for (const char* name : {"past.k", "past.v"}) b.input(name, ElementType::float32, SymbolicShape{batch, 2, past, 8});
-  b.input("mask", ElementType::float32, SymbolicShape{queries, past + keys});
-  b.node("Concat", {"past.k", "k"}, {"all.k"}).set_attribute({"axis", int64_t{2}});
-  b.node("Concat", {"past.v", "v"}, {"all.v"}).set_attribute({"axis", int64_t{-2}});
+struct WindowForm {
+  bool bias = true;  // one for all windows comes first
+  SymbolicShape mask = {1, 3, 1, 5, 5};
+  std::vector<int64_t> split = {-1, 3, 2, 5, 5};
+};
+
+// Two heads of three windows of five pixels, as Swin has them.
+ModelBuilder windows(const WindowForm& form) {
+  ModelBuilder b;
+  b.initializer("sizes", Tensor({4}, {int64_t{-1}, int64_t{2}, int64_t{5}, int64_t{8}}));
+  for (const std::string name : {"q", "k", "v"}) {
+    b.input(name + ".image", ElementType::float32, SymbolicShape{batch, 3, 2, 5, 8});
+    b.node("Reshape", {name + ".image", "sizes"}, {name});
+  }
+  b.input("bias", ElementType::float32, SymbolicShape{1, 2, 5, 5});
+  b.input("mask", ElementType::float32, form.mask);
+  b.initializer("split", Tensor({5}, std::span<const int64_t>(form.split)));
+  b.initializer("joined", Tensor({4}, {int64_t{-1}, int64_t{2}, int64_t{5}, int64_t{5}}));
+  add_transpose(b, "k", "kt", {0, 1, 3, 2});
+  b.node("MatMul", {"q", "kt"}, {"product"});
+  if (form.bias) b.node("Add", {"product", "bias"}, {"biased"});
+  b.node("Reshape", {form.bias ? "biased" : "product", "split"}, {"windows"});
+  b.node("Add", {"windows", "mask"}, {"masked"});
+  b.node("Reshape", {"masked", "joined"}, {"scores"});
+  add_weights(b, "scores", "v");
   return b;
 }
 
-ir::Node& add_attention(ModelBuilder& b) {
-  ir::Node& node = b.node("Attention", {"q", "all.k", "all.v", "mask"}, {"y"});
-  node.set_attribute({"scale", 0.5f});
-  b.output("y");
-  return node;
-}
-
-TEST(AttentionCache, AttentionJoinsPastAndNew) {
-  ModelBuilder b = with_cache();
-  add_attention(b);
-  b.output("all.k");
-  EXPECT_EQ(change_by_extended(b), 0);
-  EXPECT_EQ(nodes(optimized(b, {"attention-cache"})),
-            "y, all.k, all.v = Attention(q, k, v, mask, past.k, past.v) {scale=0.5}\n");
-}
-
-TEST(AttentionCache, NotWhenOthersReadItOrThePastCounts) {
-  auto unchanged = [](ModelBuilder& b) {
-    optimized(b, {"attention-cache"});
-    return last_rewrites().empty();
-  };
-  ModelBuilder used = with_cache(), causal = with_cache(), one = with_cache();
-  add_attention(used);
-  used.node("Relu", {"all.k"}, {"z"});
-  used.output("z");
-  EXPECT_TRUE(unchanged(used));
-  add_attention(causal).set_attribute({"is_causal", int64_t{1}});
-  EXPECT_TRUE(unchanged(causal));
-  one.node("Attention", {"q", "all.k", "all.k", "mask"}, {"y"}).set_attribute({"scale", 0.5f});
-  one.output("y");
-  EXPECT_TRUE(unchanged(one));
+TEST(Attention, OfWindowsWithAMaskEach) {
+  for (bool bias : {false, true}) {
+    ModelBuilder b = windows({.bias = bias});
+    EXPECT_LT(change_by_extended(b), 1e-5);
+    const std::string text = optimized(b, {"attention"});
+    EXPECT_NE(text.find(" = Attention("), std::string::npos) << text;
+    EXPECT_EQ(text.find("Softmax"), std::string::npos) << text;
+  }
+  for (const WindowForm& form : {WindowForm{.mask = {batch, 3, 1, 5, 5}}, WindowForm{.mask = {2, 1, 3, 2, 5, 5}},
+                                 WindowForm{.split = {-1, 3, 2, 5, 1}}, WindowForm{.split = {3, -1, 2, 5, 5}}}) {
+    ModelBuilder b = windows(form);
+    optimized(b, {"attention"});
+    EXPECT_TRUE(last_rewrites().empty());
+  }
 }
 
 TEST(Attention, NotWhenSomethingElseIsMeant) {
@@ -215,6 +218,29 @@ TEST(Attention, NotWhenSomethingElseIsMeant) {
   EXPECT_TRUE(unchanged(used));
   EXPECT_TRUE(unchanged(grows));
   EXPECT_TRUE(unchanged(other));
+
+  struct Cleared {
+    const char* number;
+    int64_t axis;
+    const char* scores;
+  };
+  // Rows whose largest score is another number, is of another axis, or of others than those that are weighted.
+  for (const auto& [number, axis_of_largest, scores] :
+       {Cleared{"zero", -1, "product"}, Cleared{"hidden", 2, "product"}, Cleared{"hidden", -1, "masked"}}) {
+    ModelBuilder b = heads();
+    b.input("mask", ElementType::float32, SymbolicShape{queries, keys});
+    b.initializer("axis", Tensor({1}, {axis_of_largest}));
+    add_transpose(b, "k", "kt", {0, 1, 3, 2});
+    b.node("MatMul", {"q", "kt"}, {"product"});
+    b.node("Softmax", {"product"}, {"softmax"});
+    if (scores == std::string("masked")) b.node("Add", {"product", "mask"}, {"masked"});
+    b.node("ReduceMax", {scores, "axis"}, {"largest"});
+    b.node("Equal", {"largest", number}, {"nothing"});
+    b.node("Where", {"nothing", "zero", "softmax"}, {"weights"});
+    b.node("MatMul", {"weights", "v"}, {"y"});
+    b.output("y");
+    EXPECT_TRUE(unchanged(b));
+  }
 
   ModelBuilder shared;  // the keys of one batch for all queries
   shared.input("q", ElementType::float32, SymbolicShape{batch, 4, queries, 8});

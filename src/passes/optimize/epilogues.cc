@@ -84,6 +84,26 @@ void replace_by(Editor& editor, const char* op, const ir::Node& like, const std:
   });
 }
 
+// A Gemm that is a MatMul and a bias. Where its rows are those of a tensor that is flattened before and shaped back
+// afterwards, `rows` becomes that tensor.
+bool take_gemm(Editor& editor, const ir::Node& gemm, ir::Value*& rows, Epilogue& epilogue) {
+  if (gemm.float_attribute("alpha", 1) != 1 || gemm.float_attribute("beta", 1) != 1) return false;
+  const Tensor* bias = Editor::constant(gemm.input(2));
+  const SymbolicShape *in = editor.shape(rows), *out = editor.shape(epilogue.end);
+  if (gemm.int_attribute("transA", 0) != 0 || !in || !out) return false;
+  if (gemm.input(2) && (!bias || bias->rank() != 1 || Dim(bias->dim(0)) != out->back())) return false;
+  epilogue.bias = gemm.input(2);
+  ir::Node *flattened = producer(rows, "Reshape"), *restored = sole_user(editor, epilogue.end, "Reshape");
+  if (!flattened || !restored) return true;
+  const SymbolicShape *from = editor.shape(flattened->input(0)), *to = editor.shape(restored->output(0));
+  if (!from || !to || from->size() < 2 || from->size() != to->size()) return true;
+  if (from->back() != in->back() || to->back() != out->back()) return true;
+  if (!std::equal(from->begin(), from->end() - 1, to->begin())) return true;
+  rows = flattened->input(0);
+  epilogue.end = restored->output(0);
+  return true;
+}
+
 bool is_float32(Editor& editor, const ir::Value* value) { return element_type(editor, value) == ElementType::float32; }
 
 }  // namespace
@@ -98,16 +118,19 @@ void fuse_conv_epilogue(Editor& editor, ir::Node& node) {
   replace_by(editor, "FusedConv", node, {node.input(0), node.input(1), node.input(2), epilogue.residual}, epilogue);
 }
 
-// MatMul with a matrix of weights, then a bias, an Add of the same shape, an activation.
+// MatMul with a matrix of weights, or a Gemm that is one, then a bias, an Add of the same shape, an activation.
 void fuse_matmul_epilogue(Editor& editor, ir::Node& node) {
-  if (node.op_type != "MatMul" || !node.domain.empty() || !is_float32(editor, node.output(0))) return;
+  const bool gemm = node.op_type == "Gemm";
+  if ((!gemm && node.op_type != "MatMul") || !node.domain.empty() || !is_float32(editor, node.output(0))) return;
   if (!Editor::constant(node.input(1)) || editor.rank(node.input(1)) != 2 || editor.rank(node.input(0)) < 2) return;
   Epilogue epilogue{node.output(0)};
-  take_bias(editor, epilogue);
+  ir::Value* rows = node.input(0);
+  if (gemm && !take_gemm(editor, node, rows, epilogue)) return;
+  if (!epilogue.bias) take_bias(editor, epilogue);
   take_residual(editor, epilogue);
   take_activation(editor, epilogue);
-  if (epilogue.is_empty()) return;
-  replace_by(editor, "FusedMatMul", node, {node.input(0), node.input(1), epilogue.bias, epilogue.residual}, epilogue);
+  if (epilogue.is_empty() || (gemm && !epilogue.residual && epilogue.activation.empty())) return;
+  replace_by(editor, "FusedMatMul", node, {rows, node.input(1), epilogue.bias, epilogue.residual}, epilogue);
 }
 
 }  // namespace tenon::passes

@@ -91,6 +91,44 @@ TEST(MatMulEpilogue, BiasResidualAndActivation) {
             "y = tenon.FusedMatMul(x, w, b, z) {activation=\"TanhGelu\"}");
 }
 
+ModelBuilder gemm(bool flattened, float beta = 1, const Shape& c = {4}) {
+  ModelBuilder b;
+  b.input("x", ElementType::float32, flattened ? SymbolicShape{batch, 3, 2} : SymbolicShape{batch, 2});
+  b.input("z", ElementType::float32, flattened ? SymbolicShape{batch, 3, 4} : SymbolicShape{batch, 4});
+  b.initializer("w", Tensor({4, 2}, {1.0f, 2.0f, -3.0f, 4.0f, 5.0f, -6.0f, 7.0f, 8.0f}));
+  b.initializer("b", Tensor(c, {1.0f, -1.0f, 0.5f, 0.0f}));
+  b.initializer("rows", Tensor({2}, {int64_t{-1}, int64_t{2}}));
+  b.initializer("back", Tensor({3}, {int64_t{-1}, int64_t{3}, int64_t{4}}));
+  if (flattened) b.node("Reshape", {"x", "rows"}, {"flat"});
+  ir::Node& node = b.node("Gemm", {flattened ? "flat" : "x", "w", "b"}, {flattened ? "product" : "shaped"});
+  node.set_attribute({"beta", beta});
+  node.set_attribute({"transB", int64_t{1}});
+  if (flattened) b.node("Reshape", {"product", "back"}, {"shaped"});
+  return b;
+}
+
+TEST(MatMulEpilogue, OfGemm) {
+  for (bool flattened : {false, true}) {
+    ModelBuilder b = gemm(flattened);
+    b.node("Add", {"shaped", "z"}, {"sum"});
+    b.node("Relu", {"sum"}, {"y"});
+    b.output("y");
+    EXPECT_LT(change_by_extended(b), 1e-5);
+    EXPECT_EQ(last_node(optimized(b, {"matmul-epilogue"})),
+              "y = tenon.FusedMatMul(x, w, b, z) {transB=1, activation=\"Relu\"}");
+  }
+  ModelBuilder alone = gemm(true), scaled = gemm(false, 0.5f), matrix = gemm(false, 1, {1, 4});
+  alone.output("shaped");
+  for (ModelBuilder* b : {&scaled, &matrix}) {
+    b->node("Relu", {"shaped"}, {"y"});
+    b->output("y");
+  }
+  for (ModelBuilder* b : {&alone, &scaled, &matrix}) {
+    optimized(*b, {"matmul-epilogue"});
+    EXPECT_TRUE(last_rewrites().empty());
+  }
+}
+
 TEST(MatMulEpilogue, NotOfComputedMatrices) {
   ModelBuilder b;
   b.input("x", ElementType::float32, SymbolicShape{3, 2}).input("w", ElementType::float32, SymbolicShape{2, 4});

@@ -16,11 +16,14 @@ void fuse_attention(Editor& editor, ir::Node& node);
 void fuse_attention_cache(Editor& editor, ir::Node& node);
 void fuse_conv_epilogue(Editor& editor, ir::Node& node);
 void fuse_gelu(Editor& editor, ir::Node& node);
+void fuse_group_norm(Editor& editor, ir::Node& node);
 void fuse_hard_swish(Editor& editor, ir::Node& node);
 void fuse_layer_norm(Editor& editor, ir::Node& node);
 void fuse_matmul_epilogue(Editor& editor, ir::Node& node);
 void fuse_mish(Editor& editor, ir::Node& node);
 void fuse_rms_norm(Editor& editor, ir::Node& node);
+void fuse_rotary_embedding(Editor& editor, ir::Node& node);
+void fuse_skip_norm(Editor& editor, ir::Node& node);
 void fuse_swish(Editor& editor, ir::Node& node);
 void fuse_tanh_gelu(Editor& editor, ir::Node& node);
 void inline_constant_if(Editor& editor, ir::Node& node);
@@ -35,6 +38,7 @@ void remove_identities(Editor& editor, ir::Node& node);
 void remove_no_ops(Editor& editor, ir::Node& node);
 void scale_weights(Editor& editor, ir::Node& node);
 void transpose_in_gemm(Editor& editor, ir::Node& node);
+void transpose_in_matmul(Editor& editor, ir::Node& node);
 
 // Each is called with every graph, outer ones first.
 void merge_common_subexpressions(Editor& editor, ir::Graph& graph);
