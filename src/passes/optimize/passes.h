@@ -36,6 +36,7 @@ void scale_weights(Editor& editor, ir::Node& node);
 void transpose_in_gemm(Editor& editor, ir::Node& node);
 
 // Each is called with every graph, outer ones first.
+void fuse_elementwise(Editor& editor, ir::Graph& graph);
 void merge_common_subexpressions(Editor& editor, ir::Graph& graph);
 void remove_dead_code(Editor& editor, ir::Graph& graph);
 

@@ -1,0 +1,147 @@
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "ops/fused_elementwise/program.h"
+#include "passes/match.h"
+#include "passes/optimize/fusion.h"
+#include "passes/optimize/passes.h"
+
+namespace tenon::passes {
+namespace {
+
+using ops::ElementwiseOperation;
+using ops::ElementwiseProgram;
+
+// The operation that the node is, without the numbers of its operands; nullopt if it cannot be part of a program.
+std::optional<ElementwiseOperation> operation_of(Editor& editor, const ir::Node& node) {
+  if (!node.domain.empty() || node.output_count() != 1) return std::nullopt;
+  std::string name = node.op_type;
+  if (name == "Gelu" && node.attribute("approximate")) {
+    const std::string approximate = node.string_attribute("approximate", "none");
+    if (approximate != "none" && approximate != "tanh") return std::nullopt;
+    if (approximate == "tanh") name = "TanhGelu";
+  }
+  ElementwiseOperation operation{ops::find_elementwise_operator(name)};
+  if (!operation.op || element_type(editor, node.output(0)) != ElementType::float32) return std::nullopt;
+  if (node.op_type == "Clip") {
+    std::optional<std::array<float, 2>> limits = constant_limits(node);
+    if (!limits) return std::nullopt;
+    operation.parameters = *limits;
+  } else if (node.op_type == "Pow") {
+    if (!is_number(node.input(1)) || !editor.same_shape(node.input(0), node.output(0))) return std::nullopt;
+    operation.parameters[0] = static_cast<float>(*uniform_constant(node.input(1)));
+  } else {
+    if (static_cast<int>(node.input_count()) != operation.op->operand_count) return std::nullopt;
+    for (size_t i = 0; i < static_cast<size_t>(operation.op->parameter_count); ++i) {
+      const auto& [attribute, otherwise] = operation.op->parameters[i];
+      operation.parameters[i] = node.float_attribute(attribute, otherwise);
+    }
+    if (name == "Celu" && operation.parameters[0] == 0) return std::nullopt;
+  }
+  return operation;
+}
+
+// The nodes that become one.
+class Group {
+ public:
+  Group(Editor& editor, ir::Node& last, const ElementwiseOperation& operation) : editor_(editor), last_(last) {
+    members_.push_back({&last, operation});
+    grow();
+  }
+
+  bool is_one() const { return members_.size() == 1; }
+
+  // `positions` are those of the graph's nodes.
+  void fuse(const std::unordered_map<const ir::Node*, size_t>& positions) {
+    std::ranges::sort(members_, {}, [&](const Member& member) { return positions.at(member.node); });
+    const std::vector<ir::Value*> inputs = operands();
+    std::unordered_map<const ir::Value*, int> numbers;
+    for (ir::Value* input : inputs) numbers.emplace(input, static_cast<int>(numbers.size()));
+    ElementwiseProgram program;
+    for (Member& member : members_) {
+      for (size_t i = 0; i < member.operation.inputs().size(); ++i)
+        member.operation.operands[i] = numbers.at(member.node->input(i));
+      numbers.emplace(member.node->output(0), static_cast<int>(numbers.size()));
+      program.operations.push_back(member.operation);
+    }
+    editor_.rewrite(last_, [&](Patch& patch) {
+      patch.replace(last_, *patch.add("FusedElementwise", inputs,
+                                      {{"operators", program.operator_names()},
+                                       {"operands", program.operand_numbers()},
+                                       {"parameters", program.parameter_numbers()}},
+                                      std::string(ops::tenon_domain)));
+    });
+  }
+
+ private:
+  struct Member {
+    const ir::Node* node;
+    ElementwiseOperation operation;
+  };
+
+  bool has(const ir::Node* node) const { return std::ranges::find(members_, node, &Member::node) != members_.end(); }
+
+  // Takes in what computes an operand that no one else needs.
+  void grow() {
+    std::unordered_set<const ir::Node*> refused;
+    for (bool grown = true; grown && members_.size() < ElementwiseProgram::most_operations;) {
+      grown = false;
+      for (const ir::Value* operand : operands()) {
+        const ir::Node* node = operand->producer();
+        if (!node || refused.count(node) || !is_inner(*operand)) continue;
+        if (std::optional<ElementwiseOperation> operation = operation_of(editor_, *node)) {
+          members_.push_back({node, *operation});
+          grown = operands().size() <= ElementwiseProgram::most_inputs;
+          if (grown) break;
+          members_.pop_back();
+        }
+        refused.insert(node);
+      }
+    }
+  }
+
+  // Whether it is a result of the output's shape that only members need.
+  bool is_inner(const ir::Value& value) const {
+    return !editor_.is_pinned(value) && &value.graph() == &last_.graph() &&
+           std::ranges::all_of(value.users(), [&](const ir::Node* user) { return has(user); }) &&
+           editor_.same_shape(&value, last_.output(0));
+  }
+
+  // What members read and do not compute.
+  std::vector<ir::Value*> operands() const {
+    std::vector<ir::Value*> result;
+    for (const auto& [node, operation] : members_) {
+      for (size_t i = 0; i < operation.inputs().size(); ++i) {
+        ir::Value* operand = node->input(i);
+        if (!has(operand->producer()) && std::ranges::find(result, operand) == result.end()) result.push_back(operand);
+      }
+    }
+    return result;
+  }
+
+  Editor& editor_;
+  ir::Node& last_;
+  std::vector<Member> members_;
+};
+
+}  // namespace
+
+void fuse_elementwise(Editor& editor, ir::Graph& graph) {
+  std::vector<ir::Node*> order;
+  std::unordered_map<const ir::Node*, size_t> positions;
+  for (ir::Node& node : graph.nodes()) {
+    positions.emplace(&node, order.size());
+    order.push_back(&node);
+  }
+  // From the end, so that what is not a part of a group by then is where one ends.
+  for (size_t i = order.size(); i-- > 0;) {
+    if (editor.is_removed(*order[i])) continue;
+    std::optional<ElementwiseOperation> operation = operation_of(editor, *order[i]);
+    if (!operation) continue;
+    Group group(editor, *order[i], *operation);
+    if (!group.is_one()) group.fuse(positions);
+  }
+}
+
+}  // namespace tenon::passes
