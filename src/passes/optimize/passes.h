@@ -12,6 +12,7 @@ void cancel_transposes(Editor& editor, ir::Node& node);
 void fold_batch_norm(Editor& editor, ir::Node& node);
 void fold_constants(Editor& editor, ir::Node& node);
 void fold_reshape_targets(Editor& editor, ir::Node& node);
+void compute_in_integers(Editor& editor, ir::Node& node);
 void fuse_attention(Editor& editor, ir::Node& node);
 void fuse_conv_epilogue(Editor& editor, ir::Node& node);
 void fuse_gelu(Editor& editor, ir::Node& node);
