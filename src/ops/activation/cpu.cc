@@ -3,7 +3,7 @@
 
 #include "base/fail.h"
 #include "kernels/math/math.h"
-#include "ops/activation/loops.h"
+#include "ops/activation/cpu_loops.h"
 #include "ops/cpu_support/float_vectors.h"
 #include "provider/cpu_kernels.h"
 

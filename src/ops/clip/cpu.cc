@@ -1,6 +1,5 @@
 #include <limits>
 
-#include "ops/clip/loops.h"
 #include "ops/dispatch.h"
 #include "ops/elementwise.h"
 #include "provider/cpu_kernels.h"
@@ -44,10 +43,6 @@ void Clip::run(KernelRun& run) const {
 }
 
 }  // namespace
-
-void clip_floats(const void* x, void* y, int64_t n, const Parameters& bounds) {
-  clip<float, float>(static_cast<const float*>(x), static_cast<float*>(y), n, bounds.a, bounds.b);
-}
 
 void cpu_clip(CpuKernels& list) {
   list.add("Clip", [](const NodeInfo&) { return std::make_unique<Clip>(); });

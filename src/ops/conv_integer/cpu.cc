@@ -9,7 +9,7 @@
 #include "ops/cpu_support/conv_shape.h"
 #include "ops/dispatch.h"
 #include "ops/elementwise.h"
-#include "ops/quantize/requantize.h"
+#include "ops/quantize/cpu_requantize.h"
 #include "provider/cpu_kernels.h"
 
 namespace tenon::ops {

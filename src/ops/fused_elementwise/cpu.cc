@@ -2,20 +2,23 @@
 #include <array>
 #include <optional>
 
-#include "ops/activation/loops.h"
+#include "kernels/chain/chain.h"
+#include "ops/activation/cpu_loops.h"
 #include "ops/binary/loops.h"
-#include "ops/clip/loops.h"
 #include "ops/fused_elementwise/program.h"
 #include "ops/operator.h"
-#include "ops/unary/loops.h"
-#include "ops/variadic/loops.h"
+#include "ops/unary/cpu_loops.h"
 #include "provider/cpu_kernels.h"
 
 namespace tenon::ops {
 namespace {
 
-// Results stay in the first-level cache: that many elements are taken through all operations at a time, or fewer, so
-// that those of all slots fit into the block's memory.
+using enum kernels::ChainOperation;
+using kernels::ChainOperation;
+using kernels::ChainStep;
+
+// Results stay in the first-level cache: that many elements are taken through all stages at a time, or fewer, so that
+// those of all slots fit into the block's memory.
 constexpr int64_t block_size = 1024, block_memory = 8 * block_size;
 
 // Where the elements of an operand begin and how far apart they are: 1 or 0.
@@ -24,15 +27,46 @@ struct Operand {
   int64_t stride;
 };
 
-struct Operation {
-  // One of them.
-  UnaryLoop unary = nullptr;
-  BinaryLoop binary = nullptr;
-  Parameters parameters = {};
-  size_t a = 0, b = 0;      // numbers of operands
-  bool has_number = false;  // the first parameter is what stands for b
-  size_t slot = 0;          // where the result goes; not used by the last one
+// An operation whose result goes to the next one in a register.
+struct Link {
+  ChainOperation operation;
+  int operand = -1;  // its number; -1: the operation has none but the result before it
+  float low = 0, high = 0;
 };
+
+// What is done with a block before the next thing is done: a function, or links.
+struct Stage {
+  UnaryLoop function = nullptr;
+  Parameters parameters = {};
+  std::vector<Link> links = {};
+  size_t start = 0;   // the operand that it begins with
+  size_t result = 0;  // the number of its result as an operand
+  size_t slot = 0;    // where that goes; not used by the last stage
+};
+
+struct CheapOperator {
+  std::string_view name;
+  ChainOperation operation, reversed;  // where the result before it is the second operand
+};
+constexpr CheapOperator cheap_operators[] = {
+    {"Add", add, add},
+    {"Sub", subtract, subtract_from},
+    {"Mul", multiply, multiply},
+    {"Div", divide, divide_into},
+    {"Min", minimum, minimum_of},
+    {"Max", maximum, maximum_of},
+    {"Neg", negate, negate},
+    {"Abs", absolute, absolute},
+    {"Relu", relu, relu},
+    {"LeakyRelu", leaky_relu, leaky_relu},
+    {"Clip", clip, clip},
+    {"Sqrt", square_root, square_root},
+    {"Reciprocal", reciprocal, reciprocal},
+};
+
+void power(const void* x, void* y, int64_t n, const Parameters& exponent) {
+  loop_for(pow_loops, ElementType::float32)(x, &exponent.a, y, BroadcastTile{1, n, 0, {}, {}, {1, 0}});
+}
 
 // How an input lies in the output's elements.
 struct Input {
@@ -41,20 +75,6 @@ struct Input {
   std::optional<Broadcast> broadcast;  // of a part
 };
 
-struct Table {
-  std::string_view name;
-  const BinaryTable* loops;
-};
-constexpr Table binary_tables[] = {{"Add", &add_loops}, {"Sub", &sub_loops},     {"Mul", &mul_loops},
-                                   {"Div", &div_loops}, {"Min", &minimum_loops}, {"Max", &maximum_loops}};
-
-BinaryLoop float_loop(const BinaryTable& table) { return loop_for(table, ElementType::float32); }
-
-void apply(const Operation& operation, const Operand& a, const Operand& b, float* y, int64_t n) {
-  if (operation.unary) return operation.unary(a.data, y, n, operation.parameters);
-  operation.binary(a.data, b.data, y, BroadcastTile{1, n, 0, {}, {}, {a.stride, b.stride}});
-}
-
 class FusedElementwise final : public Kernel {
  public:
   explicit FusedElementwise(const NodeInfo& info);
@@ -62,14 +82,19 @@ class FusedElementwise final : public Kernel {
   bool may_overwrite(size_t) const override { return true; }
 
  private:
-  void give_slots(const ElementwiseProgram& program);
+  void add_link(const NodeInfo& info, const ElementwiseOperation& from, const CheapOperator& op);
+  void add_function(const ElementwiseOperation& from);
+  void begin_stage(size_t start);
+  void give_slots();
   Operand part(const Broadcast& broadcast, const float* data, int64_t begin, int64_t n, bool spread,
                float* memory) const;
 
-  std::vector<Operation> operations_;
-  std::vector<bool> spread_;  // inputs that functions of one operand read: their elements must lie side by side
+  std::vector<Stage> stages_;
+  std::vector<bool> spread_;  // inputs that a stage begins with: their elements must lie side by side
+  std::vector<int> uses_;     // of each operand
   size_t inputs_;
   size_t slots_ = 0;
+  int64_t cost_ = 0;  // of one element, in cheap operations
   int64_t block_;
   int64_t grain_;
 };
@@ -78,54 +103,83 @@ FusedElementwise::FusedElementwise(const NodeInfo& info) {
   const ElementwiseProgram program = ElementwiseProgram::of(info.node());
   inputs_ = static_cast<size_t>(program.inputs);
   spread_.resize(inputs_);
-  int64_t cost = 0;  // of one element, in cheap operations
-  for (const ElementwiseOperation& from : program.operations) {
-    Operation operation{.a = static_cast<size_t>(from.operands[0]), .b = static_cast<size_t>(from.operands[1])};
-    operation.parameters = {from.parameters[0], from.parameters[1]};
-    const std::string_view name = from.op->name;
-    auto table = std::ranges::find(binary_tables, name, &Table::name);
-    int64_t grain = cheap_grain;
-    if (table != std::end(binary_tables)) {
-      operation.binary = float_loop(*table->loops);
-    } else if (name == "Pow") {
-      const float exponent = from.parameters[0];
-      const bool is_cheap = exponent == 2.0f || exponent == 0.5f;
-      operation.binary = float_loop(exponent == 2.0f ? square_loops : is_cheap ? square_root_loops : pow_loops);
-      operation.has_number = true;
-      if (!is_cheap) grain = costly_grain;
-    } else if (name == "Clip") {
-      operation.unary = clip_floats;
-    } else {
-      const UnaryFunction* function = find_unary_function(name);
-      if (!function) function = find_activation(name);
-      operation.unary = loop_for(*function->loops, ElementType::float32);
-      grain = function->grain;
-    }
-    if (operation.unary && operation.a < inputs_) spread_[operation.a] = true;
-    cost += cheap_grain / grain;
-    operations_.push_back(operation);
+  uses_.resize(inputs_ + program.operations.size());
+  for (const ElementwiseOperation& operation : program.operations) {
+    for (int operand : operation.inputs()) ++uses_[static_cast<size_t>(operand)];
   }
-  give_slots(program);
+  for (size_t k = 0; k < program.operations.size(); ++k) {
+    const ElementwiseOperation& operation = program.operations[k];
+    const float exponent = operation.op->name == "Pow" ? operation.parameters[0] : 0;
+    const CheapOperator squares{"Pow", square, square}, roots{"Pow", square_root, square_root};
+    auto cheap = std::ranges::find(cheap_operators, operation.op->name, &CheapOperator::name);
+    if (exponent == 2.0f || exponent == 0.5f)
+      add_link(info, operation, exponent == 2.0f ? squares : roots);
+    else if (cheap != std::end(cheap_operators))
+      add_link(info, operation, *cheap);
+    else
+      add_function(operation);
+    stages_.back().result = inputs_ + k;
+  }
+  give_slots();
   const int64_t fits = block_memory / static_cast<int64_t>(slots_ + inputs_);
   block_ = std::min(block_size, fits / 16 * 16);
-  grain_ = std::max(block_, cheap_grain / cost);
+  grain_ = std::max(block_, cheap_grain / cost_);
 }
 
-// A result's slot is free again when its last user has read it; that one may write to it already.
-void FusedElementwise::give_slots(const ElementwiseProgram& program) {
-  std::vector<size_t> last_use(operations_.size());
-  for (size_t k = 0; k < operations_.size(); ++k) {
-    for (int operand : program.operations[k].inputs()) {
-      if (operand >= program.inputs) last_use[static_cast<size_t>(operand - program.inputs)] = k;
+void FusedElementwise::begin_stage(size_t start) {
+  stages_.push_back({.start = start});
+  if (start < inputs_) spread_[start] = true;
+}
+
+void FusedElementwise::add_link(const NodeInfo& info, const ElementwiseOperation& from, const CheapOperator& op) {
+  const bool is_binary = from.inputs().size() == 2;
+  const auto a = static_cast<size_t>(from.operands[0]), b = static_cast<size_t>(from.operands[1]);
+  // What the links so far made, if nothing else needs it.
+  const bool open = !stages_.empty() && !stages_.back().function && uses_[stages_.back().result] == 1;
+  const bool goes_on_from_a = open && a == stages_.back().result,
+             goes_on_from_b = open && is_binary && b == stages_.back().result;
+  // Else it begins with a result, or with an input that is no constant.
+  const bool reversed = goes_on_from_b || (!goes_on_from_a && is_binary && a < inputs_ &&
+                                           (b >= inputs_ || (info.constant(a) && !info.constant(b))));
+  if (!goes_on_from_a && !goes_on_from_b) begin_stage(reversed ? b : a);
+  stages_.back().links.push_back({reversed ? op.reversed : op.operation,
+                                  !is_binary ? -1 : static_cast<int>(reversed ? a : b), from.parameters[0],
+                                  from.parameters[1]});
+  ++cost_;
+}
+
+void FusedElementwise::add_function(const ElementwiseOperation& from) {
+  begin_stage(static_cast<size_t>(from.operands[0]));
+  Stage& stage = stages_.back();
+  stage.parameters = {from.parameters[0], from.parameters[1]};
+  int64_t grain = costly_grain;
+  if (from.op->name == "Pow") {
+    stage.function = power;
+  } else {
+    const UnaryFunction* function = find_unary_function(from.op->name);
+    if (!function) function = find_activation(from.op->name);
+    stage.function = loop_for(*function->loops, ElementType::float32);
+    grain = function->grain;
+  }
+  cost_ += cheap_grain / grain;
+}
+
+// The slot of a result is free again when the last stage that reads it is done; that one may write to it already.
+void FusedElementwise::give_slots() {
+  std::vector<size_t> last_use(uses_.size());
+  for (size_t k = 0; k < stages_.size(); ++k) {
+    last_use[stages_[k].start] = k;
+    for (const Link& link : stages_[k].links) {
+      if (link.operand >= 0) last_use[static_cast<size_t>(link.operand)] = k;
     }
   }
   std::vector<size_t> free;
-  for (size_t k = 0; k + 1 < operations_.size(); ++k) {
+  for (size_t k = 0; k + 1 < stages_.size(); ++k) {
     for (size_t earlier = 0; earlier < k; ++earlier) {
-      if (last_use[earlier] == k) free.push_back(operations_[earlier].slot);
+      if (last_use[stages_[earlier].result] == k) free.push_back(stages_[earlier].slot);
     }
     if (free.empty()) free.push_back(slots_++);
-    operations_[k].slot = free.back();
+    stages_[k].slot = free.back();
     free.pop_back();
   }
 }
@@ -174,6 +228,7 @@ void FusedElementwise::run(KernelRun& run) const {
     alignas(64) float memory[block_memory];
     auto slot = [&](size_t number) { return memory + static_cast<int64_t>(number) * block_; };
     std::array<Operand, ElementwiseProgram::most_inputs + ElementwiseProgram::most_operations> operands;
+    std::array<ChainStep, ElementwiseProgram::most_operations> steps;
     for (; begin < end; begin += block_) {
       const int64_t n = std::min(block_, end - begin);
       for (size_t i = 0; i < inputs_; ++i) {
@@ -182,12 +237,20 @@ void FusedElementwise::run(KernelRun& run) const {
                           ? Operand{data[i], 0}
                           : part(*inputs[i].broadcast, data[i], begin, n, spread_[i], slot(slots_ + i));
       }
-      for (size_t k = 0; k < operations_.size(); ++k) {
-        const Operation& operation = operations_[k];
-        float* result = k + 1 == operations_.size() ? to + begin : slot(operation.slot);
-        apply(operation, operands[operation.a],
-              operation.has_number ? Operand{&operation.parameters.a, 0} : operands[operation.b], result, n);
-        operands[inputs_ + k] = {result, 1};
+      for (const Stage& stage : stages_) {
+        float* result = &stage == &stages_.back() ? to + begin : slot(stage.slot);
+        const float* start = operands[stage.start].data;
+        if (stage.function) {
+          stage.function(start, result, n, stage.parameters);
+        } else {
+          for (size_t k = 0; k < stage.links.size(); ++k) {
+            const Link& link = stage.links[k];
+            const Operand operand = link.operand < 0 ? Operand{} : operands[static_cast<size_t>(link.operand)];
+            steps[k] = {link.operation, operand.data, operand.stride, link.low, link.high};
+          }
+          kernels::f32_chain(start, std::span(steps).first(stage.links.size()), result, n);
+        }
+        operands[stage.result] = {result, 1};
       }
     }
   });

@@ -8,7 +8,7 @@
 #include "kernels/gemm_int8/gemm_int8.h"
 #include "ops/dispatch.h"
 #include "ops/quantize/codec.h"
-#include "ops/quantize/requantize.h"
+#include "ops/quantize/cpu_requantize.h"
 #include "provider/cpu_kernels.h"
 
 namespace tenon::ops {

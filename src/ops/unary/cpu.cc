@@ -3,7 +3,7 @@
 
 #include "kernels/math/math.h"
 #include "ops/cpu_support/float_vectors.h"
-#include "ops/unary/loops.h"
+#include "ops/unary/cpu_loops.h"
 #include "provider/cpu_kernels.h"
 
 namespace tenon::ops {

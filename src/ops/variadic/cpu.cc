@@ -1,6 +1,5 @@
 #include "ops/cpu_support/unary_kernel.h"
 #include "ops/elementwise.h"
-#include "ops/variadic/loops.h"
 #include "provider/cpu_kernels.h"
 
 namespace tenon::ops {
@@ -65,12 +64,9 @@ void run_mean(KernelRun& run) {
 
 }  // namespace
 
-constexpr LoopTable<BinaryLoop> maximum_loops = number_loops<Max>;
-constexpr LoopTable<BinaryLoop> minimum_loops = number_loops<Min>;
-
 void cpu_variadic(CpuKernels& list) {
-  list.add_simple("Max", [](KernelRun& run) { combine(run, maximum_loops); });
-  list.add_simple("Min", [](KernelRun& run) { combine(run, minimum_loops); });
+  list.add_simple("Max", [](KernelRun& run) { combine(run, number_loops<Max>); });
+  list.add_simple("Min", [](KernelRun& run) { combine(run, number_loops<Min>); });
   list.add_simple("Sum", [](KernelRun& run) { combine(run, add_floats); });
   list.add_simple("Mean", run_mean);
 }
