@@ -46,8 +46,8 @@ std::optional<ElementwiseOperation> operation_of(Editor& editor, const ir::Node&
 class Group {
  public:
   Group(Editor& editor, ir::Node& last, const ElementwiseOperation& operation) : editor_(editor), last_(last) {
-    members_.push_back({&last, operation});
-    grow();
+    add(last, operation);
+    while (grow()) continue;
   }
 
   bool is_one() const { return members_.size() == 1; }
@@ -55,9 +55,12 @@ class Group {
   // `positions` are those of the graph's nodes.
   void fuse(const std::unordered_map<const ir::Node*, size_t>& positions) {
     std::ranges::sort(members_, {}, [&](const Member& member) { return positions.at(member.node); });
-    const std::vector<ir::Value*> inputs = operands();
+    // In the order in which they are read.
+    operands_.clear();
+    for (const Member& member : members_) add_operands(member);
+    std::erase_if(operands_, [&](const ir::Value* operand) { return has(operand->producer()); });
     std::unordered_map<const ir::Value*, int> numbers;
-    for (ir::Value* input : inputs) numbers.emplace(input, static_cast<int>(numbers.size()));
+    for (const ir::Value* input : operands_) numbers.emplace(input, static_cast<int>(numbers.size()));
     ElementwiseProgram program;
     for (Member& member : members_) {
       for (size_t i = 0; i < member.operation.inputs().size(); ++i)
@@ -66,7 +69,7 @@ class Group {
       program.operations.push_back(member.operation);
     }
     editor_.rewrite(last_, [&](Patch& patch) {
-      patch.replace(last_, *patch.add("FusedElementwise", inputs,
+      patch.replace(last_, *patch.add("FusedElementwise", operands_,
                                       {{"operators", program.operator_names()},
                                        {"operands", program.operand_numbers()},
                                        {"parameters", program.parameter_numbers()}},
@@ -82,23 +85,37 @@ class Group {
 
   bool has(const ir::Node* node) const { return std::ranges::find(members_, node, &Member::node) != members_.end(); }
 
-  // Takes in what computes an operand that no one else needs.
-  void grow() {
-    std::unordered_set<const ir::Node*> refused;
-    for (bool grown = true; grown && members_.size() < ElementwiseProgram::most_operations;) {
-      grown = false;
-      for (const ir::Value* operand : operands()) {
-        const ir::Node* node = operand->producer();
-        if (!node || refused.count(node) || !is_inner(*operand)) continue;
-        if (std::optional<ElementwiseOperation> operation = operation_of(editor_, *node)) {
-          members_.push_back({node, *operation});
-          grown = operands().size() <= ElementwiseProgram::most_inputs;
-          if (grown) break;
-          members_.pop_back();
-        }
-        refused.insert(node);
-      }
+  void add_operands(const Member& member) {
+    for (size_t i = 0; i < member.operation.inputs().size(); ++i) {
+      ir::Value* operand = member.node->input(i);
+      if (std::ranges::find(operands_, operand) == operands_.end()) operands_.push_back(operand);
     }
+  }
+
+  void add(const ir::Node& node, const ElementwiseOperation& operation) {
+    std::erase(operands_, node.output(0));
+    members_.push_back({&node, operation});
+    add_operands(members_.back());
+  }
+
+  // Tries to take in a node that computes an operand that no one else needs; false when there is none left to try.
+  bool grow() {
+    if (members_.size() == ElementwiseProgram::most_operations) return false;
+    for (const ir::Value* operand : operands_) {
+      const ir::Node* node = operand->producer();
+      if (!node || refused_.count(node) || !is_inner(*operand)) continue;
+      if (std::optional<ElementwiseOperation> operation = operation_of(editor_, *node)) {
+        std::vector<ir::Value*> before = operands_;
+        add(*node, *operation);
+        if (operands_.size() <= ElementwiseProgram::most_inputs) return true;
+        members_.pop_back();
+        operands_ = std::move(before);
+        refused_.insert(node);
+        return true;
+      }
+      refused_.insert(node);
+    }
+    return false;
   }
 
   // Whether it is a result of the output's shape that only members need.
@@ -108,21 +125,11 @@ class Group {
            editor_.same_shape(&value, last_.output(0));
   }
 
-  // What members read and do not compute.
-  std::vector<ir::Value*> operands() const {
-    std::vector<ir::Value*> result;
-    for (const auto& [node, operation] : members_) {
-      for (size_t i = 0; i < operation.inputs().size(); ++i) {
-        ir::Value* operand = node->input(i);
-        if (!has(operand->producer()) && std::ranges::find(result, operand) == result.end()) result.push_back(operand);
-      }
-    }
-    return result;
-  }
-
   Editor& editor_;
   ir::Node& last_;
   std::vector<Member> members_;
+  std::vector<ir::Value*> operands_;  // what members read and do not compute
+  std::unordered_set<const ir::Node*> refused_;
 };
 
 }  // namespace
