@@ -197,28 +197,51 @@ std::optional<Tensor> quantized_bias(const std::vector<double>& bias, const Quan
   return result;
 }
 
+// What sums of products of codes stand for.
+Tensor product_scale(const Quantized& a, const Quantized& b) {
+  Tensor scale(ElementType::float32, b.is_whole() ? Shape{} : Shape{std::ssize(b.scales())});
+  std::ranges::transform(b.scales(), scale.mutable_data<float>().begin(), [&](float s) { return a.scales()[0] * s; });
+  return scale;
+}
+
 void fuse_conv(Editor& editor, ir::Node& node) {
-  ir::Node* quantize = quantizer_of(editor, node.output(0));
   const std::optional<Quantized> x = before(editor, node.input(0)), w = before(editor, node.input(1));
   const SymbolicShape* shape = editor.shape(node.input(1));
-  if (!quantize || !x || !x->is_whole() || !w || !shape || shape->size() < 3) return;
-  if (!w->is_whole() && (w->axis != 0 || !(*shape)[0].is(static_cast<int64_t>(w->scales().size())))) return;
+  if (!x || !x->is_whole() || !w || !shape || shape->size() < 3) return;
+  const Dim channels = (*shape)[0];
+  if (!w->is_whole() && (w->axis != 0 || !channels.is(std::ssize(w->scales())))) return;
   if (!fits_int32(element_count(SymbolicShape(shape->begin() + 1, shape->end())))) return;
-  const Quantized y = *after(editor, *quantize);
-  std::optional<Tensor> bias;
-  if (node.input(2)) {
-    const std::optional<std::vector<double>> numbers = content(node.input(2));
-    if (!numbers || !(*shape)[0].is(std::ssize(*numbers))) return;
-    bias = quantized_bias(*numbers, *x, *w, static_cast<double>(y.scales()[0]));
-    if (!bias) return;
+  const std::string domain(ops::ai_onnx);
+  if (ir::Node* quantize = quantizer_of(editor, node.output(0))) {
+    const Quantized y = *after(editor, *quantize);
+    std::optional<Tensor> bias;
+    if (node.input(2)) {
+      const std::optional<std::vector<double>> numbers = content(node.input(2));
+      if (!numbers || !channels.is(std::ssize(*numbers))) return;
+      bias = quantized_bias(*numbers, *x, *w, static_cast<double>(y.scales()[0]));
+      if (!bias) return;
+    }
+    return editor.rewrite(*quantize, [&](Patch& patch) {
+      patch.name_after(node);
+      patch.replace(*quantize, *patch.add_fused("QLinearConv", node,
+                                                {x->codes, x->scale, zero_point(patch, *x), w->codes, w->scale,
+                                                 zero_point(patch, *w), y.scale, zero_point(patch, y),
+                                                 bias ? patch.constant(std::move(*bias)) : nullptr},
+                                                {}, domain));
+    });
   }
-  editor.rewrite(*quantize, [&](Patch& patch) {
-    patch.name_after(node);
-    patch.replace(*quantize, *patch.add_fused(
-                                 "QLinearConv", node,
-                                 {x->codes, x->scale, zero_point(patch, *x), w->codes, w->scale, zero_point(patch, *w),
-                                  y.scale, zero_point(patch, y), bias ? patch.constant(std::move(*bias)) : nullptr},
-                                 {}, std::string(ops::ai_onnx)));
+  // With one channel a group, integers are no faster than floats.
+  if (!channels.is_known() || channels.value() <= node.int_attribute("group", 1)) return;
+  editor.rewrite(node, [&](Patch& patch) {
+    ir::Value* sums =
+        patch.add_fused("ConvInteger", node, {x->codes, w->codes, x->zero_point, w->zero_point}, {}, domain);
+    ir::Value* y = patch.add("DequantizeLinear", {sums, patch.constant(product_scale(*x, *w))}, {{"axis", 1}});
+    if (node.input(2)) {
+      std::vector<int64_t> by_channel(shape->size() - 1, 1);
+      by_channel[0] = channels.value();
+      y = patch.add("Add", {y, patch.add("Reshape", {node.input(2), patch.ints(by_channel)})});
+    }
+    patch.replace(node, *y);
   });
 }
 
@@ -248,11 +271,9 @@ void fuse_matmul(Editor& editor, ir::Node& node) {
                                                  zero_point(patch, *b), y.scale, zero_point(patch, y)}));
     });
   }
-  Tensor scale(ElementType::float32, b->is_whole() ? Shape{} : Shape{std::ssize(b->scales())});
-  std::ranges::transform(b->scales(), scale.mutable_data<float>().begin(), [&](float s) { return a->scales()[0] * s; });
   editor.rewrite(node, [&](Patch& patch) {
     ir::Value* sums = patch.add("MatMulInteger", {a->codes, right(patch), a->zero_point, b->zero_point});
-    ir::Value* y = patch.add("DequantizeLinear", {sums, patch.constant(std::move(scale))}, {{"axis", -1}});
+    ir::Value* y = patch.add("DequantizeLinear", {sums, patch.constant(product_scale(*a, *b))}, {{"axis", -1}});
     patch.replace(node, addend ? *patch.add("Add", {y, addend}) : *y);
   });
 }

@@ -174,6 +174,20 @@ TEST(Qdq, SumsOfIntegersWhereTheResultIsFloat) {
   EXPECT_LT(outcome.most, 2e-5);
 }
 
+TEST(Qdq, ConvolutionsWhoseResultIsFloat) {
+  for (bool by_channel : {false, true}) {
+    Model b = quantized_input({1, 3, 5, 5});
+    b.weights("w", random_tensor<int8_t>({4, 3, 3, 3}, -128, 127, 1),
+              by_channel ? Tensor({4}, {0.01f, 0.02f, 0.03f, 0.04f}) : scalar(0.02f), std::nullopt);
+    b.initializer("b", Tensor({4}, {1.0f, -2.0f, 0.3f, 0.0f}));
+    b.node("Conv", {"x", "w", "b"}, {"y"}).set_attribute({"pads", std::vector<int64_t>{1, 1, 1, 1}});
+    b.output("y");
+    const Outcome outcome = compare(b);
+    EXPECT_EQ(outcome.ops, (Ops{"QuantizeLinear", "ConvInteger", "DequantizeLinear", "Add"}));
+    EXPECT_LT(outcome.most, 5e-5);
+  }
+}
+
 TEST(Qdq, WhatMovesElementsMovesCodes) {
   Model b = quantized_input({1, 4, 6, 6});
   b.node("MaxPool", {"x"}, {"p"}).set_attribute({"kernel_shape", std::vector<int64_t>{2, 2}});
