@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <optional>
 
 #include "kernels/chain/chain.h"
@@ -75,6 +76,27 @@ struct Input {
   std::optional<Broadcast> broadcast;  // of a part
 };
 
+struct Inputs {
+  std::vector<Input> list;
+  // Blocks end at multiples of it, so that all parts can be read in place.
+  int64_t row = std::numeric_limits<int64_t>::max();
+};
+
+// How many elements of the output in a row are adjacent elements of x, or are all one of them.
+int64_t row_length(const Shape& y, const Shape& x) {
+  int64_t length = 1;
+  bool adjacent = false;
+  for (int axis = y.rank() - 1; axis >= 0; --axis) {
+    if (y[axis] == 1) continue;
+    const int own = axis - (y.rank() - x.rank());
+    const bool is_own = own >= 0 && x[own] != 1;
+    if (length == 1) adjacent = is_own;
+    if (is_own != adjacent) break;
+    length *= y[axis];
+  }
+  return length;
+}
+
 class FusedElementwise final : public Kernel {
  public:
   explicit FusedElementwise(const NodeInfo& info);
@@ -86,6 +108,7 @@ class FusedElementwise final : public Kernel {
   void add_function(const ElementwiseOperation& from);
   void begin_stage(size_t start);
   void give_slots();
+  Inputs lay_out(KernelRun& run) const;
   Operand part(const Broadcast& broadcast, const float* data, int64_t begin, int64_t n, bool spread,
                float* memory) const;
 
@@ -206,21 +229,33 @@ Operand FusedElementwise::part(const Broadcast& broadcast, const float* data, in
   return result;
 }
 
+Inputs FusedElementwise::lay_out(KernelRun& run) const {
+  constexpr int64_t worth_a_block = 512;
+  const Shape& y = run.output(0).shape();
+  Inputs result{std::vector<Input>(inputs_)};
+  std::vector<int64_t> rows;
+  for (size_t i = 0; i < inputs_; ++i) {
+    const Shape& x = run.input(i).shape();
+    Input& input = result.list[i];
+    if (x.elements() == y.elements()) {
+      input.kind = Input::Kind::whole;
+    } else if (x.elements() == 1 && !spread_[i]) {
+      input.kind = Input::Kind::single;
+    } else {
+      input = {Input::Kind::part, Broadcast(y, {&x})};
+      rows.push_back(row_length(y, x));
+    }
+  }
+  if (rows.empty()) return result;
+  const int64_t shortest = std::ranges::min(rows);
+  if (shortest >= worth_a_block && std::ranges::all_of(rows, [&](int64_t row) { return row % shortest == 0; }))
+    result.row = shortest;
+  return result;
+}
+
 void FusedElementwise::run(KernelRun& run) const {
   Tensor& y = run.output(0);
-  const std::vector<Input>& inputs = run.per_plan<std::vector<Input>>([&] {
-    std::vector<Input> result(inputs_);
-    for (size_t i = 0; i < inputs_; ++i) {
-      const Tensor& x = run.input(i);
-      if (x.elements() == y.elements())
-        result[i].kind = Input::Kind::whole;
-      else if (x.elements() == 1 && !spread_[i])
-        result[i].kind = Input::Kind::single;
-      else
-        result[i] = {Input::Kind::part, Broadcast(y.shape(), {&x.shape()})};
-    }
-    return result;
-  });
+  const Inputs& inputs = run.per_plan<Inputs>([&] { return lay_out(run); });
   std::array<const float*, ElementwiseProgram::most_inputs> data;
   for (size_t i = 0; i < inputs_; ++i) data[i] = run.data<float>(i).data();
   float* to = y.mutable_data<float>().data();
@@ -229,13 +264,13 @@ void FusedElementwise::run(KernelRun& run) const {
     auto slot = [&](size_t number) { return memory + static_cast<int64_t>(number) * block_; };
     std::array<Operand, ElementwiseProgram::most_inputs + ElementwiseProgram::most_operations> operands;
     std::array<ChainStep, ElementwiseProgram::most_operations> steps;
-    for (; begin < end; begin += block_) {
-      const int64_t n = std::min(block_, end - begin);
+    for (int64_t n = 0; begin < end; begin += n) {
+      n = std::min({block_, end - begin, inputs.row - begin % inputs.row});
       for (size_t i = 0; i < inputs_; ++i) {
-        operands[i] = inputs[i].kind == Input::Kind::whole ? Operand{data[i] + begin, 1}
-                      : inputs[i].kind == Input::Kind::single
+        operands[i] = inputs.list[i].kind == Input::Kind::whole ? Operand{data[i] + begin, 1}
+                      : inputs.list[i].kind == Input::Kind::single
                           ? Operand{data[i], 0}
-                          : part(*inputs[i].broadcast, data[i], begin, n, spread_[i], slot(slots_ + i));
+                          : part(*inputs.list[i].broadcast, data[i], begin, n, spread_[i], slot(slots_ + i));
       }
       for (const Stage& stage : stages_) {
         float* result = &stage == &stages_.back() ? to + begin : slot(stage.slot);

@@ -45,12 +45,15 @@ std::optional<ElementwiseOperation> operation_of(Editor& editor, const ir::Node&
 // The nodes that become one.
 class Group {
  public:
-  Group(Editor& editor, ir::Node& last, const ElementwiseOperation& operation) : editor_(editor), last_(last) {
+  // With `may_broadcast`, it may have operands that are broadcast, other than single numbers.
+  Group(Editor& editor, ir::Node& last, const ElementwiseOperation& operation, bool may_broadcast)
+      : editor_(editor), last_(last), may_broadcast_(may_broadcast) {
     add(last, operation);
     while (grow()) continue;
   }
 
-  bool is_one() const { return members_.size() == 1; }
+  // To lay out an operand that is broadcast takes about as long as two operations.
+  bool is_worth_it() const { return std::ssize(members_) >= 2 + 2 * broadcast_operands(); }
 
   // `positions` are those of the graph's nodes.
   void fuse(const std::unordered_map<const ir::Node*, size_t>& positions) {
@@ -85,6 +88,13 @@ class Group {
 
   bool has(const ir::Node* node) const { return std::ranges::find(members_, node, &Member::node) != members_.end(); }
 
+  ptrdiff_t broadcast_operands() const {
+    return std::ranges::count_if(operands_, [&](const ir::Value* operand) {
+      const SymbolicShape* shape = editor_.shape(operand);
+      return !editor_.same_shape(operand, last_.output(0)) && !(shape && element_count(*shape).is(1));
+    });
+  }
+
   void add_operands(const Member& member) {
     for (size_t i = 0; i < member.operation.inputs().size(); ++i) {
       ir::Value* operand = member.node->input(i);
@@ -107,7 +117,8 @@ class Group {
       if (std::optional<ElementwiseOperation> operation = operation_of(editor_, *node)) {
         std::vector<ir::Value*> before = operands_;
         add(*node, *operation);
-        if (operands_.size() <= ElementwiseProgram::most_inputs) return true;
+        const bool broadcasts = !may_broadcast_ && broadcast_operands() > 0;
+        if (operands_.size() <= ElementwiseProgram::most_inputs && !broadcasts) return true;
         members_.pop_back();
         operands_ = std::move(before);
         refused_.insert(node);
@@ -127,6 +138,7 @@ class Group {
 
   Editor& editor_;
   ir::Node& last_;
+  bool may_broadcast_;
   std::vector<Member> members_;
   std::vector<ir::Value*> operands_;  // what members read and do not compute
   std::unordered_set<const ir::Node*> refused_;
@@ -146,8 +158,12 @@ void fuse_elementwise(Editor& editor, ir::Graph& graph) {
     if (editor.is_removed(*order[i])) continue;
     std::optional<ElementwiseOperation> operation = operation_of(editor, *order[i]);
     if (!operation) continue;
-    Group group(editor, *order[i], *operation);
-    if (!group.is_one()) group.fuse(positions);
+    for (bool may_broadcast : {true, false}) {
+      Group group(editor, *order[i], *operation, may_broadcast);
+      if (!group.is_worth_it()) continue;
+      group.fuse(positions);
+      break;
+    }
   }
 }
 
