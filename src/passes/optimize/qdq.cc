@@ -145,6 +145,7 @@ void move_codes(Editor& editor, ir::Node& node) {
     });
   }
   // Else what comes next may be done in integers. Nothing is dequantized twice for it.
+  if (node.op_type == "Expand" || node.op_type == "Tile") return;
   for (size_t i = 0; i < moved; ++i) {
     if (!editor.is_only_user(*node.input(i))) return;
   }

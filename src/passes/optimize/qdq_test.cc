@@ -202,6 +202,16 @@ TEST(Qdq, WhatMovesElementsMovesCodes) {
   EXPECT_EQ(outcome.most, 0);
 }
 
+TEST(Qdq, WhatRepeatsElementsRepeatsFloats) {
+  Model b = quantized_input({1, 3});
+  b.initializer("shape", Tensor({2}, {int64_t{4}, int64_t{3}}));
+  b.node("Expand", {"x", "shape"}, {"y"});
+  b.output("y");
+  const Outcome outcome = compare(b);
+  EXPECT_EQ(outcome.ops, (Ops{"QuantizeLinear", "DequantizeLinear", "Expand"}));
+  EXPECT_EQ(outcome.most, 0);
+}
+
 TEST(Qdq, QuantizingAgainIsNothing) {
   Model b = quantized_input({3});
   b.quantize("x", "again", 0.025f, zero_of(100));
