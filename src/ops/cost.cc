@@ -36,7 +36,7 @@ std::optional<Cost> cost_of(const ir::Node& node, std::span<const CostTensor> in
     if (inputs.size() < 2 || !inputs[0].shape || !inputs[1].shape) return std::nullopt;
     cost.flops = Dim(2) * elements * op->multiply_adds_rule(node, inputs);
   } else if (reads == Reads::all) {
-    cost.flops = elements;
+    cost.flops = op && op->operations_rule ? elements * Dim(op->operations_rule(node)) : elements;
   }
   return cost;
 }

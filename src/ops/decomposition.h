@@ -21,11 +21,13 @@ struct Setting {
   Setting(const char* attribute, std::string text) : name(attribute), value(std::move(text)) {}
   Setting(const char* attribute, std::vector<int64_t> numbers) : name(attribute), value(std::move(numbers)) {}
   Setting(const char* attribute, std::vector<float> numbers) : name(attribute), value(std::move(numbers)) {}
+  Setting(const char* attribute, std::vector<std::string> texts) : name(attribute), value(std::move(texts)) {}
   Setting(const char* attribute, ElementType type) : name(attribute), value(static_cast<int64_t>(type)) {}
   Setting(const char* attribute, Tensor tensor) : name(attribute), value(std::move(tensor)) {}
 
   const char* name;
-  std::variant<int64_t, float, std::string, std::vector<int64_t>, std::vector<float>, Tensor> value;
+  std::variant<int64_t, float, std::string, std::vector<int64_t>, std::vector<float>, std::vector<std::string>, Tensor>
+      value;
 };
 
 // A tensor in a decomposition, and its element type. The functions below add the nodes that compute with it. One that

@@ -134,6 +134,8 @@ class Operator {
   std::optional<int64_t> (*part_rule)(const Layout&, size_t input) = nullptr;
   // Multiply-adds for each element of output 0; see cost.h.
   Dim (*multiply_adds_rule)(const ir::Node&, std::span<const CostTensor>) = nullptr;
+  // Operations for each element of output 0, where it is not one.
+  int64_t (*operations_rule)(const ir::Node&) = nullptr;
   Reads reads_first_input = Reads::all;
   // The CPU kernel of a custom operator. Tenon's own have theirs in src/ops/*/cpu.cc.
   std::function<std::unique_ptr<Kernel>(const NodeInfo&)> make_cpu_kernel;
@@ -188,6 +190,10 @@ class Operator {
   }
   Operator& costs(Dim (*rule)(const ir::Node&, std::span<const CostTensor>)) {
     multiply_adds_rule = rule;
+    return *this;
+  }
+  Operator& operations(int64_t (*rule)(const ir::Node&)) {
+    operations_rule = rule;
     return *this;
   }
   Operator& reads(Reads amount) {

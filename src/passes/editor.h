@@ -117,9 +117,9 @@ class Patch {
                      std::string domain = {});
   // A node like `node` with other inputs: attributes, overload and count of outputs are the same.
   ir::Node& add_like(const ir::Node& node, const std::vector<ir::Value*>& inputs, Settings changed_attributes = {});
-  // A node of domain tenon, with the attributes of `like` that it has too, and others.
+  // A node of domain tenon, or of another, with the attributes of `like` that it has too, and others.
   ir::Value* add_fused(std::string op, const ir::Node& like, const std::vector<ir::Value*>& inputs,
-                       Settings more_attributes);
+                       Settings more_attributes, std::string domain = std::string(ops::tenon_domain));
   // A copy of a node of a subgraph, which reads what `values` has in place of its inputs; its outputs are added there.
   ir::Node& add_copy(const ir::Node& node, std::map<const ir::Value*, ir::Value*>& values);
   // An initializer.

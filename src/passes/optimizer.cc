@@ -16,6 +16,8 @@ using passes::Editor;
 
 struct Pass : OptimizationPass {
   std::variant<void (*)(Editor&, ir::Node&), void (*)(Editor&, ir::Graph&)> rewrite;
+  // It takes nodes that other passes look for, so it runs when they find nothing more.
+  bool runs_last = false;
 };
 
 constexpr bool same_bits = true, rounds = false;
@@ -26,6 +28,9 @@ const Pass passes_in_order[] = {
     {{"identity", basic, same_bits, "removes Identity, and Dropout outside of training"}, passes::remove_identities},
     {{"constant-if", basic, same_bits, "an If with a constant condition becomes the branch that runs"},
      passes::inline_constant_if},
+    {{"qdq", extended, rounds,
+      "Conv, MatMul and what moves elements between DequantizeLinear and QuantizeLinear use bytes"},
+     passes::compute_in_integers},
     {{"fold-constants", basic, same_bits, "computes what depends on constants and known sizes only"},
      passes::fold_constants},
     {{"common-subexpressions", basic, same_bits, "computes once what is computed twice; keeps one of equal constants"},
@@ -80,6 +85,9 @@ const Pass passes_in_order[] = {
      passes::fuse_matmul_epilogue},
     {{"skip-layer-norm", extended, rounds, "Add and LayerNormalization or RMSNormalization become one node"},
      passes::fuse_skip_norm},
+    {{"elementwise", extended, same_bits, "a chain or tree of elementwise operators becomes one node"},
+     passes::fuse_elementwise,
+     /*runs_last=*/true},
 };
 
 constexpr std::string_view level_names[] = {"none", "exact", "basic", "extended", "all"};
@@ -98,14 +106,11 @@ void for_each_subgraph(const ir::Node& node, Visit&& visit) {
 
 class Optimizer {
  public:
-  Optimizer(ir::Graph& graph, const passes::OptimizerOptions& options)
+  Optimizer(ir::Graph& graph, const passes::OptimizerOptions& options, const std::vector<const Pass*>& passes)
       : graph_(graph),
         options_(options),
-        editor_(graph, options.keep, options.evaluate, options.level == OptimizationLevel::exact) {
-    for (const Pass& pass : passes_in_order) {
-      if (is_wanted(pass)) passes_.push_back(&pass);
-    }
-  }
+        editor_(graph, options.keep, options.evaluate, options.level == OptimizationLevel::exact),
+        passes_(passes) {}
 
   std::vector<Rewrite> run() {
     for (int sweep = 0; sweep < most_sweeps; ++sweep) {
@@ -117,11 +122,6 @@ class Optimizer {
   }
 
  private:
-  bool is_wanted(const Pass& pass) const {
-    if (std::ranges::find(options_.disabled, pass.name) != options_.disabled.end()) return false;
-    return options_.level == OptimizationLevel::exact ? pass.exact : pass.level <= options_.level;
-  }
-
   void run(const Pass& pass) {
     const size_t before = editor_.rewrites.size();
     editor_.begin_pass(pass.name);
@@ -154,8 +154,18 @@ class Optimizer {
   ir::Graph& graph_;
   const passes::OptimizerOptions& options_;
   Editor editor_;
-  std::vector<const Pass*> passes_;
+  const std::vector<const Pass*>& passes_;
 };
+
+// Those that run last, or the others.
+std::vector<const Pass*> wanted_passes(const passes::OptimizerOptions& options, bool last) {
+  std::vector<const Pass*> wanted;
+  for (const Pass& pass : passes_in_order) {
+    if (pass.runs_last != last || std::ranges::find(options.disabled, pass.name) != options.disabled.end()) continue;
+    if (options.level == OptimizationLevel::exact ? pass.exact : pass.level <= options.level) wanted.push_back(&pass);
+  }
+  return wanted;
+}
 
 void check_names(const std::vector<std::string>& disabled) {
   std::vector<std::string_view> names;
@@ -188,11 +198,14 @@ std::vector<Rewrite> passes::optimize(ir::Graph& graph, const OptimizerOptions& 
   check_names(options.disabled);
   if (options.level == none && options.keep.empty()) return {};
   std::vector<Rewrite> all;
-  for (int round = 0; round < most_rounds; ++round) {
-    std::vector<Rewrite> made = Optimizer(graph, options).run();
-    if (made.empty()) break;
+  auto run = [&](const std::vector<const Pass*>& wanted) {
+    std::vector<Rewrite> made = Optimizer(graph, options, wanted).run();
     std::ranges::move(made, std::back_inserter(all));
-  }
+    return !made.empty();
+  };
+  const std::vector<const Pass*> most = wanted_passes(options, /*last=*/false);
+  for (int round = 0; round < most_rounds && run(most); ++round) continue;
+  if (const std::vector<const Pass*> last = wanted_passes(options, /*last=*/true); !last.empty()) run(last);
   return all;
 }
 

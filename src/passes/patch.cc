@@ -74,8 +74,8 @@ ir::Node& Patch::add_like(const ir::Node& like, const std::vector<ir::Value*>& i
 }
 
 ir::Value* Patch::add_fused(std::string op, const ir::Node& like, const std::vector<ir::Value*>& inputs,
-                            Settings more_attributes) {
-  ir::Node& node = start_node(std::move(op), std::string(ops::tenon_domain), inputs);
+                            Settings more_attributes, std::string domain) {
+  ir::Node& node = start_node(std::move(op), std::move(domain), inputs);
   std::map<const ir::Value*, ir::Value*> none;
   const std::vector<ops::AttributeRule>& rules = ops::operator_of(node)->attributes;
   for (const ir::Attribute& attribute : like.attributes) {

@@ -64,5 +64,19 @@ TEST(Placement, EstimatesWhatANodeDoes) {
   }
 }
 
+TEST(Placement, CountsEveryFusedOperation) {
+  ModelBuilder b;
+  b.input("x", f32, SymbolicShape{n, 2});
+  b.node("Neg", {"x"}, {"a"});
+  b.node("Exp", {"a"}, {"b"});
+  b.node("Mul", {"b", "x"}, {"y"});
+  b.output("y");
+  const Session session = b.session();
+  ASSERT_EQ(session.placement().size(), 1u);
+  EXPECT_EQ(session.placement()[0].kernel, "FusedElementwise");
+  EXPECT_EQ(session.placement()[0].flops, "6*n");
+  EXPECT_EQ(session.placement()[0].bytes, "16*n");
+}
+
 }  // namespace
 }  // namespace tenon

@@ -1,9 +1,10 @@
+#include <algorithm>
 #include <cmath>
 
 #include "base/fail.h"
 #include "kernels/math/math.h"
+#include "ops/activation/cpu_loops.h"
 #include "ops/cpu_support/float_vectors.h"
-#include "ops/cpu_support/unary_kernel.h"
 #include "provider/cpu_kernels.h"
 
 namespace tenon::ops {
@@ -119,13 +120,34 @@ struct Swish {
 template <typename F, typename... More>
 constexpr LoopTable<UnaryLoop> loops = unary_loops<F, float, double, float16, More...>();
 
-// Attributes become the function's parameters a and b.
 template <typename F>
-void add(CpuKernels& list, std::string_view name, int64_t grain, std::pair<const char*, float> a,
+constexpr UnaryFunction function(std::string_view name, int64_t grain) {
+  return {name, &loops<F, bfloat16>, grain};
+}
+
+constexpr UnaryFunction functions[] = {
+    function<HardSigmoid>("HardSigmoid", cheap_grain),
+    function<LeakyRelu>("LeakyRelu", cheap_grain),
+    function<ThresholdedRelu>("ThresholdedRelu", cheap_grain),
+    function<Elu>("Elu", costly_grain),
+    function<Selu>("Selu", costly_grain),
+    function<Celu>("Celu", costly_grain),
+    function<Swish>("Swish", costly_grain),
+    function<Gelu>("Gelu", costly_grain),
+    function<GeluTanh>("TanhGelu", costly_grain),
+    {"Shrink", &loops<Shrink, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>, cheap_grain},
+};
+
+std::unique_ptr<Kernel> make(std::string_view name, Parameters parameters = {}) {
+  const UnaryFunction& function = *find_activation(name);
+  return std::make_unique<UnaryKernel>(*function.loops, function.grain, parameters);
+}
+
+// Attributes become the function's parameters a and b.
+void add(CpuKernels& list, std::string_view name, std::pair<const char*, float> a,
          std::pair<const char*, float> b = {"", 0}) {
   list.add(name, [=](const NodeInfo& info) {
-    Parameters p{info.node().float_attribute(a.first, a.second), info.node().float_attribute(b.first, b.second)};
-    return std::make_unique<UnaryKernel>(loops<F, bfloat16>, grain, p);
+    return make(name, {info.node().float_attribute(a.first, a.second), info.node().float_attribute(b.first, b.second)});
   });
 }
 
@@ -134,34 +156,32 @@ std::unique_ptr<Kernel> make_gelu(const NodeInfo& info) {
   if (approximate != "none" && approximate != "tanh") {
     fail(ErrorCode::invalid_attribute, "approximate is '{}', it must be none or tanh", approximate);
   }
-  return std::make_unique<UnaryKernel>(approximate == "tanh" ? loops<GeluTanh, bfloat16> : loops<Gelu, bfloat16>,
-                                       costly_grain);
-}
-
-std::unique_ptr<Kernel> make_shrink(const NodeInfo& info) {
-  Parameters p{info.node().float_attribute("lambd", 0.5f), info.node().float_attribute("bias", 0)};
-  return std::make_unique<UnaryKernel>(
-      loops<Shrink, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>, cheap_grain, p);
+  return make(approximate == "tanh" ? "TanhGelu" : "Gelu");
 }
 
 std::unique_ptr<Kernel> make_celu(const NodeInfo& info) {
   Parameters p{info.node().float_attribute("alpha", 1)};
   if (p.a == 0) fail(ErrorCode::invalid_attribute, "alpha is 0, Celu divides by it");
-  return std::make_unique<UnaryKernel>(loops<Celu, bfloat16>, costly_grain, p);
+  return make("Celu", p);
 }
 
 }  // namespace
 
+const UnaryFunction* find_activation(std::string_view name) {
+  auto found = std::ranges::find(functions, name, &UnaryFunction::name);
+  return found == std::end(functions) ? nullptr : found;
+}
+
 void cpu_activation(CpuKernels& list) {
-  add<HardSigmoid>(list, "HardSigmoid", cheap_grain, {"alpha", 0.2f}, {"beta", 0.5f});
-  add<LeakyRelu>(list, "LeakyRelu", cheap_grain, {"alpha", 0.01f});
-  add<ThresholdedRelu>(list, "ThresholdedRelu", cheap_grain, {"alpha", 1.0f});
-  add<Elu>(list, "Elu", costly_grain, {"alpha", 1.0f});
-  add<Selu>(list, "Selu", costly_grain, {"alpha", 1.67326319217681884765625f}, {"gamma", 1.05070102214813232421875f});
-  add<Swish>(list, "Swish", costly_grain, {"alpha", 1.0f});
+  add(list, "HardSigmoid", {"alpha", 0.2f}, {"beta", 0.5f});
+  add(list, "LeakyRelu", {"alpha", 0.01f});
+  add(list, "ThresholdedRelu", {"alpha", 1.0f});
+  add(list, "Elu", {"alpha", 1.0f});
+  add(list, "Selu", {"alpha", 1.67326319217681884765625f}, {"gamma", 1.05070102214813232421875f});
+  add(list, "Swish", {"alpha", 1.0f});
+  add(list, "Shrink", {"lambd", 0.5f}, {"bias", 0});
   list.add("Gelu", make_gelu);
   list.add("Celu", make_celu);
-  list.add("Shrink", make_shrink);
 }
 
 }  // namespace tenon::ops

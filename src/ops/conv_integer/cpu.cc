@@ -1,15 +1,15 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <optional>
 #include <span>
 #include <vector>
 
 #include "kernels/conv_int8/conv_int8.h"
+#include "kernels/scratch.h"
 #include "ops/cpu_support/conv_shape.h"
 #include "ops/dispatch.h"
 #include "ops/elementwise.h"
-#include "ops/quantize/requantize.h"
+#include "ops/quantize/cpu_requantize.h"
 #include "provider/cpu_kernels.h"
 
 namespace tenon::ops {
@@ -74,16 +74,19 @@ class IntegerConv : public Kernel {
   }
 
  protected:
-  // Sums of products, plus `bias` unless it is null, into `sums`; or, where floats hold them exactly, the floats,
-  // without the bias.
-  std::optional<Tensor> convolve(KernelRun& run, size_t x_zero_input, const int32_t* bias, int32_t* sums) const {
+  // Sums of products, plus `bias` unless it is null, into `sums`; or, where floats hold them exactly, into `floats`,
+  // without the bias. Says whether it was the floats.
+  bool convolve(KernelRun& run, size_t x_zero_input, const int32_t* bias, int32_t* sums, float* floats) const {
     const Tensor &x = run.input(0), &w = run.input(w_input_);
     const Tensor* x_zero = run.has_input(x_zero_input) ? &run.input(x_zero_input) : nullptr;
     const Tensor* w_zero = run.has_input(w_zero_input_) ? &run.input(w_zero_input_) : nullptr;
     if (x_zero && x_zero->elements() != 1)
       fail(ErrorCode::shape_mismatch, "x_zero_point has {} elements; it must have 1", x_zero->elements());
     const auto shape = conv_shape(window_, groups_, x.shape(), w.shape(), run.output(0).shape());
-    if (w.elements() > 0 && exact_in_floats(shape)) return convolve_floats(run, shape, x_zero, w_zero);
+    if (w.elements() > 0 && exact_in_floats(shape)) {
+      convolve_floats(run, shape, x_zero, w_zero, floats);
+      return true;
+    }
     const int32_t zero = x_zero ? ints_of(*x_zero)[0] : 0;
     if (w.elements() == 0 || !by_gemm(shape))
       conv_any<int32_t>(run.threads(), shape, centered(x, x_zero).data(), centered(w, w_zero).data(), bias, sums);
@@ -92,7 +95,7 @@ class IntegerConv : public Kernel {
     else
       kernels::conv_int8(run.threads(), shape, x.raw(), is_signed(x), zero, packed(run.threads(), shape, w, w_zero),
                          bias, sums);
-    return std::nullopt;
+    return false;
   }
 
  private:
@@ -113,13 +116,12 @@ class IntegerConv : public Kernel {
     return kernels::PackedConvWeights(threads, shape, std::vector<float>(values.begin(), values.end()).data());
   }
 
-  Tensor convolve_floats(KernelRun& run, const kernels::ConvShape& shape, const Tensor* x_zero,
-                         const Tensor* w_zero) const {
+  void convolve_floats(KernelRun& run, const kernels::ConvShape& shape, const Tensor* x_zero, const Tensor* w_zero,
+                       float* sums) const {
     const Tensor &x = run.input(0), &w = run.input(w_input_);
     const int32_t zero = x_zero ? ints_of(*x_zero)[0] : 0;
-    Tensor inputs(ElementType::float32, x.shape(), run.allocator());
-    Tensor sums(ElementType::float32, run.output(0).shape(), run.allocator());
-    float *in = inputs.mutable_data<float>().data(), *out = sums.mutable_data<float>().data();
+    const kernels::Scratch inputs(static_cast<size_t>(x.elements()) * sizeof(float));
+    float* in = inputs.as<float>();
     dispatch<int8_t, uint8_t>(x.type(), [&]<typename T>() {
       const T* from = x.data<T>().data();
       run.threads().parallel_for(x.elements(), cheap_grain, [&](int64_t begin, int64_t end) {
@@ -127,10 +129,9 @@ class IntegerConv : public Kernel {
       });
     });
     if (exact_weights_)
-      kernels::conv(run.threads(), shape, in, *exact_weights_, out);
+      kernels::conv(run.threads(), shape, in, *exact_weights_, sums);
     else
-      kernels::conv(run.threads(), shape, in, packed_floats(run.threads(), shape, w, w_zero), out);
-    return sums;
+      kernels::conv(run.threads(), shape, in, packed_floats(run.threads(), shape, w, w_zero), sums);
   }
 
   static kernels::PackedByteConvWeights packed(ThreadPool& threads, const kernels::ConvShape& shape, const Tensor& w,
@@ -154,9 +155,9 @@ class ConvInteger final : public IntegerConv {
     Tensor& y = run.output(0);
     if (y.elements() == 0) return;
     int32_t* to = y.mutable_data<int32_t>().data();
-    const std::optional<Tensor> floats = convolve(run, 2, nullptr, to);
-    if (!floats) return;
-    const float* from = floats->data<float>().data();
+    const kernels::Scratch floats(static_cast<size_t>(y.elements()) * sizeof(float));
+    const float* from = floats.as<float>();
+    if (!convolve(run, 2, nullptr, to, floats.as<float>())) return;
     run.threads().parallel_for(y.elements(), cheap_grain, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) to[i] = static_cast<int32_t>(from[i]);
     });
@@ -179,13 +180,13 @@ class QLinearConv final : public IntegerConv {
       fail(ErrorCode::shape_mismatch, "w_scale has {} elements; it may have 1 or {}", w_scale.size(), y.dim(1));
     }
     const int32_t* bias = run.has_input(8) ? run.data<int32_t>(8).data() : nullptr;
-    Tensor sums(ElementType::int32, y.shape(), run.allocator());
-    const std::optional<Tensor> floats = convolve(run, 2, bias, sums.mutable_data<int32_t>().data());
+    const kernels::Scratch sums(static_cast<size_t>(y.elements()) * sizeof(int32_t));
+    const bool floats = convolve(run, 2, bias, sums.as<int32_t>(), sums.as<float>());
     dispatch<int8_t, uint8_t>(y.type(), [&]<typename T>() {
       if (floats)
-        store<T>(run, floats->data<float>().data(), bias);
+        store<T>(run, sums.as<float>(), bias);
       else
-        store<T>(run, sums.data<int32_t>().data(), nullptr);
+        store<T>(run, sums.as<int32_t>(), nullptr);
     });
   }
 
@@ -201,9 +202,7 @@ class QLinearConv final : public IntegerConv {
       for (int64_t plane = begin; plane < end; ++plane) {
         const auto channel = static_cast<size_t>(plane % channels);
         const float scale = run.data<float>(1)[0] * w_scale[w_scale.size() == 1 ? 0 : channel] / run.data<float>(6)[0];
-        requantize(
-            from + plane * size, bias ? bias[channel] : 0, [=](int64_t) { return scale; }, zero, to + plane * size,
-            size);
+        requantize(from + plane * size, bias ? bias[channel] : 0, {&scale, 0}, zero, to + plane * size, size);
       }
     });
   }

@@ -1,9 +1,18 @@
 #pragma once
 
+#include <string_view>
+
 #include "ops/elementwise.h"
 #include "provider/kernel.h"
 
 namespace tenon::ops {
+
+// The loops of an operator, and how many elements make a part worth a thread of its own.
+struct UnaryFunction {
+  std::string_view name;
+  const LoopTable<UnaryLoop>* loops;
+  int64_t grain;
+};
 
 // An operator that applies one scalar function to each element of its first input.
 class UnaryKernel final : public Kernel {

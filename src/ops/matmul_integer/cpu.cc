@@ -8,7 +8,7 @@
 #include "kernels/gemm_int8/gemm_int8.h"
 #include "ops/dispatch.h"
 #include "ops/quantize/codec.h"
-#include "ops/quantize/requantize.h"
+#include "ops/quantize/cpu_requantize.h"
 #include "provider/cpu_kernels.h"
 
 namespace tenon::ops {
@@ -247,10 +247,8 @@ void store_bytes(KernelRun& run, const Batch& batch, const int32_t* products) {
   dispatch<int8_t, uint8_t>(y.type(), [&]<typename T>() {
     T* to = y.mutable_data<T>().data();
     each_scaled_row<float>(run, batch, rescaling, [&](int64_t row, const std::vector<float>& scales) {
-      const float* by_column = scales.data();
-      requantize(
-          products + row * batch.n, 0, [=](int64_t i) { return by_column[i]; },
-          static_cast<T>(rescaling.y_zero.at(row)), to + row * batch.n, batch.n);
+      requantize(products + row * batch.n, 0, {scales.data(), 1}, static_cast<T>(rescaling.y_zero.at(row)),
+                 to + row * batch.n, batch.n);
     });
   });
 }

@@ -1,8 +1,9 @@
+#include <algorithm>
 #include <cmath>
 
 #include "kernels/math/math.h"
 #include "ops/cpu_support/float_vectors.h"
-#include "ops/cpu_support/unary_kernel.h"
+#include "ops/unary/cpu_loops.h"
 #include "provider/cpu_kernels.h"
 
 namespace tenon::ops {
@@ -160,20 +161,53 @@ TENON_STANDARD(Atanh, atanh)
 #undef TENON_STANDARD
 
 template <typename F, typename... Ts>
-void add(CpuKernels& list, std::string_view name, int64_t grain) {
-  static constexpr LoopTable<UnaryLoop> table = unary_loops<F, Ts...>();
-  list.add(name, [grain](const NodeInfo&) { return std::make_unique<UnaryKernel>(table, grain); });
+constexpr LoopTable<UnaryLoop> loops = unary_loops<F, Ts...>();
+
+template <typename F, typename... More>
+constexpr UnaryFunction cheap(std::string_view name) {
+  return {name, &loops<F, float, double, float16, bfloat16, More...>, cheap_grain};
 }
 
 template <typename F, typename... More>
-void add_cheap(CpuKernels& list, std::string_view name) {
-  add<F, float, double, float16, bfloat16, More...>(list, name, cheap_grain);
+constexpr UnaryFunction costly(std::string_view name) {
+  return {name, &loops<F, float, double, float16, bfloat16, More...>, costly_grain};
 }
 
-template <typename F>
-void add_costly(CpuKernels& list, std::string_view name) {
-  add<F, float, double, float16, bfloat16>(list, name, costly_grain);
-}
+constexpr UnaryFunction functions[] = {
+    cheap<Abs, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>("Abs"),
+    cheap<Sign, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>("Sign"),
+    cheap<Neg, int8_t, int16_t, int32_t, int64_t>("Neg"),
+    cheap<Relu, int8_t, int16_t, int32_t, int64_t>("Relu"),
+    cheap<Sqrt>("Sqrt"),
+    cheap<Floor>("Floor"),
+    cheap<Ceil>("Ceil"),
+    cheap<Round>("Round"),
+    cheap<Reciprocal>("Reciprocal"),
+    cheap<Softsign>("Softsign"),
+    cheap<HardSwish>("HardSwish"),
+    cheap<IsNaN, float8e4m3fn, float8e4m3fnuz, float8e5m2, float8e5m2fnuz>("IsNaN"),
+    {"Not", &loops<Not, bool>, cheap_grain},
+    {"BitwiseNot", &loops<BitwiseNot, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>,
+     cheap_grain},
+    costly<Exp>("Exp"),
+    costly<Log>("Log"),
+    costly<Tanh>("Tanh"),
+    costly<Erf, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>("Erf"),
+    costly<Sin>("Sin"),
+    costly<Cos>("Cos"),
+    costly<Sigmoid>("Sigmoid"),
+    costly<Softplus>("Softplus"),
+    costly<Mish>("Mish"),
+    costly<Tan>("Tan"),
+    costly<Asin>("Asin"),
+    costly<Acos>("Acos"),
+    costly<Atan>("Atan"),
+    costly<Sinh>("Sinh"),
+    costly<Cosh>("Cosh"),
+    costly<Asinh>("Asinh"),
+    costly<Acosh>("Acosh"),
+    costly<Atanh>("Atanh"),
+};
 
 std::unique_ptr<Kernel> make_is_inf(const NodeInfo& info) {
   static constexpr LoopTable<UnaryLoop> table =
@@ -186,42 +220,17 @@ std::unique_ptr<Kernel> make_is_inf(const NodeInfo& info) {
 
 }  // namespace
 
+const UnaryFunction* find_unary_function(std::string_view op) {
+  auto found = std::ranges::find(functions, op, &UnaryFunction::name);
+  return found == std::end(functions) ? nullptr : found;
+}
+
 void cpu_unary(CpuKernels& list) {
-  add_cheap<Abs, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>(list, "Abs");
-  add_cheap<Sign, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>(list, "Sign");
-  add_cheap<Neg, int8_t, int16_t, int32_t, int64_t>(list, "Neg");
-  add_cheap<Relu, int8_t, int16_t, int32_t, int64_t>(list, "Relu");
-  add_cheap<Sqrt>(list, "Sqrt");
-  add_cheap<Floor>(list, "Floor");
-  add_cheap<Ceil>(list, "Ceil");
-  add_cheap<Round>(list, "Round");
-  add_cheap<Reciprocal>(list, "Reciprocal");
-  add_cheap<Softsign>(list, "Softsign");
-  add_cheap<HardSwish>(list, "HardSwish");
-  add_cheap<IsNaN, float8e4m3fn, float8e4m3fnuz, float8e5m2, float8e5m2fnuz>(list, "IsNaN");
+  for (const UnaryFunction& function : functions) {
+    list.add(function.name,
+             [&](const NodeInfo&) { return std::make_unique<UnaryKernel>(*function.loops, function.grain); });
+  }
   list.add("IsInf", make_is_inf);
-  add<Not, bool>(list, "Not", cheap_grain);
-  add<BitwiseNot, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>(list, "BitwiseNot",
-                                                                                            cheap_grain);
-  add_costly<Exp>(list, "Exp");
-  add_costly<Log>(list, "Log");
-  add_costly<Tanh>(list, "Tanh");
-  add<Erf, float, double, float16, bfloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>(
-      list, "Erf", costly_grain);
-  add_costly<Sin>(list, "Sin");
-  add_costly<Cos>(list, "Cos");
-  add_costly<Sigmoid>(list, "Sigmoid");
-  add_costly<Softplus>(list, "Softplus");
-  add_costly<Mish>(list, "Mish");
-  add_costly<Tan>(list, "Tan");
-  add_costly<Asin>(list, "Asin");
-  add_costly<Acos>(list, "Acos");
-  add_costly<Atan>(list, "Atan");
-  add_costly<Sinh>(list, "Sinh");
-  add_costly<Cosh>(list, "Cosh");
-  add_costly<Asinh>(list, "Asinh");
-  add_costly<Acosh>(list, "Acosh");
-  add_costly<Atanh>(list, "Atanh");
 }
 
 }  // namespace tenon::ops

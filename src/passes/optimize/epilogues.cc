@@ -37,18 +37,6 @@ void take_residual(Editor& editor, Epilogue& epilogue) {
   epilogue.end = add->output(0);
 }
 
-// Limits of a Clip, when they are constants.
-bool take_limits(const ir::Node& clip, std::vector<float>& limits) {
-  constexpr float infinity = std::numeric_limits<float>::infinity();
-  limits = {-infinity, infinity};
-  for (size_t i : {1, 2}) {
-    if (!clip.input(i)) continue;
-    if (!is_number(clip.input(i))) return false;
-    limits[i - 1] = static_cast<float>(*uniform_constant(clip.input(i)));
-  }
-  return limits[0] <= limits[1];
-}
-
 void take_activation(Editor& editor, Epilogue& epilogue) {
   if (!editor.is_only_user(*epilogue.end)) return;
   const ir::Node& user = *epilogue.end->users()[0];
@@ -60,9 +48,9 @@ void take_activation(Editor& editor, Epilogue& epilogue) {
     epilogue.activation = op;
   } else if (op == "Gelu") {
     epilogue.activation = user.string_attribute("approximate", "none") == "tanh" ? "TanhGelu" : "Gelu";
-  } else if (std::vector<float> limits; op == "Clip" && take_limits(user, limits)) {
+  } else if (auto limits = op == "Clip" ? constant_limits(user) : std::nullopt) {
     epilogue.activation = op;
-    epilogue.parameters = std::move(limits);
+    epilogue.parameters = {limits->begin(), limits->end()};
   } else {
     return;
   }

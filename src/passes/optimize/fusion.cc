@@ -1,5 +1,9 @@
 #include "passes/optimize/fusion.h"
 
+#include <limits>
+
+#include "passes/match.h"
+
 namespace tenon::passes {
 
 ElementType element_type(Editor& editor, const ir::Value* value) {
@@ -24,6 +28,17 @@ ir::Value* other_input(const ir::Node& node, const ir::Value* value) {
 bool is_number(const ir::Value* value) {
   const Tensor* tensor = Editor::constant(value);
   return tensor && tensor->elements() == 1 && ops::types::numbers.contains(tensor->type());
+}
+
+std::optional<std::array<float, 2>> constant_limits(const ir::Node& clip) {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  std::array<float, 2> limits = {-infinity, infinity};
+  for (size_t i : {1, 2}) {
+    if (!clip.input(i)) continue;
+    if (!is_number(clip.input(i))) return std::nullopt;
+    limits[i - 1] = static_cast<float>(*uniform_constant(clip.input(i)));
+  }
+  return limits[0] <= limits[1] ? std::optional(limits) : std::nullopt;
 }
 
 }  // namespace tenon::passes

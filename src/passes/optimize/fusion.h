@@ -1,6 +1,9 @@
 // What fusions ask of the values around a pattern.
 #pragma once
 
+#include <array>
+#include <optional>
+
 #include "passes/editor.h"
 
 namespace tenon::passes {
@@ -15,5 +18,7 @@ ir::Node* sole_user(Editor& editor, const ir::Value* value, std::string_view op_
 ir::Value* other_input(const ir::Node& node, const ir::Value* value);
 // Whether the constant is a single number.
 bool is_number(const ir::Value* value);
+// The limits of a Clip of float32, when they are constants and do not cross; infinite where there is none.
+std::optional<std::array<float, 2>> constant_limits(const ir::Node& clip);
 
 }  // namespace tenon::passes

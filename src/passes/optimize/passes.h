@@ -12,6 +12,7 @@ void cancel_transposes(Editor& editor, ir::Node& node);
 void fold_batch_norm(Editor& editor, ir::Node& node);
 void fold_constants(Editor& editor, ir::Node& node);
 void fold_reshape_targets(Editor& editor, ir::Node& node);
+void compute_in_integers(Editor& editor, ir::Node& node);
 void fuse_attention(Editor& editor, ir::Node& node);
 void fuse_attention_cache(Editor& editor, ir::Node& node);
 void fuse_conv_epilogue(Editor& editor, ir::Node& node);
@@ -41,6 +42,7 @@ void transpose_in_gemm(Editor& editor, ir::Node& node);
 void transpose_in_matmul(Editor& editor, ir::Node& node);
 
 // Each is called with every graph, outer ones first.
+void fuse_elementwise(Editor& editor, ir::Graph& graph);
 void merge_common_subexpressions(Editor& editor, ir::Graph& graph);
 void remove_dead_code(Editor& editor, ir::Graph& graph);
 

@@ -1,0 +1,292 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "ops/dispatch.h"
+#include "passes/match.h"
+#include "passes/optimize/fusion.h"
+#include "passes/optimize/passes.h"
+
+namespace tenon::passes {
+namespace {
+
+constexpr ops::TypeSet bytes{ElementType::int8, ElementType::uint8};
+
+// 8-bit codes and what they stand for: (code - zero point) * scale, with one scale for all or one for each index of an
+// axis.
+struct Quantized {
+  ir::Value* codes;
+  ElementType type;  // of the codes
+  ir::Value* scale;
+  ir::Value* zero_point;  // null: 0
+  int64_t axis;
+
+  std::span<const float> scales() const { return Editor::constant(scale)->data<float>(); }
+  bool is_whole() const { return scales().size() == 1; }
+  // Of one that is whole.
+  int zero() const {
+    int result = 0;
+    if (!zero_point) return result;
+    ops::dispatch<int8_t, uint8_t>(type, [&]<typename T>() { result = Editor::constant(zero_point)->data<T>()[0]; });
+    return result;
+  }
+  bool same_meaning(const Quantized& other) const {
+    return is_whole() && other.is_whole() && type == other.type && scales()[0] == other.scales()[0] &&
+           zero() == other.zero();
+  }
+};
+
+// What a QuantizeLinear or DequantizeLinear says of the codes, if it is about bytes and float32 and its parameters are
+// constants.
+std::optional<Quantized> parameters_of(Editor& editor, const ir::Node& node, ir::Value* codes, ir::Value* floats) {
+  const Tensor* scale = Editor::constant(node.input(1));
+  const Tensor* zero = Editor::constant(node.input(2));
+  const ElementType type = element_type(editor, codes);
+  const int64_t precision = node.int_attribute("precision", 0);
+  if (!bytes.contains(type) || element_type(editor, floats) != ElementType::float32 || !scale ||
+      scale->type() != ElementType::float32 || scale->rank() > 1 || scale->elements() == 0 ||
+      node.int_attribute("block_size", 0) != 0 ||
+      (precision != 0 && precision != static_cast<int64_t>(ElementType::float32)))
+    return std::nullopt;
+  if (node.input(2) && (!zero || zero->type() != type || zero->elements() != scale->elements())) return std::nullopt;
+  if (!std::ranges::all_of(scale->data<float>(), [](float s) { return s > 0 && std::isnormal(s); }))
+    return std::nullopt;
+  int64_t axis = node.int_attribute("axis", 1);
+  if (axis < 0) axis += editor.rank(codes);
+  return Quantized{codes, type, node.input(1), node.input(2), axis};
+}
+
+// What a value was before it was dequantized.
+std::optional<Quantized> before(Editor& editor, const ir::Value* value) {
+  const ir::Node* node = value ? producer(value, "DequantizeLinear") : nullptr;
+  return node ? parameters_of(editor, *node, node->input(0), node->output(0)) : std::nullopt;
+}
+
+// What a QuantizeLinear makes.
+std::optional<Quantized> after(Editor& editor, const ir::Node& quantize) {
+  return parameters_of(editor, quantize, quantize.output(0), quantize.input(0));
+}
+
+ir::Value* zero_point(Patch& patch, const Quantized& quantized) {
+  if (quantized.zero_point) return quantized.zero_point;
+  return patch.constant(quantized.type == ElementType::int8 ? Tensor(Shape{}, {int8_t{0}})
+                                                            : Tensor(Shape{}, {uint8_t{0}}));
+}
+
+// Whether values beyond the limits of a Relu or Clip have the lowest and the highest code anyway.
+bool limits_by_itself(const ir::Node& limit, const Quantized& quantized) {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  std::array<float, 2> limits = {0, infinity};
+  if (limit.op_type == "Clip") {
+    std::optional<std::array<float, 2>> constants = constant_limits(limit);
+    if (!constants) return false;
+    limits = *constants;
+  }
+  const int lowest = quantized.type == ElementType::int8 ? -128 : 0, zero = quantized.zero();
+  const float scale = quantized.scales()[0];
+  return std::nearbyint(limits[0] / scale) + static_cast<float>(zero) <= static_cast<float>(lowest) &&
+         std::nearbyint(limits[1] / scale) + static_cast<float>(zero) >= static_cast<float>(lowest + 255);
+}
+
+// The QuantizeLinear that alone depends on a value, be it through a Relu or Clip that it does itself. Null: none.
+ir::Node* quantizer_of(Editor& editor, const ir::Value* value) {
+  ir::Node* limit = nullptr;
+  for (const char* op : {"Relu", "Clip"}) {
+    if (!limit) limit = sole_user(editor, value, op);
+  }
+  if (limit && limit->input(0) != value) return nullptr;
+  ir::Node* quantize = sole_user(editor, limit ? limit->output(0) : value, "QuantizeLinear");
+  if (!quantize || quantize->input(0) != (limit ? limit->output(0) : value)) return nullptr;
+  const std::optional<Quantized> result = after(editor, *quantize);
+  return result && result->is_whole() && (!limit || limits_by_itself(*limit, *result)) ? quantize : nullptr;
+}
+
+// Quantizing what was dequantized the same way; limits that quantization has itself.
+void simplify_quantize(Editor& editor, ir::Node& node) {
+  const std::optional<Quantized> result = after(editor, node);
+  if (!result || !result->is_whole()) return;
+  if (std::optional<Quantized> source = before(editor, node.input(0)); source && source->same_meaning(*result)) {
+    if (!editor.can_replace(*node.output(0), *source->codes)) return;
+    return editor.rewrite(node, [&](Patch& patch) { patch.replace(node, *source->codes); });
+  }
+  for (const char* op : {"Relu", "Clip"}) {
+    const ir::Node* limit = producer(node.input(0), op);
+    if (!limit || !limits_by_itself(*limit, *result)) continue;
+    return editor.rewrite(node, [&](Patch& patch) {
+      patch.replace(node, *patch.add_like(node, {limit->input(0), node.input(1), node.input(2)}).output(0));
+    });
+  }
+}
+
+constexpr std::string_view movers[] = {"Concat",  "DepthToSpace", "Expand",   "Flatten",      "Gather",
+                                       "MaxPool", "Reshape",      "Slice",    "SpaceToDepth", "Squeeze",
+                                       "Tile",    "Transpose",    "Unsqueeze"};
+
+// Operators that only move or pick elements do it with the codes.
+void move_codes(Editor& editor, ir::Node& node) {
+  if (node.output_count() != 1) return;
+  const size_t moved = node.op_type == "Concat" ? node.input_count() : 1;
+  std::vector<ir::Value*> inputs(node.inputs().begin(), node.inputs().end());
+  std::optional<Quantized> first;
+  for (size_t i = 0; i < moved; ++i) {
+    std::optional<Quantized> source = before(editor, inputs[i]);
+    if (!source || !source->is_whole()) return;
+    if (first && !first->same_meaning(*source)) return;
+    if (!first) first = source;
+    inputs[i] = source->codes;
+  }
+  if (!first) return;
+  ir::Node* quantize = sole_user(editor, node.output(0), "QuantizeLinear");
+  const std::optional<Quantized> result = quantize ? after(editor, *quantize) : std::nullopt;
+  if (result && quantize->input(0) == node.output(0) && result->same_meaning(*first)) {
+    return editor.rewrite(*quantize, [&](Patch& patch) {
+      patch.name_after(node);
+      patch.replace(*quantize, *patch.add_like(node, inputs).output(0));
+    });
+  }
+  // Else what comes next may be done in integers. Nothing is dequantized twice for it.
+  if (node.op_type == "Expand" || node.op_type == "Tile") return;
+  for (size_t i = 0; i < moved; ++i) {
+    if (!editor.is_only_user(*node.input(i))) return;
+  }
+  editor.rewrite(node, [&](Patch& patch) {
+    ir::Value* codes = patch.add_like(node, inputs).output(0);
+    patch.replace(node, *patch.add("DequantizeLinear", {codes, first->scale, first->zero_point}));
+  });
+}
+
+// Sums of this many products of bytes, and a bias of up to 2^30, do not overflow.
+bool fits_int32(const Dim& products) { return products.is_known() && products.value() <= (1 << 30) / (255 * 255); }
+
+// The content of a constant, or of a dequantized constant of int32.
+std::optional<std::vector<double>> content(const ir::Value* value) {
+  const Tensor* tensor = Editor::constant(value);
+  if (tensor) {
+    if (tensor->type() != ElementType::float32) return std::nullopt;
+    return std::vector<double>(tensor->data<float>().begin(), tensor->data<float>().end());
+  }
+  const ir::Node* node = producer(value, "DequantizeLinear");
+  const Tensor* codes = node ? Editor::constant(node->input(0)) : nullptr;
+  const Tensor* scale = node ? Editor::constant(node->input(1)) : nullptr;
+  if (!codes || codes->type() != ElementType::int32 || codes->rank() != 1 || !scale ||
+      scale->type() != ElementType::float32 || (scale->elements() != 1 && scale->elements() != codes->elements()) ||
+      node->int_attribute("block_size", 0) != 0)
+    return std::nullopt;
+  if (node->input(2)) {
+    const Tensor* zero = Editor::constant(node->input(2));
+    if (!zero || zero->type() != ElementType::int32 ||
+        !std::ranges::all_of(zero->data<int32_t>(), [](int32_t z) { return z == 0; }))
+      return std::nullopt;
+  }
+  std::vector<double> result;
+  for (size_t i = 0; i < codes->data<int32_t>().size(); ++i)
+    result.push_back(static_cast<double>(codes->data<int32_t>()[i]) *
+                     static_cast<double>(scale->data<float>()[scale->elements() == 1 ? 0 : i]));
+  return result;
+}
+
+// The bias in steps of x's scale times w's. Null where that is more than an eighth of a step of the output off.
+std::optional<Tensor> quantized_bias(const std::vector<double>& bias, const Quantized& x, const Quantized& w,
+                                     double output_scale) {
+  Tensor result(ElementType::int32, Shape{static_cast<int64_t>(bias.size())});
+  for (size_t i = 0; i < bias.size(); ++i) {
+    const double step = static_cast<double>(x.scales()[0]) * static_cast<double>(w.scales()[w.is_whole() ? 0 : i]);
+    const double code = std::nearbyint(bias[i] / step);
+    if (!(std::abs(code) <= (1 << 30)) || std::abs(code * step - bias[i]) > output_scale / 8) return std::nullopt;
+    result.mutable_data<int32_t>()[i] = static_cast<int32_t>(code);
+  }
+  return result;
+}
+
+// What sums of products of codes stand for.
+Tensor product_scale(const Quantized& a, const Quantized& b) {
+  Tensor scale(ElementType::float32, b.is_whole() ? Shape{} : Shape{std::ssize(b.scales())});
+  std::ranges::transform(b.scales(), scale.mutable_data<float>().begin(), [&](float s) { return a.scales()[0] * s; });
+  return scale;
+}
+
+void fuse_conv(Editor& editor, ir::Node& node) {
+  const std::optional<Quantized> x = before(editor, node.input(0)), w = before(editor, node.input(1));
+  const SymbolicShape* shape = editor.shape(node.input(1));
+  if (!x || !x->is_whole() || !w || !shape || shape->size() < 3) return;
+  const Dim channels = (*shape)[0];
+  if (!w->is_whole() && (w->axis != 0 || !channels.is(std::ssize(w->scales())))) return;
+  if (!fits_int32(element_count(SymbolicShape(shape->begin() + 1, shape->end())))) return;
+  const std::string domain(ops::ai_onnx);
+  if (ir::Node* quantize = quantizer_of(editor, node.output(0))) {
+    const Quantized y = *after(editor, *quantize);
+    std::optional<Tensor> bias;
+    if (node.input(2)) {
+      const std::optional<std::vector<double>> numbers = content(node.input(2));
+      if (!numbers || !channels.is(std::ssize(*numbers))) return;
+      bias = quantized_bias(*numbers, *x, *w, static_cast<double>(y.scales()[0]));
+      if (!bias) return;
+    }
+    return editor.rewrite(*quantize, [&](Patch& patch) {
+      patch.name_after(node);
+      patch.replace(*quantize, *patch.add_fused("QLinearConv", node,
+                                                {x->codes, x->scale, zero_point(patch, *x), w->codes, w->scale,
+                                                 zero_point(patch, *w), y.scale, zero_point(patch, y),
+                                                 bias ? patch.constant(std::move(*bias)) : nullptr},
+                                                {}, domain));
+    });
+  }
+  // With one channel a group, integers are no faster than floats.
+  if (!channels.is_known() || channels.value() <= node.int_attribute("group", 1)) return;
+  editor.rewrite(node, [&](Patch& patch) {
+    ir::Value* sums =
+        patch.add_fused("ConvInteger", node, {x->codes, w->codes, x->zero_point, w->zero_point}, {}, domain);
+    ir::Value* y = patch.add("DequantizeLinear", {sums, patch.constant(product_scale(*x, *w))}, {{"axis", 1}});
+    if (node.input(2)) {
+      std::vector<int64_t> by_channel(shape->size() - 1, 1);
+      by_channel[0] = channels.value();
+      y = patch.add("Add", {y, patch.add("Reshape", {node.input(2), patch.ints(by_channel)})});
+    }
+    patch.replace(node, *y);
+  });
+}
+
+// MatMul, and Gemm that only adds to it.
+void fuse_matmul(Editor& editor, ir::Node& node) {
+  const bool is_gemm = node.op_type == "Gemm", transposed = is_gemm && node.int_attribute("transB", 0) != 0;
+  if (is_gemm && (node.float_attribute("alpha", 1) != 1 || node.int_attribute("transA", 0) != 0 ||
+                  (node.input(2) && node.float_attribute("beta", 1) != 1)))
+    return;
+  const std::optional<Quantized> a = before(editor, node.input(0)), b = before(editor, node.input(1));
+  const SymbolicShape* shape = editor.shape(node.input(1));
+  if (!a || !a->is_whole() || !b || !shape || shape->size() < 2 || editor.rank(node.input(0)) < 2) return;
+  const size_t columns = transposed ? 0 : shape->size() - 1, inner = transposed ? 1 : shape->size() - 2;
+  if (!b->is_whole() && (shape->size() != 2 || b->axis != static_cast<int64_t>(columns))) return;
+  if (!fits_int32((*shape)[inner])) return;
+  ir::Value* addend = is_gemm ? node.input(2) : nullptr;
+  ir::Node* quantize = addend ? nullptr : quantizer_of(editor, node.output(0));
+  auto right = [&](Patch& patch) {
+    return transposed ? patch.add("Transpose", {b->codes}, {{"perm", std::vector<int64_t>{1, 0}}}) : b->codes;
+  };
+  if (quantize) {
+    const Quantized y = *after(editor, *quantize);
+    return editor.rewrite(*quantize, [&](Patch& patch) {
+      patch.name_after(node);
+      patch.replace(*quantize,
+                    *patch.add("QLinearMatMul", {a->codes, a->scale, zero_point(patch, *a), right(patch), b->scale,
+                                                 zero_point(patch, *b), y.scale, zero_point(patch, y)}));
+    });
+  }
+  editor.rewrite(node, [&](Patch& patch) {
+    ir::Value* sums = patch.add("MatMulInteger", {a->codes, right(patch), a->zero_point, b->zero_point});
+    ir::Value* y = patch.add("DequantizeLinear", {sums, patch.constant(product_scale(*a, *b))}, {{"axis", -1}});
+    patch.replace(node, addend ? *patch.add("Add", {y, addend}) : *y);
+  });
+}
+
+}  // namespace
+
+void compute_in_integers(Editor& editor, ir::Node& node) {
+  if (!node.domain.empty()) return;
+  if (node.op_type == "QuantizeLinear") return simplify_quantize(editor, node);
+  if (node.op_type == "Conv") return fuse_conv(editor, node);
+  if (node.op_type == "MatMul" || node.op_type == "Gemm") return fuse_matmul(editor, node);
+  if (std::ranges::find(movers, node.op_type) != std::end(movers)) move_codes(editor, node);
+}
+
+}  // namespace tenon::passes
