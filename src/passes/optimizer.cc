@@ -16,6 +16,7 @@ using passes::Editor;
 
 struct Pass : OptimizationPass {
   std::variant<void (*)(Editor&, ir::Node&), void (*)(Editor&, ir::Graph&)> rewrite;
+  bool is_last = false;  // waits until the others find nothing more to do
 };
 
 constexpr bool same_bits = true, rounds = false;
@@ -70,6 +71,10 @@ const Pass passes_in_order[] = {
      passes::fuse_conv_epilogue},
     {{"matmul-epilogue", extended, rounds, "MatMul, a bias, a residual Add and an activation become one node"},
      passes::fuse_matmul_epilogue},
+    {{"blocked-layout", OptimizationLevel::all, rounds,
+      "convolutions and what is between them compute on blocks of channels"},
+     passes::use_blocked_layout,
+     /*is_last=*/true},
 };
 
 constexpr std::string_view level_names[] = {"none", "exact", "basic", "extended", "all"};
@@ -100,7 +105,12 @@ class Optimizer {
   std::vector<Rewrite> run() {
     for (int sweep = 0; sweep < most_sweeps; ++sweep) {
       const size_t before = editor_.rewrites.size();
-      for (const Pass* pass : passes_) run(*pass);
+      for (bool last : {false, true}) {
+        if (editor_.rewrites.size() != before) break;
+        for (const Pass* pass : passes_) {
+          if (pass->is_last == last) run(*pass);
+        }
+      }
       if (editor_.rewrites.size() == before) break;
     }
     return std::move(editor_.rewrites);

@@ -38,5 +38,6 @@ void transpose_in_gemm(Editor& editor, ir::Node& node);
 // Each is called with every graph, outer ones first.
 void merge_common_subexpressions(Editor& editor, ir::Graph& graph);
 void remove_dead_code(Editor& editor, ir::Graph& graph);
+void use_blocked_layout(Editor& editor, ir::Graph& graph);
 
 }  // namespace tenon::passes
