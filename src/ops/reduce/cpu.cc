@@ -223,19 +223,35 @@ void reduce_rows(const ReducePlan& plan, const T* x, T* y, int64_t begin, int64_
   }
 }
 
-constexpr int64_t column_block = 2048;
+constexpr int64_t column_block = 2048, few_columns = 64, row_lanes = 16, rows_at_once = 1024;
 
-// Rows of adjacent elements that are kept, one row added to the other.
-template <typename F, typename T>
+// Rows of adjacent elements that are kept, one row added to the other. Short ones go to several totals in turn, which
+// are brought together now and then: that keeps rounding errors small. Width is n when the compiler knows it, else 0.
+template <typename F, int Width, typename T>
 void reduce_columns(const ReducePlan& plan, const T* x, T* y, int64_t row, int64_t first, int64_t n, Finish finish) {
   using A = Accumulator<F, T>;
-  decltype(F::template start<T, A>()) totals[column_block];
-  std::fill_n(totals, n, F::template start<T, A>());
+  static_assert(few_columns * (row_lanes + 1) <= column_block && rows_at_once % row_lanes == 0);
+  if constexpr (Width > 0) n = Width;
+  const auto start = F::template start<T, A>();
+  std::remove_const_t<decltype(start)> totals[column_block];
+  const int64_t lanes = n <= few_columns && plan.count > row_lanes ? row_lanes : 0;
+  std::fill_n(totals, (1 + lanes) * n, start);
+  const auto bring_together = [&] {
+    for (int64_t lane = 1; lane <= lanes; ++lane)
+      for (int64_t i = 0; i < n; ++i) {
+        totals[i] = F::merge(totals[i], totals[lane * n + i]);
+        totals[lane * n + i] = start;
+      }
+  };
   const T* from = x + plan.first(row) + first;
+  int64_t rows = 0;
   plan.for_each_reduced([&](int64_t offset) {
     const T* values = from + offset;
-    for (int64_t i = 0; i < n; ++i) totals[i] = F::merge(totals[i], F::map(static_cast<A>(values[i])));
+    auto* total = totals + (lanes ? 1 + rows % row_lanes : 0) * n;
+    for (int64_t i = 0; i < n; ++i) total[i] = F::merge(total[i], F::map(static_cast<A>(values[i])));
+    if (++rows % rows_at_once == 0) bring_together();
   });
+  bring_together();
   T* to = y + row * plan.inner + first;
   for (int64_t i = 0; i < n; ++i) to[i] = element_of<T>(finished(totals[i], finish, plan.count));
 }
@@ -257,7 +273,11 @@ void reduce(ThreadPool& threads, const ReducePlan& plan, const void* from, void*
   threads.parallel_for(plan.outer * blocks, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       int64_t first = i % blocks * column_block;
-      reduce_columns<F>(plan, x, y, i / blocks, first, std::min(column_block, plan.inner - first), finish);
+      const int64_t columns = std::min(column_block, plan.inner - first);
+      const auto loop = columns == 8    ? reduce_columns<F, 8, T>
+                        : columns == 16 ? reduce_columns<F, 16, T>
+                                        : reduce_columns<F, 0, T>;
+      loop(plan, x, y, i / blocks, first, columns, finish);
     }
   });
 }

@@ -165,5 +165,15 @@ TEST(Reduce, AxesMustBeAList) {
   EXPECT_TRUE(scalar.starts_with("shape-mismatch in ReduceL2 'tested' (node 0): the axes must be a list")) << scalar;
 }
 
+// Rounding errors of long sums stay small whichever axis is reduced.
+TEST(Reduce, LongColumns) {
+  for (int64_t columns : {1, 3, 8, 16}) {
+    Tensor x(ElementType::float32, Shape{1 << 16, columns}), mean(ElementType::float32, Shape{1, columns});
+    std::ranges::fill(x.mutable_data<float>(), 0.1f);
+    std::ranges::fill(mean.mutable_data<float>(), 0.1f);
+    OpTest("ReduceMean").input(x).input<int64_t>({1}, {0}).expect(mean).tolerance(1e-5, 0).run();
+  }
+}
+
 }  // namespace
 }  // namespace tenon
