@@ -11,8 +11,9 @@ namespace {
 
 // Bytes of weights that are used again for every tile of a group; more than that is done in turns.
 constexpr int64_t weight_bytes_at_once = 256 << 10;
-// Floats of the image that a group of pixels reads, and that stay in the cache for all output channels.
-constexpr int64_t group_floats = 64 << 10;
+// Floats of the image that a group of pixels reads, and that stay in the second cache for all output channels; in the
+// first one where the weights of a block are few.
+constexpr int64_t group_floats = 64 << 10, pointwise_group_floats = 8 << 10;
 constexpr int64_t most_group_pixels = 1024, least_group_pixels = 48;
 // Floats of a padded copy that is made at once.
 constexpr int64_t band_floats = 256 << 10;
@@ -92,7 +93,8 @@ class DenseBlockedConv {
           steps.push_back(((c * height + h * s_.dilation[1]) * width + w * s_.dilation[2]) * lanes_);
     const int64_t pixels = (end - begin) * s_.output[2];
     const int64_t per_pixel = std::max<int64_t>(1, s_.in_channels * s_.stride[1] * s_.stride[2]);
-    const int64_t largest = std::clamp(group_floats / per_pixel, least_group_pixels, most_group_pixels);
+    const int64_t largest = std::clamp((s_.kernel_size() == 1 ? pointwise_group_floats : group_floats) / per_pixel,
+                                       least_group_pixels, most_group_pixels);
     const int64_t groups = ceil_div(pixels, largest), group = ceil_div(pixels, groups);
     const int64_t work = 1 + group * block_ * static_cast<int64_t>(steps.size()) * lanes_;
     pool_.parallel_for(groups * out_blocks_, 1 + (128 << 10) / work, [&](int64_t first, int64_t last) {
