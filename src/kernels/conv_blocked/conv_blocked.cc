@@ -20,6 +20,26 @@ constexpr int64_t band_floats = 256 << 10;
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
+// Whether a convolution reads some single pixels and never the others, which then only fill caches.
+bool picks_pixels(const ConvShape& s) {
+  return s.kernel_size() == 1 && s.pad[1] == 0 && s.pad[2] == 0 && s.stride[2] > 1 &&
+         (s.output[1] - 1) * s.stride[1] < s.input[1] && (s.output[2] - 1) * s.stride[2] < s.input[2];
+}
+
+// The pixels that it reads, side by side.
+void pick_pixels(ThreadPool& pool, const ConvShape& s, int64_t lanes, const float* x, float* to) {
+  const int64_t rows = s.in_channels / lanes * s.output[1], width = s.output[2];
+  pool.parallel_for(rows, 1 + 16384 / (width * lanes), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t row = i / s.output[1] * s.input[1] + i % s.output[1] * s.stride[1];
+      const float* from = x + row * s.input[2] * lanes;
+      float* out = to + i * width * lanes;
+      for (int64_t column = 0; column < width; ++column)
+        std::copy_n(from + column * s.stride[2] * lanes, lanes, out + column * lanes);
+    }
+  });
+}
+
 }  // namespace
 
 // One image with one group of channels.
@@ -179,11 +199,16 @@ void conv_blocked(ThreadPool& pool, const ConvShape& shape, const float* x, cons
                   const ConvEpilogue& epilogue) {
   if (shape.batch <= 0 || shape.output_size() <= 0 || shape.out_channels <= 0) return;
   if (shape.groups > 1) return conv_blocked_depthwise(pool, shape, x, weights, y, epilogue);
-  const DenseBlockedConv conv(pool, shape, weights, epilogue);
+  const bool picks = picks_pixels(shape);
+  ConvShape picked = shape;
+  for (int d = 0; picks && d < 3; ++d) picked.input[d] = shape.output[d], picked.stride[d] = 1;
+  const Scratch scratch(picks ? static_cast<size_t>(shape.in_channels * shape.output_size()) * sizeof(float) : 0);
+  const DenseBlockedConv conv(pool, picked, weights, epilogue);
   for (int64_t n = 0; n < shape.batch; ++n) {
     const int64_t at = n * shape.out_channels * shape.output_size();
-    conv.run(x + n * shape.in_channels * shape.input_size(), epilogue.residual ? epilogue.residual + at : nullptr,
-             y + at);
+    const float* image = x + n * shape.in_channels * shape.input_size();
+    if (picks) pick_pixels(pool, shape, weights.plain_input() ? 1 : weights.block(), image, scratch.as<float>());
+    conv.run(picks ? scratch.as<float>() : image, epilogue.residual ? epilogue.residual + at : nullptr, y + at);
   }
 }
 

@@ -44,8 +44,11 @@ struct ConvBlockedTiles {
         acc[i][j] = S::load(t.start ? t.start + j * S::width : t.y + i * block + j * S::width);
     }
     const float* w = t.weights;
-    for (int64_t s = 0; s < t.step_count; ++s, w += Lanes * block)
+    for (int64_t s = 0; s < t.step_count; ++s, w += Lanes * block) {
+#pragma GCC unroll 16
+      for (int line = 0; line < Lanes * block; line += 16) __builtin_prefetch(w + 4 * Lanes * block + line);
       Tile::template multiply_add<P, Lanes>(acc, x, t.steps[s], w);
+    }
     store(acc, t.residual, t.clamp, t.lo, t.hi, t.y, block);
   }
 

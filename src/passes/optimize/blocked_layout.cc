@@ -14,8 +14,8 @@ namespace {
 struct Rates {
   double plain, blocked;
 };
-constexpr Rates dense = {33, 30}, pointwise = {40, 34}, narrow_pointwise = {72, 53}, first_layer = {41, 40},
-                depthwise = {150, 95};
+constexpr Rates dense = {33, 31}, pointwise = {37, 33}, narrow_pointwise = {60, 45}, first_layer = {42, 40},
+                depthwise = {150, 100};
 // Channels below which a convolution of single pixels spends its time on memory.
 constexpr int64_t narrow = 32;
 // Nanoseconds that it takes to change the layout of a value, and per thousand floats of it.
