@@ -29,6 +29,9 @@ void conv_blocked_image(benchmark::State& state) {
 }
 BENCHMARK(conv_blocked_image)
     ->Args({3, 64, 1, 224, 7, 2, 1})
+    ->Args({64, 64, 1, 224, 3, 1, 1})
+    ->Args({256, 256, 1, 56, 3, 1, 1})
+    ->Args({512, 512, 1, 28, 3, 1, 1})
     ->Args({64, 64, 1, 56, 3, 1, 1})
     ->Args({128, 128, 1, 28, 3, 1, 1})
     ->Args({256, 256, 1, 14, 3, 1, 1})

@@ -9,8 +9,8 @@
 namespace tenon::kernels {
 namespace {
 
-// Bytes of weights that are used again for every tile of a group; more than that is done in turns.
-constexpr int64_t weight_bytes_at_once = 256 << 10;
+// Bytes of weights that stay in the first cache for all tiles of a group; others are done in turns.
+constexpr int64_t weight_bytes_at_once = 16 << 10;
 // Floats of the image that a group of pixels reads, and that stay in the second cache for all output channels; in the
 // first one where the weights of a block are few.
 constexpr int64_t group_floats = 64 << 10, pointwise_group_floats = 8 << 10;
