@@ -223,37 +223,55 @@ void reduce_rows(const ReducePlan& plan, const T* x, T* y, int64_t begin, int64_
   }
 }
 
-constexpr int64_t column_block = 2048, few_columns = 64, row_lanes = 16, rows_at_once = 1024;
+constexpr int64_t column_block = 2048;
 
-// Rows of adjacent elements that are kept, one row added to the other. Short ones go to several totals in turn, which
-// are brought together now and then: that keeps rounding errors small. Width is n when the compiler knows it, else 0.
-template <typename F, int Width, typename T>
+// Rows of adjacent elements that are kept, one row added to the other.
+template <typename F, typename T>
 void reduce_columns(const ReducePlan& plan, const T* x, T* y, int64_t row, int64_t first, int64_t n, Finish finish) {
   using A = Accumulator<F, T>;
-  static_assert(few_columns * (row_lanes + 1) <= column_block && rows_at_once % row_lanes == 0);
-  if constexpr (Width > 0) n = Width;
-  const auto start = F::template start<T, A>();
-  std::remove_const_t<decltype(start)> totals[column_block];
-  const int64_t lanes = n <= few_columns && plan.count > row_lanes ? row_lanes : 0;
-  std::fill_n(totals, (1 + lanes) * n, start);
-  const auto bring_together = [&] {
-    for (int64_t lane = 1; lane <= lanes; ++lane)
-      for (int64_t i = 0; i < n; ++i) {
-        totals[i] = F::merge(totals[i], totals[lane * n + i]);
-        totals[lane * n + i] = start;
-      }
-  };
+  decltype(F::template start<T, A>()) totals[column_block];
+  std::fill_n(totals, n, F::template start<T, A>());
   const T* from = x + plan.first(row) + first;
-  int64_t rows = 0;
   plan.for_each_reduced([&](int64_t offset) {
     const T* values = from + offset;
-    auto* total = totals + (lanes ? 1 + rows % row_lanes : 0) * n;
-    for (int64_t i = 0; i < n; ++i) total[i] = F::merge(total[i], F::map(static_cast<A>(values[i])));
-    if (++rows % rows_at_once == 0) bring_together();
+    for (int64_t i = 0; i < n; ++i) totals[i] = F::merge(totals[i], F::map(static_cast<A>(values[i])));
   });
-  bring_together();
   T* to = y + row * plan.inner + first;
   for (int64_t i = 0; i < n; ++i) to[i] = element_of<T>(finished(totals[i], finish, plan.count));
+}
+
+// Whether rows of `width` elements are kept and all that are reduced follow each other.
+bool has_dense_rows(const ReducePlan& plan, int64_t width) {
+  return plan.inner == width && plan.reduced.size() == 1 && plan.reduced[0].stride == width;
+}
+
+// The same for dense rows: as in reduce_run, several lanes keep rounding errors small.
+template <typename F, int Width, typename T>
+void reduce_dense_rows(const ReducePlan& plan, const T* x, T* y, int64_t begin, int64_t end, Finish finish) {
+  using A = Accumulator<F, T>;
+  constexpr int64_t lane_count = 4, rows_at_once = 1024;
+  const auto start = F::template start<T, A>();
+  using Total = std::remove_const_t<decltype(start)>;
+  for (int64_t i = begin; i < end; ++i) {
+    const T* from = x + plan.first(i);
+    Total totals[Width];
+    std::fill_n(totals, Width, start);
+    for (int64_t row = 0; row < plan.count; row += rows_at_once) {
+      const int64_t last = std::min(plan.count, row + rows_at_once);
+      Total lanes[lane_count * Width];
+      std::fill_n(lanes, lane_count * Width, start);
+      int64_t r = row;
+      for (; r + lane_count <= last; r += lane_count) {
+        for (int64_t j = 0; j < lane_count * Width; ++j)
+          lanes[j] = F::merge(lanes[j], F::map(static_cast<A>(from[r * Width + j])));
+      }
+      for (; r < last; ++r) {
+        for (int64_t j = 0; j < Width; ++j) lanes[j] = F::merge(lanes[j], F::map(static_cast<A>(from[r * Width + j])));
+      }
+      for (int64_t j = 0; j < lane_count * Width; ++j) totals[j % Width] = F::merge(totals[j % Width], lanes[j]);
+    }
+    for (int64_t j = 0; j < Width; ++j) y[i * Width + j] = element_of<T>(finished(totals[j], finish, plan.count));
+  }
 }
 
 using ReduceLoop = void (*)(ThreadPool& threads, const ReducePlan& plan, const void* x, void* y, Finish finish);
@@ -268,16 +286,19 @@ void reduce(ThreadPool& threads, const ReducePlan& plan, const void* from, void*
     return threads.parallel_for(plan.outer, grain,
                                 [&](int64_t begin, int64_t end) { reduce_rows<F>(plan, x, y, begin, end, finish); });
   }
+  for (int64_t width : {8, 16}) {
+    if (!has_dense_rows(plan, width)) continue;
+    const int64_t grain = 1 + work / std::max<int64_t>(1, plan.count * width);
+    return threads.parallel_for(plan.outer, grain, [&](int64_t begin, int64_t end) {
+      (width == 8 ? reduce_dense_rows<F, 8, T> : reduce_dense_rows<F, 16, T>)(plan, x, y, begin, end, finish);
+    });
+  }
   int64_t blocks = (plan.inner + column_block - 1) / column_block;
   int64_t grain = std::max<int64_t>(1, work / std::max<int64_t>(1, plan.count * std::min(plan.inner, column_block)));
   threads.parallel_for(plan.outer * blocks, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       int64_t first = i % blocks * column_block;
-      const int64_t columns = std::min(column_block, plan.inner - first);
-      const auto loop = columns == 8    ? reduce_columns<F, 8, T>
-                        : columns == 16 ? reduce_columns<F, 16, T>
-                                        : reduce_columns<F, 0, T>;
-      loop(plan, x, y, i / blocks, first, columns, finish);
+      reduce_columns<F>(plan, x, y, i / blocks, first, std::min(column_block, plan.inner - first), finish);
     }
   });
 }
