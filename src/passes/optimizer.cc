@@ -16,8 +16,9 @@ using passes::Editor;
 
 struct Pass : OptimizationPass {
   std::variant<void (*)(Editor&, ir::Node&), void (*)(Editor&, ir::Graph&)> rewrite;
-  // It takes nodes that other passes look for, so it runs when they find nothing more.
-  bool runs_last = false;
+  // When it runs: in every sweep; when the passes before find nothing more, which then look again; or once, at the end,
+  // because it takes nodes that others look for.
+  enum class Turn : unsigned char { sweep, at_rest, last } turn = Turn::sweep;
 };
 
 constexpr bool same_bits = true, rounds = false;
@@ -85,9 +86,13 @@ const Pass passes_in_order[] = {
      passes::fuse_matmul_epilogue},
     {{"skip-layer-norm", extended, rounds, "Add and LayerNormalization or RMSNormalization become one node"},
      passes::fuse_skip_norm},
+    {{"blocked-layout", OptimizationLevel::all, rounds,
+      "convolutions and what is between them compute on blocks of channels"},
+     passes::use_blocked_layout,
+     Pass::Turn::at_rest},
     {{"elementwise", extended, same_bits, "a chain or tree of elementwise operators becomes one node"},
      passes::fuse_elementwise,
-     /*runs_last=*/true},
+     Pass::Turn::last},
 };
 
 constexpr std::string_view level_names[] = {"none", "exact", "basic", "extended", "all"};
@@ -115,7 +120,12 @@ class Optimizer {
   std::vector<Rewrite> run() {
     for (int sweep = 0; sweep < most_sweeps; ++sweep) {
       const size_t before = editor_.rewrites.size();
-      for (const Pass* pass : passes_) run(*pass);
+      for (auto turn : {Pass::Turn::sweep, Pass::Turn::at_rest, Pass::Turn::last}) {
+        if (editor_.rewrites.size() != before) break;
+        for (const Pass* pass : passes_) {
+          if (pass->turn == turn) run(*pass);
+        }
+      }
       if (editor_.rewrites.size() == before) break;
     }
     return std::move(editor_.rewrites);
@@ -161,7 +171,9 @@ class Optimizer {
 std::vector<const Pass*> wanted_passes(const passes::OptimizerOptions& options, bool last) {
   std::vector<const Pass*> wanted;
   for (const Pass& pass : passes_in_order) {
-    if (pass.runs_last != last || std::ranges::find(options.disabled, pass.name) != options.disabled.end()) continue;
+    if ((pass.turn == Pass::Turn::last) != last ||
+        std::ranges::find(options.disabled, pass.name) != options.disabled.end())
+      continue;
     if (options.level == OptimizationLevel::exact ? pass.exact : pass.level <= options.level) wanted.push_back(&pass);
   }
   return wanted;

@@ -234,10 +234,36 @@ void max_pool_sparse(ThreadPool& pool, const PoolShape& s, const T* x, T* y) {
   });
 }
 
+template <int Channels>
+struct InnerMaxima {
+  static constexpr int width = vector_bytes / sizeof(float), count = Channels / width;
+  using Vector = VectorOf<float>::Type;
+
+  void fold(const float* row) {
+    for (int j = 0; j < count; ++j) {
+      Vector value;
+      std::memcpy(&value, row + j * width, sizeof value);
+      best[j] = extreme_of<true, float>(best[j], value);
+    }
+  }
+  void finish(float* out) const { std::memcpy(out, best, sizeof best); }
+
+  InnerMaxima() {
+    for (Vector& vector : best) vector = Vector{} + lowest<float>();
+  }
+  Vector best[count];
+};
+
 }  // namespace
 
 template <class T>
 void max_pool(ThreadPool& pool, const PoolShape& s, const T* x, T* y) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (has_inner_channels(s, 8))
+      return each_inner_window(pool, s, x, y, [](int64_t, int64_t) { return InnerMaxima<8>(); });
+    if (has_inner_channels(s, 16))
+      return each_inner_window(pool, s, x, y, [](int64_t, int64_t) { return InnerMaxima<16>(); });
+  }
   if (!RowMaxima<T>::suits(s)) return max_pool_sparse(pool, s, x, y);
   constexpr int64_t reads_per_task = 16 << 10;
   const int64_t rows = s.output[0] * s.output[1];

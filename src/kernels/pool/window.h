@@ -58,6 +58,31 @@ void each_covered_row(const PoolShape& s, const T* plane, int64_t depth, int64_t
   }
 }
 
+// Whether the last axis only has channels side by side, all of which a window covers alike.
+inline bool has_inner_channels(const PoolShape& s, int64_t channels) {
+  return s.input[2] == channels && s.output[2] == channels && s.kernel[2] == 1 && s.stride[2] == 1 &&
+         s.pad_begin[2] == 0;
+}
+
+// For images with inner channels: make_window(depth, height) for every output, shared between the threads; it gets
+// fold(channels) for each place that it covers, then finish(channels of the output).
+template <class T, class Window>
+void each_inner_window(ThreadPool& pool, const PoolShape& s, const T* x, T* y, Window make_window) {
+  constexpr int64_t reads_per_task = 16 << 10;
+  const int64_t reads = 1 + s.output[1] * s.output[2] * std::min(s.kernel[0] * s.kernel[1], s.input[0] * s.input[1]);
+  pool.parallel_for(s.planes * s.output[0], 1 + reads_per_task / reads, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const T* plane = x + i / s.output[0] * s.input_size();
+      T* out = y + i * s.output[1] * s.output[2];
+      for (int64_t height = 0; height < s.output[1]; ++height, out += s.output[2]) {
+        auto window = make_window(i % s.output[0], height);
+        each_covered_row(s, plane, i % s.output[0], height, [&](const T* row, int64_t) { window.fold(row); });
+        window.finish(out);
+      }
+    }
+  });
+}
+
 // Folds the values of an input row into the output row `y`, tap by tap: y[o] = fold(y[o], row[o * stride + shift]).
 template <class T, class Fold>
 void fold_row(const PoolShape& s, const T* row, T* y, Fold fold) {

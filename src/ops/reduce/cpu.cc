@@ -240,6 +240,40 @@ void reduce_columns(const ReducePlan& plan, const T* x, T* y, int64_t row, int64
   for (int64_t i = 0; i < n; ++i) to[i] = element_of<T>(finished(totals[i], finish, plan.count));
 }
 
+// Whether rows of `width` elements are kept and all that are reduced follow each other.
+bool has_dense_rows(const ReducePlan& plan, int64_t width) {
+  return plan.inner == width && plan.reduced.size() == 1 && plan.reduced[0].stride == width;
+}
+
+// The same for dense rows: as in reduce_run, several lanes keep rounding errors small.
+template <typename F, int Width, typename T>
+void reduce_dense_rows(const ReducePlan& plan, const T* x, T* y, int64_t begin, int64_t end, Finish finish) {
+  using A = Accumulator<F, T>;
+  constexpr int64_t lane_count = 4, rows_at_once = 1024;
+  const auto start = F::template start<T, A>();
+  using Total = std::remove_const_t<decltype(start)>;
+  for (int64_t i = begin; i < end; ++i) {
+    const T* from = x + plan.first(i);
+    Total totals[Width];
+    std::fill_n(totals, Width, start);
+    for (int64_t row = 0; row < plan.count; row += rows_at_once) {
+      const int64_t last = std::min(plan.count, row + rows_at_once);
+      Total lanes[lane_count * Width];
+      std::fill_n(lanes, lane_count * Width, start);
+      int64_t r = row;
+      for (; r + lane_count <= last; r += lane_count) {
+        for (int64_t j = 0; j < lane_count * Width; ++j)
+          lanes[j] = F::merge(lanes[j], F::map(static_cast<A>(from[r * Width + j])));
+      }
+      for (; r < last; ++r) {
+        for (int64_t j = 0; j < Width; ++j) lanes[j] = F::merge(lanes[j], F::map(static_cast<A>(from[r * Width + j])));
+      }
+      for (int64_t j = 0; j < lane_count * Width; ++j) totals[j % Width] = F::merge(totals[j % Width], lanes[j]);
+    }
+    for (int64_t j = 0; j < Width; ++j) y[i * Width + j] = element_of<T>(finished(totals[j], finish, plan.count));
+  }
+}
+
 using ReduceLoop = void (*)(ThreadPool& threads, const ReducePlan& plan, const void* x, void* y, Finish finish);
 
 template <typename F, typename T>
@@ -251,6 +285,13 @@ void reduce(ThreadPool& threads, const ReducePlan& plan, const void* from, void*
     int64_t grain = std::max<int64_t>(1, work / std::max<int64_t>(1, plan.count));
     return threads.parallel_for(plan.outer, grain,
                                 [&](int64_t begin, int64_t end) { reduce_rows<F>(plan, x, y, begin, end, finish); });
+  }
+  for (int64_t width : {8, 16}) {
+    if (!has_dense_rows(plan, width)) continue;
+    const int64_t grain = 1 + work / std::max<int64_t>(1, plan.count * width);
+    return threads.parallel_for(plan.outer, grain, [&](int64_t begin, int64_t end) {
+      (width == 8 ? reduce_dense_rows<F, 8, T> : reduce_dense_rows<F, 16, T>)(plan, x, y, begin, end, finish);
+    });
   }
   int64_t blocks = (plan.inner + column_block - 1) / column_block;
   int64_t grain = std::max<int64_t>(1, work / std::max<int64_t>(1, plan.count * std::min(plan.inner, column_block)));

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "op_test.h"
 
 namespace tenon {
@@ -19,6 +21,13 @@ TEST(Reduce, Functions) {
         Case{"ReduceLogSum", {1.7917595f, 2.7080502f}, {1.6094379f, 1.9459101f, 2.1972246f}, 3.0445225f},
         Case{"ReduceLogSumExp", {3.4076059f, 6.4076059f}, {4.0485874f, 5.0485874f, 6.0485874f}, 6.4561931f}}) {
     const Tensor x({2, 3}, {1.0f, 2.0f, 3.0f, 4.0f, 5.0f, 6.0f});
+    for (int64_t side_by_side : {8, 16}) {
+      Tensor columns(ElementType::float32, Shape{6, side_by_side}), all(ElementType::float32, Shape{1, side_by_side});
+      for (size_t i = 0; i < static_cast<size_t>(6 * side_by_side); ++i)
+        columns.mutable_data<float>()[i] = static_cast<float>(i / static_cast<size_t>(side_by_side) + 1);
+      std::ranges::fill(all.mutable_data<float>(), c.all);
+      OpTest(c.op).input(columns).constant<int64_t>({1}, {0}).expect(all).run();
+    }
     OpTest(c.op).input(x).constant<int64_t>({1}, {1}).expect<float>({2, 1}, {c.rows[0], c.rows[1]}).run();
     OpTest(c.op)
         .input(x)
@@ -163,6 +172,16 @@ TEST(Reduce, AxesMustBeAList) {
             "  input 1 'in1' is tensor(int64) [1, 1], an input of the graph");
   std::string scalar = OpTest("ReduceL2").input<float>({}, {1}).input<int64_t>({1, 1}, {3}).error();
   EXPECT_TRUE(scalar.starts_with("shape-mismatch in ReduceL2 'tested' (node 0): the axes must be a list")) << scalar;
+}
+
+// Rounding errors of long sums stay small where channels lie side by side too.
+TEST(Reduce, LongColumns) {
+  for (int64_t columns : {1, 8, 16}) {
+    Tensor x(ElementType::float32, Shape{1 << 16, columns}), mean(ElementType::float32, Shape{1, columns});
+    std::ranges::fill(x.mutable_data<float>(), 0.1f);
+    std::ranges::fill(mean.mutable_data<float>(), 0.1f);
+    OpTest("ReduceMean").input(x).input<int64_t>({1}, {0}).expect(mean).tolerance(1e-5, 0).run();
+  }
 }
 
 }  // namespace

@@ -45,5 +45,6 @@ void transpose_in_matmul(Editor& editor, ir::Node& node);
 void fuse_elementwise(Editor& editor, ir::Graph& graph);
 void merge_common_subexpressions(Editor& editor, ir::Graph& graph);
 void remove_dead_code(Editor& editor, ir::Graph& graph);
+void use_blocked_layout(Editor& editor, ir::Graph& graph);
 
 }  // namespace tenon::passes

@@ -1,0 +1,24 @@
+#include "kernels/simd/avx512.h"
+
+#include "kernels/conv_blocked/tile_kernel.h"
+
+namespace tenon::kernels {
+namespace {
+
+struct Tile {
+  using Arch = Avx512;
+  static constexpr int vectors = 1;
+  static constexpr int pixels = 14;
+  static constexpr int dw_pixels = 8;
+
+  template <int P, int Lanes, class F>
+  static void multiply_add(F (&acc)[P][vectors], const float* const (&x)[P], int64_t at, const float* w) {
+    multiply_add_broadcast_pixels<Arch, P, Lanes>(acc, x, at, w);
+  }
+};
+
+}  // namespace
+
+constexpr ConvBlockedKernels conv_blocked_kernels_avx512 = ConvBlockedTiles<Tile>::table();
+
+}  // namespace tenon::kernels

@@ -1,0 +1,50 @@
+#include <benchmark/benchmark.h>
+
+#include <vector>
+
+#include "kernels/conv_blocked/conv_blocked.h"
+
+namespace tenon::kernels {
+namespace {
+
+// Arguments: channels in and out, groups, height and width, kernel, stride, threads.
+void conv_blocked_image(benchmark::State& state) {
+  ConvShape s;
+  s.in_channels = state.range(0), s.out_channels = state.range(1), s.groups = state.range(2);
+  for (int d = 1; d < 3; ++d) {
+    s.input[d] = state.range(3), s.kernel[d] = state.range(4), s.stride[d] = state.range(5);
+    s.pad[d] = s.kernel[d] / 2;
+    s.output[d] = (s.input[d] + 2 * s.pad[d] - s.kernel[d]) / s.stride[d] + 1;
+  }
+  ThreadPool pool(static_cast<int>(state.range(6)));
+  const int64_t per_output = s.in_channels / s.groups * s.kernel_size();
+  std::vector<float> x(static_cast<size_t>(s.in_channels * s.input_size()), 1.0f);
+  std::vector<float> weights(static_cast<size_t>(s.out_channels * per_output), 1.0f);
+  std::vector<float> y(static_cast<size_t>(s.out_channels * s.output_size()));
+  const BlockedConvWeights packed(pool, s, s.in_channels % conv_block() != 0, weights.data());
+  for (auto _ : state) conv_blocked(pool, s, x.data(), packed, y.data());
+  state.counters["GFLOP/s"] =
+      benchmark::Counter(2e-9 * static_cast<double>(s.out_channels * s.output_size() * per_output),
+                         benchmark::Counter::kIsIterationInvariantRate);
+}
+BENCHMARK(conv_blocked_image)
+    ->Args({3, 64, 1, 224, 7, 2, 1})
+    ->Args({64, 64, 1, 224, 3, 1, 1})
+    ->Args({256, 256, 1, 56, 3, 1, 1})
+    ->Args({512, 512, 1, 28, 3, 1, 1})
+    ->Args({64, 64, 1, 56, 3, 1, 1})
+    ->Args({128, 128, 1, 28, 3, 1, 1})
+    ->Args({256, 256, 1, 14, 3, 1, 1})
+    ->Args({512, 512, 1, 7, 3, 1, 1})
+    ->Args({64, 256, 1, 56, 1, 1, 1})
+    ->Args({256, 512, 1, 56, 1, 2, 1})
+    ->Args({16, 96, 1, 112, 1, 1, 1})
+    ->Args({96, 16, 1, 112, 1, 1, 1})
+    ->Args({96, 96, 96, 112, 3, 1, 1})
+    ->Args({96, 96, 96, 112, 3, 2, 1})
+    ->Args({240, 240, 240, 28, 5, 1, 1})
+    ->Args({576, 576, 576, 14, 3, 1, 1})
+    ->UseRealTime();
+
+}  // namespace
+}  // namespace tenon::kernels

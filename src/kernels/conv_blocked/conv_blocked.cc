@@ -1,0 +1,215 @@
+#include "kernels/conv_blocked/conv_blocked.h"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "kernels/conv_blocked/driver.h"
+
+namespace tenon::kernels {
+namespace {
+
+// Bytes of weights that stay in the first cache for all tiles of a group; others are done in turns.
+constexpr int64_t weight_bytes_at_once = 16 << 10;
+// Floats of the image that a group of pixels reads, and that stay in the second cache for all output channels; in the
+// first one where the weights of a block are few.
+constexpr int64_t group_floats = 64 << 10, pointwise_group_floats = 8 << 10;
+constexpr int64_t most_group_pixels = 1024, least_group_pixels = 48;
+// Floats of a padded copy that is made at once.
+constexpr int64_t band_floats = 256 << 10;
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// Whether a convolution reads some single pixels and never the others, which then only fill caches.
+bool picks_pixels(const ConvShape& s) {
+  return s.kernel_size() == 1 && s.pad[1] == 0 && s.pad[2] == 0 && s.stride[2] > 1 &&
+         (s.output[1] - 1) * s.stride[1] < s.input[1] && (s.output[2] - 1) * s.stride[2] < s.input[2];
+}
+
+// The pixels that it reads, side by side.
+void pick_pixels(ThreadPool& pool, const ConvShape& s, int64_t lanes, const float* x, float* to) {
+  const int64_t rows = s.in_channels / lanes * s.output[1], width = s.output[2];
+  pool.parallel_for(rows, 1 + 16384 / (width * lanes), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t row = i / s.output[1] * s.input[1] + i % s.output[1] * s.stride[1];
+      const float* from = x + row * s.input[2] * lanes;
+      float* out = to + i * width * lanes;
+      for (int64_t column = 0; column < width; ++column)
+        std::copy_n(from + column * s.stride[2] * lanes, lanes, out + column * lanes);
+    }
+  });
+}
+
+}  // namespace
+
+// One image with one group of channels.
+class DenseBlockedConv {
+ public:
+  DenseBlockedConv(ThreadPool& pool, const ConvShape& shape, const BlockedConvWeights& weights,
+                   const ConvEpilogue& epilogue)
+      : pool_(pool),
+        s_(shape),
+        k_(*weights.kernels_),
+        weights_(weights.buffer_.as<float>()),
+        epilogue_(epilogue),
+        block_(k_.block),
+        lanes_(weights.plain_input_ ? 1 : k_.block),
+        in_blocks_(s_.in_channels / lanes_),
+        out_blocks_(s_.out_channels / block_),
+        zeros_(static_cast<size_t>(block_)) {
+    const int64_t bytes = s_.kernel_size() * lanes_ * block_ * static_cast<int64_t>(sizeof(float));
+    in_blocks_at_once_ = std::clamp<int64_t>(weight_bytes_at_once / bytes, 1, std::max<int64_t>(1, in_blocks_));
+  }
+
+  void run(const float* x, const float* residual, float* y) const {
+    if (!needs_copy()) return run_band(x, s_.input[1], s_.input[2], 0, s_.output[1], residual, y);
+    const int64_t width = (s_.output[2] - 1) * s_.stride[2] + (s_.kernel[2] - 1) * s_.dilation[2] + 1;
+    const int64_t least = ceil_div(most_group_pixels * pool_.size(), s_.output[2]);
+    const int64_t rows = std::max(least, band_floats / std::max<int64_t>(1, s_.in_channels * width * s_.stride[1]));
+    for (int64_t row = 0; row < s_.output[1]; row += rows) {
+      const int64_t end = std::min(row + rows, s_.output[1]);
+      const int64_t height = (end - row - 1) * s_.stride[1] + (s_.kernel[1] - 1) * s_.dilation[1] + 1;
+      const Scratch scratch(static_cast<size_t>(s_.in_channels * height * width) * sizeof(float));
+      pad(x, row * s_.stride[1] - s_.pad[1], height, width, scratch.as<float>());
+      run_band(scratch.as<float>(), height, width, row, end, residual, y);
+    }
+  }
+
+ private:
+  bool needs_copy() const {
+    for (int d : {1, 2}) {
+      const int64_t reach = (s_.output[d] - 1) * s_.stride[d] + (s_.kernel[d] - 1) * s_.dilation[d] + 1;
+      if (s_.pad[d] > 0 || reach - s_.pad[d] > s_.input[d]) return true;
+    }
+    return false;
+  }
+
+  // Rows [first, first + height) of the image, with zeros where there are none.
+  void pad(const float* x, int64_t first, int64_t height, int64_t width, float* to) const {
+    const int64_t left = std::min(s_.pad[2], width), inside = std::min(s_.input[2], width - left);
+    pool_.parallel_for(in_blocks_ * height, 1 + 16384 / (width * lanes_), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        float* out = to + i * width * lanes_;
+        const int64_t row = first + i % height;
+        if (row < 0 || row >= s_.input[1]) {
+          std::fill(out, out + width * lanes_, 0.0f);
+          continue;
+        }
+        std::fill(out, out + left * lanes_, 0.0f);
+        std::memcpy(out + left * lanes_, x + (i / height * s_.input[1] + row) * s_.input[2] * lanes_,
+                    static_cast<size_t>(inside * lanes_) * sizeof(float));
+        std::fill(out + (left + inside) * lanes_, out + width * lanes_, 0.0f);
+      }
+    });
+  }
+
+  // Output rows [begin, end) from an image of the given size whose first row is the first that they read.
+  void run_band(const float* x, int64_t height, int64_t width, int64_t begin, int64_t end, const float* residual,
+                float* y) const {
+    std::vector<int64_t> steps;
+    for (int64_t c = 0; c < in_blocks_; ++c)
+      for (int64_t h = 0; h < s_.kernel[1]; ++h)
+        for (int64_t w = 0; w < s_.kernel[2]; ++w)
+          steps.push_back(((c * height + h * s_.dilation[1]) * width + w * s_.dilation[2]) * lanes_);
+    const int64_t pixels = (end - begin) * s_.output[2];
+    const int64_t per_pixel = std::max<int64_t>(1, s_.in_channels * s_.stride[1] * s_.stride[2]);
+    const int64_t largest = std::clamp((s_.kernel_size() == 1 ? pointwise_group_floats : group_floats) / per_pixel,
+                                       least_group_pixels, most_group_pixels);
+    const int64_t groups = ceil_div(pixels, largest), group = ceil_div(pixels, groups);
+    const int64_t work = 1 + group * block_ * static_cast<int64_t>(steps.size()) * lanes_;
+    pool_.parallel_for(groups * out_blocks_, 1 + (128 << 10) / work, [&](int64_t first, int64_t last) {
+      int64_t offsets[most_group_pixels];
+      int64_t filled = -1;
+      for (int64_t i = first; i < last; ++i) {
+        const int64_t from = i / out_blocks_ * group, count = std::min(group, pixels - from);
+        if (count <= 0) continue;
+        if (filled != from) {
+          for (int64_t p = 0; p < count; ++p) {
+            const int64_t row = (from + p) / s_.output[2], column = (from + p) % s_.output[2];
+            offsets[p] = (row * s_.stride[1] * width + column * s_.stride[2]) * lanes_;
+          }
+          filled = from;
+        }
+        const int64_t out = i % out_blocks_;
+        const int64_t at = (out * s_.output[1] * s_.output[2] + begin * s_.output[2] + from) * block_;
+        run_group(x, offsets, count, steps, out, residual ? residual + at : nullptr, y + at);
+      }
+    });
+  }
+
+  // A block of output channels of some pixels.
+  void run_group(const float* x, const int64_t* offsets, int64_t count, const std::vector<int64_t>& steps, int64_t out,
+                 const float* residual, float* y) const {
+    const auto& kernels = lanes_ == 1 ? k_.plain : k_.blocked;
+    const int64_t taps = s_.kernel_size(), tiles = ceil_div(count, k_.pixels);
+    const float* bias = epilogue_.bias ? epilogue_.bias + out * block_ : zeros_.data();
+    for (int64_t c = 0; c == 0 || c < in_blocks_; c += in_blocks_at_once_) {
+      const int64_t c_end = std::min(c + in_blocks_at_once_, in_blocks_);
+      const bool last = c_end == in_blocks_;
+      for (int64_t t = 0; t < tiles; ++t) {
+        const int64_t from = count * t / tiles, to = count * (t + 1) / tiles;
+        BlockedTile tile;
+        tile.x = x;
+        tile.pixels = offsets + from;
+        tile.steps = steps.data() + c * taps;
+        tile.step_count = (c_end - c) * taps;
+        tile.weights = weights_ + (out * in_blocks_ + c) * taps * lanes_ * block_;
+        tile.start = c == 0 ? bias : nullptr;
+        tile.y = y + from * block_;
+        tile.residual = last && residual ? residual + from * block_ : nullptr;
+        tile.clamp = last;
+        tile.lo = epilogue_.lo;
+        tile.hi = epilogue_.hi;
+        kernels[to - from](tile);
+      }
+    }
+    if (epilogue_.activation) epilogue_.activation(y, y, count * block_);
+  }
+
+  ThreadPool& pool_;
+  const ConvShape& s_;
+  const ConvBlockedKernels& k_;
+  const float* weights_;
+  const ConvEpilogue& epilogue_;
+  int64_t block_, lanes_, in_blocks_, out_blocks_, in_blocks_at_once_;
+  std::vector<float> zeros_;
+};
+
+BlockedConvWeights::BlockedConvWeights(ThreadPool& pool, const ConvShape& shape, bool plain_input, const float* weights)
+    : kernels_(&conv_blocked_kernels()),
+      plain_input_(plain_input),
+      buffer_(static_cast<size_t>(shape.out_channels * (shape.in_channels / shape.groups) * shape.kernel_size()) *
+              sizeof(float)) {
+  const int64_t block = kernels_->block, taps = shape.kernel_size();
+  const int64_t in = shape.in_channels / shape.groups, lanes = plain_input || shape.groups > 1 ? 1 : block;
+  pool.parallel_for(shape.out_channels / block, 1 + 16384 / (1 + in * taps * block), [&](int64_t begin, int64_t end) {
+    float* to = buffer_.as<float>() + begin * in * taps * block;
+    for (int64_t out = begin; out < end; ++out)
+      for (int64_t c = 0; c < in; c += lanes)
+        for (int64_t tap = 0; tap < taps; ++tap)
+          for (int64_t lane = 0; lane < lanes; ++lane)
+            for (int64_t j = 0; j < block; ++j) *to++ = weights[((out * block + j) * in + c + lane) * taps + tap];
+  });
+}
+
+int64_t conv_block() { return conv_blocked_kernels().block; }
+Isa conv_blocked_isa() { return conv_blocked_kernels().isa; }
+
+void conv_blocked(ThreadPool& pool, const ConvShape& shape, const float* x, const BlockedConvWeights& weights, float* y,
+                  const ConvEpilogue& epilogue) {
+  if (shape.batch <= 0 || shape.output_size() <= 0 || shape.out_channels <= 0) return;
+  if (shape.groups > 1) return conv_blocked_depthwise(pool, shape, x, weights, y, epilogue);
+  const bool picks = picks_pixels(shape);
+  ConvShape picked = shape;
+  for (int d = 0; picks && d < 3; ++d) picked.input[d] = shape.output[d], picked.stride[d] = 1;
+  const Scratch scratch(picks ? static_cast<size_t>(shape.in_channels * shape.output_size()) * sizeof(float) : 0);
+  const DenseBlockedConv conv(pool, picked, weights, epilogue);
+  for (int64_t n = 0; n < shape.batch; ++n) {
+    const int64_t at = n * shape.out_channels * shape.output_size();
+    const float* image = x + n * shape.in_channels * shape.input_size();
+    if (picks) pick_pixels(pool, shape, weights.plain_input() ? 1 : weights.block(), image, scratch.as<float>());
+    conv.run(picks ? scratch.as<float>() : image, epilogue.residual ? epilogue.residual + at : nullptr, y + at);
+  }
+}
+
+}  // namespace tenon::kernels

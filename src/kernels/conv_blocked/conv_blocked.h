@@ -1,0 +1,42 @@
+// Convolution of float images whose channels are blocked: [batch, channels / block, height, width, block], so that a
+// pixel's channels lie side by side and neither patches nor panels are copied.
+#pragma once
+
+#include <cstdint>
+
+#include "base/thread_pool.h"
+#include "kernels/conv/conv.h"
+#include "kernels/conv_blocked/tile.h"
+#include "kernels/scratch.h"
+
+namespace tenon::kernels {
+
+// Constant weights [out_channels, in_channels / groups, 1, height, width], arranged for the instruction set in use when
+// they were packed. There is one group, or as many as channels in and out.
+class BlockedConvWeights {
+ public:
+  // Only channels, groups and the kernel's size are used of `shape`; out_channels is a multiple of the block, and so is
+  // in_channels unless the input is plain: [batch, channels, height, width].
+  BlockedConvWeights(ThreadPool& pool, const ConvShape& shape, bool plain_input, const float* weights);
+  size_t bytes() const { return buffer_.size(); }
+  int64_t block() const { return kernels_->block; }
+  bool plain_input() const { return plain_input_; }
+
+ private:
+  friend class DenseBlockedConv;
+  friend class DepthwiseBlockedConv;
+  const ConvBlockedKernels* kernels_;
+  bool plain_input_;
+  AlignedBuffer buffer_;  // [out block][in block][height][width][in lane][out lane]; depthwise without the in axes
+};
+
+// The channels of a block for the instruction set in use now.
+int64_t conv_block();
+Isa conv_blocked_isa();
+
+// y is [batch, out_channels / block, height, width, block], and so is epilogue.residual. The images have one or two
+// spatial dimensions: the first of the three is 1.
+void conv_blocked(ThreadPool& pool, const ConvShape& shape, const float* x, const BlockedConvWeights& weights, float* y,
+                  const ConvEpilogue& epilogue = {});
+
+}  // namespace tenon::kernels

@@ -1,0 +1,128 @@
+#include <algorithm>
+#include <vector>
+
+#include "kernels/conv_blocked/driver.h"
+
+namespace tenon::kernels {
+namespace {
+
+// Outputs [begin, end) of an axis read taps [first, last) of the kernel inside the image.
+struct Span {
+  int64_t begin, end, first, last;
+};
+
+// The outputs of an axis, grouped by the taps that they read.
+std::vector<Span> spans(const ConvShape& s, int d) {
+  std::vector<Span> result;
+  for (int64_t o = 0; o < s.output[d]; ++o) {
+    const int64_t origin = o * s.stride[d] - s.pad[d], step = s.dilation[d];
+    const int64_t first = origin >= 0 ? 0 : std::min(s.kernel[d], (-origin + step - 1) / step);
+    const int64_t last =
+        origin >= s.input[d] ? first : std::clamp((s.input[d] - 1 - origin) / step + 1, first, s.kernel[d]);
+    if (!result.empty() && result.back().first == first && result.back().last == last)
+      ++result.back().end;
+    else
+      result.push_back({o, o + 1, first, last});
+  }
+  return result;
+}
+
+}  // namespace
+
+class DepthwiseBlockedConv {
+ public:
+  DepthwiseBlockedConv(const ConvShape& shape, const BlockedConvWeights& weights, const ConvEpilogue& epilogue)
+      : s_(shape),
+        k_(*weights.kernels_),
+        weights_(weights.buffer_.as<float>()),
+        epilogue_(epilogue),
+        block_(k_.block),
+        zeros_(static_cast<size_t>(block_)),
+        rows_(spans(s_, 1)),
+        columns_(spans(s_, 2)) {}
+
+  void run(ThreadPool& pool, const float* x, float* y) const {
+    const int64_t blocks = s_.out_channels / block_, rows = s_.output[1];
+    const int64_t work = 1 + s_.output[2] * block_ * s_.kernel_size();
+    pool.parallel_for(s_.batch * blocks * rows, 1 + (64 << 10) / work, [&](int64_t begin, int64_t end) {
+      std::vector<int64_t> offsets(static_cast<size_t>(s_.kernel_size())), weight_offsets(offsets);
+      while (begin < end) {
+        const int64_t plane = begin / rows, first = begin % rows, last = std::min(rows, first + end - begin);
+        run_rows(x + plane * s_.input_size() * block_, plane, plane % blocks, first, last, offsets, weight_offsets, y);
+        begin += last - first;
+      }
+    });
+  }
+
+ private:
+  // Rows [first, last) of a plane, in rectangles that read the same taps.
+  void run_rows(const float* x, int64_t plane, int64_t channel_block, int64_t first, int64_t last,
+                std::vector<int64_t>& offsets, std::vector<int64_t>& weight_offsets, float* y) const {
+    DepthwiseTile tile;
+    tile.offsets = offsets.data();
+    tile.weight_offsets = weight_offsets.data();
+    tile.weights = weights_ + channel_block * s_.kernel_size() * block_;
+    tile.start = epilogue_.bias ? epilogue_.bias + channel_block * block_ : zeros_.data();
+    tile.lo = epilogue_.lo;
+    tile.hi = epilogue_.hi;
+    const int64_t plane_at = plane * s_.output_size() * block_;
+    for (const Span& rows : rows_) {
+      const int64_t top = std::max(rows.begin, first), bottom = std::min(rows.end, last);
+      for (const Span& columns : columns_) {
+        if (top >= bottom) break;
+        tile.taps = 0;
+        for (int64_t h = rows.first; h < rows.last; ++h) {
+          for (int64_t w = columns.first; w < columns.last; ++w, ++tile.taps) {
+            const auto t = static_cast<size_t>(tile.taps);
+            offsets[t] = (h * s_.dilation[1] * s_.input[2] + w * s_.dilation[2]) * block_;
+            weight_offsets[t] = (h * s_.kernel[2] + w) * block_;
+          }
+        }
+        run_rectangle(tile, x, plane_at, top, bottom, columns.begin, columns.end, y);
+      }
+    }
+    float* out = y + plane_at + first * s_.output[2] * block_;
+    if (epilogue_.activation) epilogue_.activation(out, out, (last - first) * s_.output[2] * block_);
+  }
+
+  // Tiles go along the longer side.
+  void run_rectangle(DepthwiseTile& tile, const float* x, int64_t plane_at, int64_t top, int64_t bottom, int64_t left,
+                     int64_t right, float* y) const {
+    const int64_t row_in = s_.stride[1] * s_.input[2] * block_, column_in = s_.stride[2] * block_;
+    const int64_t row_out = s_.output[2] * block_, column_out = block_;
+    const bool down = bottom - top > right - left;
+    const int64_t lines = down ? right - left : bottom - top, length = down ? bottom - top : right - left;
+    const int64_t line_in = down ? column_in : row_in, line_out = down ? column_out : row_out;
+    tile.x_step = down ? row_in : column_in;
+    tile.y_step = down ? row_out : column_out;
+    const int64_t in = top * row_in + left * column_in - (s_.pad[1] * s_.input[2] + s_.pad[2]) * block_;
+    const int64_t out = plane_at + top * row_out + left * column_out;
+    const int64_t tiles = (length + k_.dw_pixels - 1) / k_.dw_pixels;
+    for (int64_t line = 0; line < lines; ++line) {
+      for (int64_t t = 0; t < tiles; ++t) {
+        const int64_t from = length * t / tiles, to = length * (t + 1) / tiles;
+        const int64_t at = out + line * line_out + from * tile.y_step;
+        tile.x = x;
+        tile.x_at = in + line * line_in + from * tile.x_step;
+        tile.y = y + at;
+        tile.residual = epilogue_.residual ? epilogue_.residual + at : nullptr;
+        k_.depthwise[to - from](tile);
+      }
+    }
+  }
+
+  const ConvShape& s_;
+  const ConvBlockedKernels& k_;
+  const float* weights_;
+  const ConvEpilogue& epilogue_;
+  int64_t block_;
+  std::vector<float> zeros_;
+  std::vector<Span> rows_, columns_;
+};
+
+void conv_blocked_depthwise(ThreadPool& pool, const ConvShape& shape, const float* x, const BlockedConvWeights& weights,
+                            float* y, const ConvEpilogue& epilogue) {
+  DepthwiseBlockedConv(shape, weights, epilogue).run(pool, x, y);
+}
+
+}  // namespace tenon::kernels

@@ -1,0 +1,157 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "base/channel_block.h"
+#include "kernels/conv_blocked/conv_blocked.h"
+
+namespace tenon::kernels {
+namespace {
+
+std::vector<float> random_floats(int64_t count, unsigned seed) {
+  std::mt19937 generator(seed);
+  std::uniform_real_distribution<float> distribution(-1, 1);
+  std::vector<float> values(static_cast<size_t>(count));
+  for (float& value : values) value = distribution(generator);
+  return values;
+}
+
+// Channels are given in blocks, or as they are where the input is plain.
+struct Case {
+  int64_t batch, in, out;
+  bool plain, depthwise;
+  int64_t height, width, kernel[2], stride[2], dilation[2], pad_begin[2], pad_end[2];
+
+  ConvShape shape() const {
+    ConvShape s;
+    s.batch = batch, s.in_channels = plain ? in : in * conv_block(), s.out_channels = out * conv_block();
+    s.groups = depthwise ? s.in_channels : 1;
+    s.input[1] = height, s.input[2] = width;
+    for (int d = 0; d < 2; ++d) {
+      s.kernel[d + 1] = kernel[d], s.stride[d + 1] = stride[d], s.dilation[d + 1] = dilation[d];
+      s.pad[d + 1] = pad_begin[d];
+      const int64_t reach = (kernel[d] - 1) * dilation[d] + 1;
+      s.output[d + 1] = (s.input[d + 1] + pad_begin[d] + pad_end[d] - reach) / stride[d] + 1;
+    }
+    return s;
+  }
+};
+
+const Case cases[] = {
+    {1, 1, 1, false, false, 5, 7, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}},
+    {2, 3, 2, false, false, 14, 15, {3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}},
+    {1, 2, 3, false, false, 9, 11, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}},
+    {1, 2, 3, false, false, 9, 11, {1, 1}, {2, 2}, {1, 1}, {0, 0}, {0, 0}},
+    {2, 1, 2, false, false, 20, 13, {3, 5}, {1, 1}, {2, 3}, {0, 2}, {3, 1}},
+    {1, 1, 1, false, false, 1, 1, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}},
+    {1, 1, 1, false, false, 2, 2, {3, 3}, {1, 1}, {3, 3}, {6, 6}, {6, 6}},
+    {1, 4, 1, false, false, 7, 7, {3, 3}, {1, 1}, {1, 1}, {0, 0}, {0, 0}},
+    {1, 130, 1, false, false, 3, 5, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}},
+    {1, 1, 1, false, false, 70, 61, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}},
+    {1, 3, 2, true, false, 30, 31, {7, 7}, {2, 2}, {1, 1}, {3, 3}, {3, 3}},
+    {2, 1, 1, true, false, 8, 9, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}},
+    {1, 5, 1, true, false, 6, 5, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}},
+    {2, 2, 2, false, true, 13, 17, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}},
+    {1, 3, 3, false, true, 23, 20, {3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}},
+    {1, 1, 1, false, true, 7, 9, {5, 5}, {2, 3}, {1, 1}, {2, 1}, {2, 3}},
+    {1, 1, 1, false, true, 9, 9, {2, 4}, {1, 2}, {2, 2}, {0, 1}, {1, 0}},
+    {1, 1, 1, false, true, 1, 2, {5, 5}, {1, 1}, {1, 1}, {2, 2}, {2, 2}},
+    {1, 1, 1, false, true, 2, 2, {3, 3}, {1, 1}, {3, 3}, {6, 6}, {6, 6}},
+};
+
+// Index of an element of an image [channels / lanes, height, width, lanes].
+int64_t index(int64_t c, int64_t h, int64_t w, const int64_t (&size)[3], int64_t lanes) {
+  return ((c / lanes * size[1] + h) * size[2] + w) * lanes + c % lanes;
+}
+
+void square(const float* x, float* y, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) y[i] = x[i] * x[i];
+}
+
+std::vector<double> reference(const ConvShape& s, bool plain, const std::vector<float>& x,
+                              const std::vector<float>& weights, const ConvEpilogue& e) {
+  const int64_t block = conv_block(), in = s.in_channels / s.groups;
+  std::vector<double> y(static_cast<size_t>(s.batch * s.out_channels * s.output_size()));
+  for (int64_t n = 0; n < s.batch; ++n)
+    for (int64_t oc = 0; oc < s.out_channels; ++oc)
+      for (int64_t h = 0; h < s.output[1]; ++h)
+        for (int64_t w = 0; w < s.output[2]; ++w) {
+          double sum = e.bias ? e.bias[oc] : 0;
+          for (int64_t c = 0; c < in; ++c)
+            for (int64_t kh = 0; kh < s.kernel[1]; ++kh)
+              for (int64_t kw = 0; kw < s.kernel[2]; ++kw) {
+                const int64_t ih = h * s.stride[1] - s.pad[1] + kh * s.dilation[1];
+                const int64_t iw = w * s.stride[2] - s.pad[2] + kw * s.dilation[2];
+                if (ih < 0 || ih >= s.input[1] || iw < 0 || iw >= s.input[2]) continue;
+                const int64_t ic = s.groups > 1 ? oc : c;
+                sum += double{x[static_cast<size_t>(n * s.in_channels * s.input_size() +
+                                                    index(ic, ih, iw, s.input, plain ? 1 : block))]} *
+                       weights[static_cast<size_t>(((oc * in + c) * s.kernel[1] + kh) * s.kernel[2] + kw)];
+              }
+          const int64_t at = n * s.out_channels * s.output_size() + index(oc, h, w, s.output, block);
+          if (e.residual) sum += e.residual[at];
+          sum = std::min<double>(std::max<double>(sum, e.lo), e.hi);
+          y[static_cast<size_t>(at)] = e.activation ? sum * sum : sum;
+        }
+  return y;
+}
+
+class ConvBlocked : public testing::TestWithParam<Isa> {};
+
+TEST_P(ConvBlocked, MatchesReference) {
+  const ScopedIsa forced(GetParam());
+  ASSERT_EQ(conv_blocked_isa(), GetParam());
+  EXPECT_EQ(conv_block(), channel_block(GetParam()));
+  ThreadPool one(1), three(3);
+  for (const Case& c : cases) {
+    const ConvShape s = c.shape();
+    const auto x = random_floats(s.batch * s.in_channels * s.input_size(), 1);
+    const auto weights = random_floats(s.out_channels * (s.in_channels / s.groups) * s.kernel_size(), 2);
+    const auto bias = random_floats(s.out_channels, 3);
+    const auto residual = random_floats(s.batch * s.out_channels * s.output_size(), 4);
+    const BlockedConvWeights packed(three, s, c.plain, weights.data());
+    EXPECT_EQ(packed.bytes(), weights.size() * sizeof(float));
+    // Rounding adds up with the products of a sum.
+    const double tolerance = 1e-5 + 3e-8 * static_cast<double>(s.in_channels / s.groups * s.kernel_size());
+    for (const ConvEpilogue& e : {ConvEpilogue{}, ConvEpilogue{bias.data(), 0, 1.5f},
+                                  ConvEpilogue{bias.data(), -1, 1.5f, residual.data(), square}}) {
+      const auto expected = reference(s, c.plain, x, weights, e);
+      std::vector<float> y(expected.size(), 77.0f), same(y);
+      conv_blocked(one, s, x.data(), packed, y.data(), e);
+      for (size_t i = 0; i < y.size(); ++i)
+        ASSERT_NEAR(y[i], expected[i], tolerance) << "case " << &c - cases << " at " << i;
+      conv_blocked(three, s, x.data(), packed, same.data(), e);
+      EXPECT_EQ(y, same) << "case " << &c - cases << " with three threads";
+    }
+  }
+}
+
+TEST_P(ConvBlocked, NanAndInfinityStayInTheirWindows) {
+  const ScopedIsa forced(GetParam());
+  ThreadPool pool(1);
+  for (bool depthwise : {false, true}) {
+    const ConvShape s = Case{1, 1, 1, false, depthwise, 4, 20, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}}.shape();
+    auto x = random_floats(s.in_channels * s.input_size(), 1);
+    const auto weights = random_floats(s.out_channels * (s.in_channels / s.groups) * s.kernel_size(), 2);
+    x[static_cast<size_t>(index(0, 1, 3, s.input, conv_block()))] = std::nanf("");
+    x[static_cast<size_t>(index(0, 1, 12, s.input, conv_block()))] = INFINITY;
+    std::vector<float> y(static_cast<size_t>(s.out_channels * s.output_size()));
+    const BlockedConvWeights packed(pool, s, false, weights.data());
+    conv_blocked(pool, s, x.data(), packed, y.data(), {.lo = -1e30f, .hi = 1e30f});
+    for (int64_t h = 0; h < 4; ++h)
+      for (int64_t w = 0; w < 20; ++w) {
+        const float value = y[static_cast<size_t>(index(0, h, w, s.output, conv_block()))];
+        EXPECT_EQ(std::isnan(value), h <= 2 && std::abs(w - 3) <= 1) << h << ", " << w;
+        EXPECT_EQ(std::fabs(value) == 1e30f, h <= 2 && std::abs(w - 12) <= 1) << h << ", " << w;
+      }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Isas, ConvBlocked, testing::ValuesIn(available_isas(cpu_features())),
+                         [](const auto& isa) { return std::string(isa_name(isa.param)); });
+
+}  // namespace
+}  // namespace tenon::kernels

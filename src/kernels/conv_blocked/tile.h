@@ -1,0 +1,58 @@
+// What the inner loops of convolutions in blocked layout get: some pixels in, the same number of output pixels out.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/dispatch.h"
+
+namespace tenon::kernels {
+
+inline constexpr int most_tile_pixels = 16;
+
+// Pixel i of a tile reads x[pixels[i] + steps[s] + lane] for every step s and every lane of an input block, and stores
+// a block of output channels at y + i * block.
+struct BlockedTile {
+  const float* x;
+  const int64_t* pixels;
+  const int64_t* steps;
+  int64_t step_count;
+  const float* weights;  // [step][lane][block]
+  const float* start;    // what the sums start with, `block` floats for all pixels; null: with what y holds
+  float* y;
+  const float* residual;  // laid out as y is; null adds nothing
+  bool clamp;             // to [lo, hi]; NaN stays NaN
+  float lo;
+  float hi;
+};
+
+// Pixel i of a depthwise tile reads x[x_at + i * x_step + offsets[t] + channel] for every tap t, and is stored at
+// y + i * y_step.
+struct DepthwiseTile {
+  const float* x;
+  int64_t x_at;
+  int64_t x_step, y_step;
+  const int64_t* offsets;
+  const int64_t* weight_offsets;  // of each tap's `block` weights
+  int64_t taps;
+  const float* weights;
+  const float* start;  // `block` floats
+  float* y;
+  const float* residual;  // laid out as y is; null adds nothing
+  float lo;
+  float hi;
+};
+
+struct ConvBlockedKernels {
+  Isa isa;
+  int block;      // output channels side by side
+  int pixels;     // at most, in a tile
+  int dw_pixels;  // at most, in a depthwise tile
+  // By the number of pixels, from 1 on; [0] is not used. Input blocks have `block` lanes, or one in `plain`.
+  void (*blocked[most_tile_pixels + 1])(const BlockedTile& tile);
+  void (*plain[most_tile_pixels + 1])(const BlockedTile& tile);
+  void (*depthwise[most_tile_pixels + 1])(const DepthwiseTile& tile);
+};
+
+TENON_ISA_TABLES(ConvBlockedKernels, conv_blocked_kernels)
+
+}  // namespace tenon::kernels

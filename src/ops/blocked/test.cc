@@ -1,0 +1,142 @@
+#include <algorithm>
+
+#include "base/channel_block.h"
+#include "op_test.h"
+
+namespace tenon {
+namespace {
+
+const int64_t block = channel_block(best_isa());
+
+Tensor floats(const Shape& shape, int64_t multiplier) {
+  Tensor result(ElementType::float32, shape);
+  int64_t i = 0;
+  for (float& value : result.mutable_data<float>()) value = static_cast<float>(i++ * multiplier % 23 - 11) / 8;
+  return result;
+}
+
+// [N, C, H, W] to [N, C / block, H, W, block].
+Tensor blocked(const Tensor& x) {
+  Tensor result(ElementType::float32, Shape{x.dim(0), x.dim(1) / block, x.dim(2), x.dim(3), block});
+  const int64_t pixels = x.dim(2) * x.dim(3);
+  auto from = x.data<float>();
+  auto to = result.mutable_data<float>();
+  for (int64_t i = 0; i < x.elements(); ++i) {
+    const int64_t c = i / pixels % block;
+    to[static_cast<size_t>((i / pixels / block * pixels + i % pixels) * block + c)] = from[static_cast<size_t>(i)];
+  }
+  return result;
+}
+
+// A convolution with stride 1 and one pixel of padding, plus the residual.
+Tensor convolved(const Tensor& x, const Tensor& w, const Tensor& b, const Tensor* residual, bool relu) {
+  Tensor y(ElementType::float32, Shape{x.dim(0), w.dim(0), x.dim(2), x.dim(3)});
+  const int64_t channels = x.dim(1), height = x.dim(2), width = x.dim(3), in = w.dim(1);
+  auto from = x.data<float>(), weights = w.data<float>(), bias = b.data<float>();
+  auto to = y.mutable_data<float>();
+  for (int64_t i = 0; i < y.elements(); ++i) {
+    const int64_t c = i % width, r = i / width % height, m = i / width / height % w.dim(0);
+    const int64_t n = i / width / height / w.dim(0);
+    double sum = bias[static_cast<size_t>(m)];
+    for (int64_t k = 0; k < in * 9; ++k) {
+      const int64_t ir = r + k % 9 / 3 - 1, ic = c + k % 3 - 1, channel = in == 1 && channels > 1 ? m : k / 9;
+      if (ir < 0 || ir >= height || ic < 0 || ic >= width) continue;
+      sum += double{from[static_cast<size_t>(((n * channels + channel) * height + ir) * width + ic)]} *
+             weights[static_cast<size_t>(m * in * 9 + k)];
+    }
+    if (residual) sum += residual->data<float>()[static_cast<size_t>(i)];
+    to[static_cast<size_t>(i)] = static_cast<float>(relu ? std::max(0.0, sum) : sum);
+  }
+  return y;
+}
+
+TEST(Blocked, Conversions) {
+  for (const Shape& shape : {Shape{2, 2 * block, 3, 5}, Shape{1, block, 1, 1}, Shape{0, block, 2, 2}}) {
+    const Tensor x = floats(shape, 7);
+    OpTest("ToBlocked", 1, "tenon").attribute("block", block).input(x).expect(blocked(x)).run();
+    OpTest("FromBlocked", 1, "tenon").attribute("block", block).input(blocked(x)).expect(x).run();
+  }
+  OpTest("ToBlocked", 1, "tenon")
+      .attribute("block", 3)
+      .input<float>({1, 3, 1, 2}, {1, 2, 3, 4, 5, 6})
+      .expect<float>({1, 1, 1, 2, 3}, {1, 3, 5, 2, 4, 6})
+      .run();
+}
+
+TEST(Blocked, Conv) {
+  const Tensor x = floats({2, 2 * block, 4, 5}, 5), w = floats({block, 2 * block, 3, 3}, 7), b = floats({block}, 3);
+  const Tensor residual = floats({2, block, 4, 5}, 11);
+  const auto conv = [] {
+    OpTest test("BlockedConv", 1, "tenon");
+    test.attribute("block", block).attribute("pads", {1, 1, 1, 1}).tolerance(1e-5, 1e-4);
+    return test;
+  };
+  conv().input(blocked(x)).constant(w).input(b).expect(blocked(convolved(x, w, b, nullptr, false))).run();
+  conv()
+      .attribute("activation", "Relu")
+      .input(blocked(x))
+      .input(w)
+      .constant(b)
+      .input(blocked(residual))
+      .expect(blocked(convolved(x, w, b, &residual, true)))
+      .run();
+  const Tensor image = floats({1, 3, 6, 7}, 5), first = floats({2 * block, 3, 3, 3}, 7), bias = floats({2 * block}, 3);
+  conv()
+      .attribute("plain_input", 1)
+      .input(image)
+      .constant(first)
+      .input(bias)
+      .expect(blocked(convolved(image, first, bias, nullptr, false)))
+      .run();
+  const Tensor taps = floats({2 * block, 1, 3, 3}, 7);
+  conv()
+      .attribute("group", 2 * block)
+      .attribute("activation", "Relu")
+      .input(blocked(x))
+      .constant(taps)
+      .input(bias)
+      .expect(blocked(convolved(x, taps, bias, nullptr, true)))
+      .run();
+}
+
+// Other processors' blocks and groups run as smaller operators.
+TEST(Blocked, ConvWithoutKernel) {
+  const Tensor x = floats({1, 2 * block, 2, 3}, 5);
+  Tensor w(ElementType::float32, Shape{2 * block, block, 1, 1});
+  std::ranges::fill(w.mutable_data<float>(), 0.0f);
+  for (int64_t m = 0; m < 2 * block; ++m) w.mutable_data<float>()[static_cast<size_t>(m * block + m % block)] = 1;
+  OpTest("BlockedConv", 1, "tenon")
+      .attribute("block", block)
+      .attribute("group", 2)
+      .input(blocked(x))
+      .constant(w)
+      .expect(blocked(x))
+      .run();
+  OpTest("BlockedConv", 1, "tenon")
+      .attribute("block", 2)
+      .input<float>({1, 1, 1, 2, 2}, {1, 2, 3, 4})
+      .constant<float>({2, 2, 1, 1}, {1, 1, 0, 10})
+      .expect<float>({1, 1, 1, 2, 2}, {3, 20, 7, 40})
+      .run();
+}
+
+TEST(Blocked, Errors) {
+  const auto first_line = [](const std::string& text) { return text.substr(0, text.find('\n')); };
+  EXPECT_EQ(first_line(OpTest("ToBlocked", 1, "tenon").attribute("block", 8).input(floats({1, 4, 2, 2}, 1)).error()),
+            "shape-mismatch in tenon.ToBlocked 'tested' (node 0): 4 channels cannot be divided into blocks of 8");
+  EXPECT_EQ(first_line(OpTest("ToBlocked", 1, "tenon").attribute("block", 0).input(floats({1, 4, 2, 2}, 1)).error()),
+            "invalid-attribute in tenon.ToBlocked 'tested' (node 0): block is 0; it must be 1 to 1024");
+  EXPECT_EQ(
+      first_line(OpTest("FromBlocked", 1, "tenon").attribute("block", 8).input(floats({1, 1, 2, 2, 4}, 1)).error()),
+      "shape-mismatch in tenon.FromBlocked 'tested' (node 0): the last axis and block must be equal: 4 against 8");
+  EXPECT_EQ(first_line(OpTest("BlockedConv", 1, "tenon")
+                           .attribute("block", 2)
+                           .input(floats({1, 2, 2, 2, 2}, 1))
+                           .constant(floats({4, 2, 1, 1}, 1))
+                           .error()),
+            "shape-mismatch in tenon.BlockedConv 'tested' (node 0): the channels of X and the channels of W times "
+            "group must be equal: 4 against 2");
+}
+
+}  // namespace
+}  // namespace tenon

@@ -1,0 +1,145 @@
+#include <unordered_map>
+
+#include "base/channel_block.h"
+#include "passes/match.h"
+#include "passes/min_cut.h"
+#include "passes/optimize/blocked_nodes.h"
+#include "passes/optimize/passes.h"
+
+namespace tenon::passes {
+namespace {
+
+// What convolutions take, as `bench_kernels --benchmark_filter=conv` measures them on one core of a Neoverse-V1, in
+// nanoseconds per thousand multiply-adds: in plain layout, and in blocked. What counts is the difference.
+struct Rates {
+  double plain, blocked;
+};
+constexpr Rates dense = {33, 31}, pointwise = {37, 33}, narrow_pointwise = {60, 45}, first_layer = {42, 40},
+                depthwise = {150, 100};
+// Channels below which a convolution of single pixels spends its time on memory.
+constexpr int64_t narrow = 32;
+// Nanoseconds that it takes to change the layout of a value, and per thousand floats of it.
+constexpr double conversion_start = 500, conversion = 600;
+
+// Sizes that only a run knows: one image, neither small nor large.
+constexpr int64_t assumed_size = 56;
+
+double elements_of(const SymbolicShape& shape) {
+  double total = 1;
+  for (size_t axis = 0; axis < shape.size(); ++axis) {
+    const int64_t assumed = axis == 0 ? 1 : assumed_size;
+    const auto size = shape[axis].evaluate([&](const std::string&) { return assumed; });
+    total *= static_cast<double>(std::max<int64_t>(0, size.value_or(assumed)));
+  }
+  return total;
+}
+
+// Finds which nodes of a graph should compute in blocked layout: convolutions gain by it, changes of layout between
+// nodes cost, and the cheapest division of the graph into blocked and plain nodes wins.
+class LayoutChoice {
+ public:
+  LayoutChoice(Editor& editor, BlockedNodes& nodes, ir::Graph& graph) : editor_(editor), nodes_(nodes), graph_(graph) {
+    bool any = false;
+    for (ir::Node& node : graph.nodes()) {
+      if (!nodes_.can_be_blocked(node)) continue;
+      candidates_[&node] = cut_.add();
+      any = any || nodes_.is_conv(node);
+    }
+    if (!any) candidates_.clear();
+  }
+
+  std::vector<ir::Node*> blocked_nodes() {
+    if (candidates_.empty()) return {};
+    std::unordered_map<ir::Value*, std::vector<int>> readers;  // those that want a value blocked, once each
+    for (const auto& [node, number] : candidates_) {
+      if (nodes_.is_conv(*node)) cut_.price(MinCut::first, number, gain_of(*node));
+      for (size_t i : nodes_.image_inputs(*node)) readers[node->input(i)].push_back(number);
+      for (ir::Value* output : node->outputs()) readers[output];
+    }
+    for (const auto& [value, numbers] : readers) add_conversions(*value, numbers);
+    const std::vector<bool> is_blocked = cut_.solve();
+    std::vector<ir::Node*> result;
+    for (ir::Node& node : graph_.nodes()) {
+      auto found = candidates_.find(&node);
+      if (found != candidates_.end() && is_blocked[static_cast<size_t>(found->second)]) result.push_back(&node);
+    }
+    return result;
+  }
+
+ private:
+  // In picoseconds, as all prices are.
+  int64_t gain_of(const ir::Node& conv) {
+    const Tensor& w = *Editor::constant(conv.input(1));
+    const double per_output = static_cast<double>(w.elements()) / static_cast<double>(w.dim(0));
+    const bool is_pointwise = w.dim(2) == 1 && w.dim(3) == 1;
+    const Rates rates = w.dim(0) > 1 && conv.int_attribute("group", 1) > 1 ? depthwise
+                        : nodes_.reads_plain(conv)                         ? first_layer
+                        : !is_pointwise                                    ? dense
+                        : w.dim(1) < narrow                                ? narrow_pointwise
+                                                                           : pointwise;
+    return static_cast<int64_t>(elements_of(*editor_.shape(conv.output(0))) * per_output *
+                                (rates.plain - rates.blocked));
+  }
+
+  // The prices of having a value in another layout than those who read it want.
+  void add_conversions(ir::Value& value, const std::vector<int>& readers) {
+    const auto price = static_cast<int64_t>(1000 * conversion_start + conversion * elements_of(*editor_.shape(&value)));
+    const auto made = value.producer() ? candidates_.find(value.producer()) : candidates_.end();
+    const int maker = made == candidates_.end() ? MinCut::second : made->second;
+    if (!readers.empty()) {
+      const int to_blocked = cut_.add();
+      for (int reader : readers) cut_.price(reader, to_blocked, MinCut::forbidden);
+      cut_.price(to_blocked, maker, price);
+    }
+    if (maker == MinCut::second) return;
+    if (is_read_plain(value)) return cut_.price(maker, MinCut::second, price);
+    const int from_blocked = cut_.add();
+    cut_.price(maker, from_blocked, price);
+    for (int reader : readers) cut_.price(from_blocked, reader, MinCut::forbidden);
+  }
+
+  // Whether something needs the value in plain layout, whatever is chosen.
+  bool is_read_plain(ir::Value& value) {
+    if (editor_.is_pinned(value)) return true;
+    for (ir::Node* user : value.users()) {
+      if (!candidates_.contains(user)) return true;
+      bool is_image = false;
+      for (size_t i : nodes_.image_inputs(*user)) is_image = is_image || user->input(i) == &value;
+      if (!is_image) return true;
+    }
+    return false;
+  }
+
+  Editor& editor_;
+  BlockedNodes& nodes_;
+  ir::Graph& graph_;
+  MinCut cut_;
+  std::unordered_map<ir::Node*, int> candidates_;
+};
+
+// The value in blocked layout.
+ir::Value* blocked(Patch& patch, ir::Value& value, int64_t block) {
+  const ir::Node* maker = value.producer();
+  if (maker && maker->domain == ops::tenon_domain && maker->op_type == "FromBlocked") return maker->input(0);
+  return patch.add("ToBlocked", {&value}, {{"block", block}}, std::string(ops::tenon_domain));
+}
+
+}  // namespace
+
+void use_blocked_layout(Editor& editor, ir::Graph& graph) {
+  const int64_t block = channel_block(best_isa());
+  BlockedNodes nodes(editor, block);
+  for (ir::Node* node : LayoutChoice(editor, nodes, graph).blocked_nodes()) {
+    editor.rewrite(*node, [&](Patch& patch) {
+      std::vector<ir::Value*> images;
+      for (size_t i : nodes.image_inputs(*node)) images.push_back(blocked(patch, *node->input(i), block));
+      const ir::Node& added = nodes.add(patch, *node, images);
+      std::vector<ir::Value*> results;
+      for (ir::Value* output : added.outputs())
+        results.push_back(patch.add("FromBlocked", {output}, {{"block", block}}, std::string(ops::tenon_domain)));
+      for (size_t i = 0; i < results.size(); ++i) patch.replace(*node->output(i), *results[i]);
+    });
+  }
+}
+
+}  // namespace tenon::passes

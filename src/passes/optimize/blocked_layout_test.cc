@@ -1,0 +1,132 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/channel_block.h"
+#include "pass_test.h"
+
+namespace tenon {
+namespace {
+
+const int64_t block = channel_block(best_isa());
+
+Tensor weights(const Shape& shape) {
+  Tensor result(ElementType::float32, shape);
+  int64_t i = 0;
+  for (float& value : result.mutable_data<float>()) value = static_cast<float>(i++ * 7 % 23 - 11) / 64;
+  return result;
+}
+
+void add_conv(ModelBuilder& b, const std::string& from, const std::string& to, int64_t in, int64_t out, int64_t groups,
+              int64_t kernel) {
+  b.initializer("w_" + to, weights({out, in / groups, kernel, kernel}));
+  ir::Node& conv = b.node("Conv", {from, "w_" + to}, {to});
+  conv.set_attribute({"group", groups});
+  conv.set_attribute({"pads", std::vector<int64_t>(4, kernel / 2)});
+}
+
+// A small residual network of 3 -> 4 blocks of channels.
+ModelBuilder network() {
+  ModelBuilder b;
+  const int64_t c = 4 * block;
+  b.input("x", ElementType::float32, SymbolicShape{Dim::symbol("batch"), 3, 56, 56});
+  add_conv(b, "x", "stem", 3, c, 1, 3);
+  b.node("Relu", {"stem"}, {"relu"});
+  ir::Node& pool = b.node("MaxPool", {"relu"}, {"pooled"});
+  pool.set_attribute({"kernel_shape", std::vector<int64_t>{3, 3}});
+  pool.set_attribute({"strides", std::vector<int64_t>{2, 2}});
+  pool.set_attribute({"pads", std::vector<int64_t>{1, 1, 1, 1}});
+  add_conv(b, "pooled", "deep", c, c, c, 3);
+  b.initializer("scale", weights({c, 1, 1}));
+  b.node("Mul", {"deep", "scale"}, {"scaled"});
+  add_conv(b, "scaled", "wide", c, c, 1, 3);
+  b.node("Add", {"wide", "pooled"}, {"sum"});
+  b.node("Concat", {"sum", "scaled"}, {"both"}).set_attribute({"axis", int64_t{1}});
+  b.node("GlobalAveragePool", {"both"}, {"mean"});
+  b.node("Flatten", {"mean"}, {"y"});
+  b.output("y");
+  return b;
+}
+
+// The operators, in order.
+std::vector<std::string> operators_of(const std::string& text) {
+  std::vector<std::string> result;
+  for (size_t at = text.find(" = "); at != std::string::npos; at = text.find(" = ", at + 1)) {
+    const size_t end = text.find('(', at);
+    if (end < text.find('\n', at)) result.push_back(text.substr(at + 3, end - at - 3));
+  }
+  return result;
+}
+
+using List = std::vector<std::string>;
+
+// The most that an output changes from level extended to level all, relative to its largest value.
+double change_by_all(const ModelBuilder& b, const Tensor& x) {
+  std::vector<Tensor> results;
+  for (OptimizationLevel level : {OptimizationLevel::extended, OptimizationLevel::all}) {
+    SessionOptions options;
+    options.level = level;
+    results.push_back(b.session(options).run({{"x", x}}).at("y").tensor());
+  }
+  double largest = 0, change = 0;
+  for (size_t i = 0; i < results[0].data<float>().size(); ++i) {
+    largest = std::max<double>(largest, std::abs(results[0].data<float>()[i]));
+    change = std::max<double>(change, std::abs(results[0].data<float>()[i] - results[1].data<float>()[i]));
+  }
+  return change / largest;
+}
+
+TEST(BlockedLayout, WholeNetworkBetweenFirstLayerAndHead) {
+  ModelBuilder b = network();
+  EXPECT_LT(change_by_all(b, weights({2, 3, 56, 56})), 1e-5);
+  EXPECT_EQ(operators_of(optimized(b, {"blocked-layout"})),
+            (List{"tenon.BlockedConv", "Relu", "MaxPool", "tenon.BlockedConv", "Mul", "tenon.BlockedConv", "Add",
+                  "Concat", "ReduceMean", "tenon.FromBlocked", "Flatten"}));
+}
+
+TEST(BlockedLayout, SplitResizeAndGate) {
+  ModelBuilder b;
+  const int64_t c = 4 * block;
+  b.input("x", ElementType::float32, SymbolicShape{1, c, 40, 40});
+  add_conv(b, "x", "first", c, c, 1, 3);
+  b.node("Split", {"first"}, {"left", "right"}).set_attribute({"axis", int64_t{1}});
+  b.graph().nodes().back().set_attribute({"num_outputs", int64_t{2}});
+  b.initializer("scales", Tensor({4}, {1.0f, 1.0f, 2.0f, 2.0f}));
+  add_conv(b, "left", "second", c / 2, c / 2, 1, 3);
+  b.node("Resize", {"second", "", "scales"}, {"large"}).set_attribute({"coordinate_transformation_mode", "asymmetric"});
+  b.node("GlobalAveragePool", {"right"}, {"mean"});
+  b.node("Sigmoid", {"mean"}, {"gate"});
+  b.node("Mul", {"large", "gate"}, {"gated"});
+  add_conv(b, "gated", "last", c / 2, c, 1, 3);
+  b.node("Relu", {"last"}, {"positive"});
+  b.node("GlobalAveragePool", {"positive"}, {"y"});
+  b.output("y");
+  EXPECT_LT(change_by_all(b, weights({1, c, 40, 40})), 1e-5);
+  EXPECT_EQ(operators_of(optimized(b, {"blocked-layout"})),
+            (List{"tenon.ToBlocked", "tenon.BlockedConv", "Split", "tenon.BlockedConv", "Resize", "ReduceMean",
+                  "Sigmoid", "Mul", "tenon.BlockedConv", "Relu", "ReduceMean", "tenon.FromBlocked"}));
+}
+
+TEST(BlockedLayout, LeavesWhatDoesNotPay) {
+  const auto unchanged = [](int64_t in, int64_t out, int64_t groups, int64_t size) {
+    ModelBuilder b;
+    b.input("x", ElementType::float32, SymbolicShape{1, in, size, size});
+    add_conv(b, "x", "y", in, out, groups, 1);
+    b.output("y");
+    optimized(b, {"blocked-layout"});
+    return last_rewrites().empty();
+  };
+  EXPECT_TRUE(unchanged(block, block, 1, 56)) << "two conversions cost more than so little work";
+  EXPECT_TRUE(unchanged(64 * block, 64 * block + 1, 1, 56)) << "the channels do not fill blocks";
+  EXPECT_TRUE(unchanged(64 * block, 64 * block, 2, 56)) << "two groups";
+  EXPECT_FALSE(unchanged(64 * block, 64 * block, 1, 56));
+}
+
+TEST(BlockedLayout, KeptValuesStayPlain) {
+  ModelBuilder b = network();
+  const List ops = operators_of(optimized(b, {"blocked-layout"}, {"sum"}));
+  EXPECT_EQ(std::ranges::count(ops, "tenon.FromBlocked"), 2);
+}
+
+}  // namespace
+}  // namespace tenon

@@ -1,0 +1,180 @@
+#include "passes/optimize/blocked_nodes.h"
+
+#include <algorithm>
+#include <array>
+
+#include "passes/match.h"
+#include "passes/optimize/fusion.h"
+
+namespace tenon::passes {
+namespace {
+
+bool is_one_of(const ir::Node& node, std::span<const char* const> names) {
+  return node.domain.empty() && std::ranges::find(names, node.op_type) != names.end();
+}
+
+bool is_unary(const ir::Node& node) {
+  static constexpr std::array names = {"Relu",      "Clip", "Sigmoid", "Tanh",     "HardSwish", "HardSigmoid",
+                                       "LeakyRelu", "Elu",  "Mish",    "Softplus", "Swish",     "Gelu",
+                                       "Abs",       "Neg",  "Sqrt",    "Exp",      "Identity"};
+  return is_one_of(node, names);
+}
+
+bool is_binary(const ir::Node& node) {
+  static constexpr std::array names = {"Add", "Sub", "Mul", "Div"};
+  return is_one_of(node, names);
+}
+
+bool is_pool(const ir::Node& node) {
+  static constexpr std::array names = {"MaxPool", "AveragePool"};
+  return is_one_of(node, names);
+}
+
+bool is(const ir::Node& node, std::string_view op) { return node.domain.empty() && node.op_type == op; }
+
+// A list of values for two spatial axes, with one more for the axis in the block.
+std::vector<int64_t> with_inner_axis(const ir::Node& node, const char* attribute, int64_t inner) {
+  std::vector<int64_t> values = node.ints_attribute(attribute);
+  if (values.empty()) values = {1, 1};
+  values.push_back(inner);
+  return values;
+}
+
+}  // namespace
+
+// Whether it is a float image whose channels fill blocks.
+bool BlockedNodes::is_image(const ir::Value* value) {
+  if (!value || element_type(editor_, value) != ElementType::float32) return false;
+  const SymbolicShape* shape = editor_.shape(value);
+  return shape && shape->size() == 4 && (*shape)[1].is_known() && (*shape)[1].value() > 0 &&
+         (*shape)[1].value() % block_ == 0;
+}
+
+// Whether it is a constant that is one number, or one per channel.
+bool BlockedNodes::is_per_channel(const ir::Value* value, int64_t channels) {
+  const Tensor* tensor = Editor::constant(value);
+  if (!tensor || tensor->rank() > 4) return false;
+  if (tensor->elements() == 1) return true;
+  const int rank = tensor->rank();
+  return rank >= 3 && tensor->elements() == channels && tensor->dim(rank - 3) == channels;
+}
+
+bool BlockedNodes::is_conv(const ir::Node& node) const {
+  const bool is_known_op = is(node, "Conv") || (node.domain == ops::tenon_domain && node.op_type == "FusedConv");
+  return is_known_op && Editor::constant(node.input(1)) && Editor::constant(node.input(1))->rank() == 4;
+}
+
+bool BlockedNodes::reads_plain(const ir::Node& node) { return !is_image(node.input(0)); }
+
+bool BlockedNodes::can_conv_be_blocked(const ir::Node& node) {
+  if (!is_image(node.output(0)) || editor_.rank(node.input(0)) != 4) return false;
+  if (element_type(editor_, node.input(0)) != ElementType::float32) return false;
+  const Tensor& w = *Editor::constant(node.input(1));
+  const int64_t groups = node.int_attribute("group", 1);
+  if (groups == 1) return w.elements() > 0;
+  return groups == w.dim(0) && w.dim(1) == 1 && is_image(node.input(0));
+}
+
+bool BlockedNodes::can_elementwise_be_blocked(const ir::Node& node) {
+  if (node.input_count() != 2) return false;
+  const int64_t channels = (*editor_.shape(node.output(0)))[1].value();
+  bool any = false;
+  for (const ir::Value* input : node.inputs()) {
+    if (is_per_channel(input, channels)) continue;
+    // Its channels are not broadcast, though its other axes may be.
+    if (Editor::constant(input) || !is_image(input) || !(*editor_.shape(input))[1].is(channels)) return false;
+    any = true;
+  }
+  return any;
+}
+
+// In blocks; empty where they do not fill them.
+std::vector<int64_t> BlockedNodes::split_sizes(const ir::Node& node) {
+  std::vector<int64_t> sizes;
+  for (const ir::Value* output : node.outputs()) {
+    if (!output || !is_image(output)) return {};
+    sizes.push_back((*editor_.shape(output))[1].value() / block_);
+  }
+  return sizes;
+}
+
+bool BlockedNodes::can_be_blocked(const ir::Node& node) {
+  if (is_conv(node)) return can_conv_be_blocked(node);
+  if (node.output_count() == 0 || !node.output(0) || !is_image(node.output(0))) return false;
+  if (is_binary(node)) return can_elementwise_be_blocked(node);
+  const auto axis_is_channels = [&] {
+    return node.int_attribute("axis", 0) == 1 || node.int_attribute("axis", 0) == -3;
+  };
+  if (is(node, "Concat"))
+    return axis_is_channels() && std::ranges::all_of(node.inputs(), [&](auto* v) { return is_image(v); });
+  if (!is_image(node.input(0))) return false;
+  if (is(node, "Split")) return axis_is_channels() && !split_sizes(node).empty();
+  if (node.output_count() != 1) return false;
+  if (is(node, "Resize")) {
+    const Tensor* scales = Editor::constant(node.input(2));
+    return scales && scales->elements() == 4 && scales->type() == ElementType::float32 && !node.input(3) &&
+           scales->data<float>()[1] == 1 && !node.attribute("axes") &&
+           node.string_attribute("mode", "nearest") == "nearest" &&
+           node.string_attribute("coordinate_transformation_mode", "half_pixel") != "tf_crop_and_resize";
+  }
+  return is_unary(node) || is_pool(node) || is(node, "GlobalAveragePool");
+}
+
+std::vector<size_t> BlockedNodes::image_inputs(const ir::Node& node) {
+  if (is_conv(node)) {
+    std::vector<size_t> inputs;
+    if (!reads_plain(node)) inputs.push_back(0);
+    if (node.input(3)) inputs.push_back(3);
+    return inputs;
+  }
+  std::vector<size_t> inputs;
+  const bool all = is_binary(node) || is(node, "Concat");
+  for (size_t i = 0; i < (all ? node.input_count() : 1); ++i) {
+    if (!is_binary(node) || !Editor::constant(node.input(i))) inputs.push_back(i);
+  }
+  return inputs;
+}
+
+ir::Node& BlockedNodes::add(Patch& patch, const ir::Node& node, const std::vector<ir::Value*>& images) {
+  std::vector<ir::Value*> inputs(node.inputs().begin(), node.inputs().end());
+  const std::vector<size_t> places = image_inputs(node);
+  for (size_t i = 0; i < places.size(); ++i) inputs[places[i]] = images[i];
+  if (is_conv(node)) {
+    const int64_t plain = reads_plain(node) ? 1 : 0;
+    ir::Value* conv = plain ? patch.add_fused("BlockedConv", node, inputs, {{"block", block_}, {"plain_input", plain}})
+                            : patch.add_fused("BlockedConv", node, inputs, {{"block", block_}});
+    return *conv->producer();
+  }
+  if (is_pool(node)) {
+    std::vector<int64_t> pads = node.ints_attribute("pads");
+    if (pads.size() != 4) pads = {0, 0, 0, 0};
+    pads = {pads[0], pads[1], 0, pads[2], pads[3], 0};
+    const auto kernel = with_inner_axis(node, "kernel_shape", 1), strides = with_inner_axis(node, "strides", 1);
+    const auto dilations = with_inner_axis(node, "dilations", 1);
+    const bool is_auto = node.string_attribute("auto_pad", "NOTSET") != "NOTSET";
+    if (is_auto)
+      return patch.add_like(node, inputs, {{"kernel_shape", kernel}, {"strides", strides}, {"dilations", dilations}});
+    return patch.add_like(node, inputs,
+                          {{"kernel_shape", kernel}, {"strides", strides}, {"dilations", dilations}, {"pads", pads}});
+  }
+  if (is(node, "GlobalAveragePool"))
+    return *patch.add("ReduceMean", {inputs[0], patch.ints({2, 3})}, {{"keepdims", 1}})->producer();
+  if (is(node, "Resize")) {
+    const auto scales = Editor::constant(node.input(2))->data<float>();
+    return patch.add_like(node, {inputs[0], nullptr,
+                                 patch.constant(Tensor(Shape{5}, {scales[0], scales[1], scales[2], scales[3], 1.0f}))});
+  }
+  if (is(node, "Split"))
+    return patch.add_node("Split", {inputs[0], patch.ints(split_sizes(node))}, {{"axis", 1}}, node.output_count());
+  if (is(node, "Concat")) return patch.add_like(node, inputs, {{"axis", 1}});
+  if (is_binary(node)) {
+    for (ir::Value*& input : inputs) {
+      const Tensor* tensor = Editor::constant(input);
+      if (tensor && tensor->elements() > 1)
+        input = patch.constant(tensor->reshaped(Shape{1, tensor->elements() / block_, 1, 1, block_}));
+    }
+  }
+  return patch.add_like(node, inputs);
+}
+
+}  // namespace tenon::passes
