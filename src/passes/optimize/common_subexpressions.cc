@@ -126,6 +126,11 @@ void merge_common_subexpressions(Editor& editor, ir::Graph& graph) {
     if (key.empty()) continue;
     auto [at, added] = known.emplace(std::move(key), node);
     if (added) continue;
+    // Of two ways to equal sizes, the first may have gone with its last user.
+    if (editor.is_removed(*at->second)) {
+      at->second = node;
+      continue;
+    }
     const ir::Node& twin = *at->second;
     bool can = true;
     for (size_t i = 0; i < node->output_count(); ++i)
