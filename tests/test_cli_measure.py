@@ -23,7 +23,7 @@ def model(tmp_path):
 
 
 def test_placement_has_totals_first(call, model):
-    text = call("inspect", model, "--placement", "--dim", "rows=1000").stdout
+    text = call("inspect", model, "--placement", "--dim", "rows=1000", "--level", "basic").stdout
     assert text[text.index("placement: "):] == """\
 placement: 3 nodes; FLOPs and bytes are estimates
   provider  nodes   FLOPs   bytes
@@ -37,7 +37,8 @@ placement: 3 nodes; FLOPs and bytes are estimates
 
 
 def test_placement_is_symbolic_until_sizes_are_given(call, model):
-    seen = json.loads(call("inspect", model, "--placement", "--json").stdout)["placement"]
+    placement = ["--placement", "--level", "basic"]
+    seen = json.loads(call("inspect", model, *placement, "--json").stdout)["placement"]
     assert seen["providers"] == [{"provider": "cpu", "nodes": 3, "flops": "72*rows", "bytes": "112*rows + 128",
                                   "nodes_of_unknown_shape": 1}]
     assert seen["nodes"][0] == {"node": "MatMul 'product' (node 0)", "op_type": "MatMul", "provider": "cpu",
@@ -46,7 +47,7 @@ def test_placement_is_symbolic_until_sizes_are_given(call, model):
     assert seen["copies"] == {"count": 0, "bytes": 0, "of_unknown_shape": 0, "tensors": []}
     assert "(--dim and --shape make them numbers)" in call("inspect", model, "--placement").stdout
     for command in (["inspect", "--dim", "rows=3"], ["inspect", "--shape", "x=3x4"], ["run", "--shape", "x=3x4"]):
-        seen = json.loads(call(command[0], model, "--placement", "--json", *command[1:]).stdout)["placement"]
+        seen = json.loads(call(command[0], model, *placement, "--json", *command[1:]).stdout)["placement"]
         assert seen["providers"][0]["flops"] == 3 * 72 and seen["providers"][0]["bytes"] == 3 * 112 + 128
     assert "--dim names 'row'" in call("inspect", model, "--placement", "--dim", "row=3", code=BROKEN).stderr
     assert "axis 1 must be 4, got 5" in call("inspect", model, "--placement", "--shape", "x=3x5", code=BROKEN).stderr

@@ -15,6 +15,10 @@ struct Tile {
   static void multiply_add(F (&acc)[P][vectors], const float* const (&x)[P], int64_t at, const float* w) {
     multiply_add_broadcast_pixels<Arch, P, Lanes>(acc, x, at, w);
   }
+  template <int P, int Lanes, class F>
+  static void multiply_add_even(F (&acc)[P][vectors], const float* x, const float* w, int64_t step) {
+    multiply_add_even_pixels<Arch, P, Lanes>(acc, x, w, step);
+  }
 };
 
 }  // namespace

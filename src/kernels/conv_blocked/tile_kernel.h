@@ -44,6 +44,16 @@ struct ConvBlockedTiles {
         acc[i][j] = S::load(t.start ? t.start + j * S::width : t.y + i * block + j * S::width);
     }
     const float* w = t.weights;
+    if constexpr (requires { Tile::template multiply_add_even<P, Lanes>(acc, x[0], w, 0); }) {
+      const int64_t step = P > 1 ? t.pixels[1] - t.pixels[0] : 0;
+      bool is_even = true;
+      for (int i = 2; i < P; ++i) is_even &= t.pixels[i] - t.pixels[i - 1] == step;
+      if (is_even) {
+        for (int64_t s = 0; s < t.step_count; ++s, w += Lanes * block)
+          Tile::template multiply_add_even<P, Lanes>(acc, x[0] + t.steps[s], w, step);
+        return store(acc, t.residual, t.clamp, t.lo, t.hi, t.y, block);
+      }
+    }
     for (int64_t s = 0; s < t.step_count; ++s, w += Lanes * block) {
 #pragma GCC unroll 16
       for (int line = 0; line < Lanes * block; line += 16) __builtin_prefetch(w + 4 * Lanes * block + line);
@@ -103,6 +113,31 @@ inline void multiply_add_broadcast_pixels(F (&acc)[P][V], const float* const (&x
       const F value = S::set(x[i][at + lane]);
 #pragma GCC unroll 4
       for (int j = 0; j < V; ++j) acc[i][j] = S::fma(value, weight[j], acc[i][j]);
+    }
+  }
+}
+
+// The same for pixels that are `step` apart: few pointers do, where one for each would be more than there are
+// registers.
+template <class Arch, int P, int Lanes, class F, int V>
+inline void multiply_add_even_pixels(F (&acc)[P][V], const float* x, const float* w, int64_t step) {
+  using S = Simd<Arch>;
+  constexpr int at_once = Lanes % 4 == 0 ? 4 : 1;
+  for (int lane = 0; lane < Lanes; lane += at_once, x += at_once, w += at_once * V * S::width) {
+    const float* bases[(P + 2) / 3];
+#pragma GCC unroll 8
+    for (int k = 0; k < (P + 2) / 3; ++k) bases[k] = x + 3 * k * step;
+#pragma GCC unroll 4
+    for (int l = 0; l < at_once; ++l) {
+      F weight[V];
+#pragma GCC unroll 4
+      for (int j = 0; j < V; ++j) weight[j] = S::load(w + (l * V + j) * S::width);
+#pragma GCC unroll 16
+      for (int i = 0; i < P; ++i) {
+        const F value = S::set(bases[i / 3][i % 3 * step + l]);
+#pragma GCC unroll 4
+        for (int j = 0; j < V; ++j) acc[i][j] = S::fma(value, weight[j], acc[i][j]);
+      }
     }
   }
 }

@@ -31,7 +31,8 @@ struct Simd {
     std::memcpy(p, &v, static_cast<size_t>(count) * sizeof(float));
   }
 
-  static F set(float x) { return F{} + x; }
+  // Subtracting zero changes no number, so that the compiler leaves it out; adding it would change -0.
+  static F set(float x) { return x - F{}; }
   static I set_int(int32_t x) { return I{} + x; }
   static F from_bits(I v) { return (F)v; }
   static I bits(F v) { return (I)v; }

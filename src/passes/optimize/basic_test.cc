@@ -139,7 +139,8 @@ TEST(Reshape, TwoUnsqueezesBecomeOne) {
   b.output("y");
   EXPECT_EQ(change_by_extended(b), 0);
   EXPECT_EQ(optimized(b, {"reshape", "dead-code"}),
-            "initializer again/constant/tenon_0: tensor(int64) [4] = [0, 1, 4, 5]\ny = Unsqueeze(x, again/constant/tenon_0)\n");
+            "initializer again/constant/tenon_0: tensor(int64) [4] = [0, 1, 4, 5]\ny = Unsqueeze(x, "
+            "again/constant/tenon_0)\n");
 }
 
 TEST(FoldConstants, SizesAreNotNegative) {
