@@ -52,20 +52,10 @@ void SessionFlags::add_to(CLI::App& command) {
   command.add_option("--disable", disabled, "Passes of the optimiser to leave out (`tenon optimize --list-passes`)")
       ->delimiter(',')
       ->type_name("PASS,…");
+  command.add_option("--config", config, "An option by its name in programs, as onnxruntime's are; may be repeated")
+      ->allow_extra_args(false)
+      ->type_name("KEY=VALUE");
   add_custom_operators(command, libraries);
-}
-
-SessionOptions SessionFlags::options() const {
-  SessionOptions result;
-  result.threads = threads;
-  result.spin_microseconds = spin;
-  result.flush_denormals = flush_denormals;
-  if (!providers.empty()) result.providers = providers;
-  result.decompose = decompose;
-  result.level = optimization_level(level);
-  result.disabled_passes = disabled;
-  result.custom_operator_libraries.assign(libraries.begin(), libraries.end());
-  return result;
 }
 
 namespace {
@@ -104,6 +94,23 @@ Shape parse_shape(const std::string& text) {
 }
 
 }  // namespace
+
+SessionOptions SessionFlags::options() const {
+  SessionOptions result;
+  result.threads = threads;
+  result.spin_microseconds = spin;
+  result.flush_denormals = flush_denormals;
+  if (!providers.empty()) result.providers = providers;
+  result.decompose = decompose;
+  result.level = optimization_level(level);
+  result.disabled_passes = disabled;
+  result.custom_operator_libraries.assign(libraries.begin(), libraries.end());
+  for (const std::string& text : config) {
+    auto [key, value] = split(text, "--config", "KEY=VALUE");
+    set_config(result, key, value);
+  }
+  return result;
+}
 
 void InputFlags::add_to(CLI::App& command, const std::string& group) {
   command.add_option("--input", files, "An input from a file: .npy, .npz, .pb, .pgm, .ppm, .bin or .raw")

@@ -31,7 +31,7 @@ void add_doctor(CLI::App& program, Action& action);
 struct SessionFlags {
   int threads = 0, spin = -1;
   bool flush_denormals = false;
-  std::vector<std::string> providers, decompose, disabled, libraries;
+  std::vector<std::string> providers, decompose, disabled, config, libraries;
   std::string level = "all";
   void add_to(CLI::App& command);
   SessionOptions options() const;

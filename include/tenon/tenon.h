@@ -8,6 +8,7 @@
 #include "tenon/optimization.h"
 #include "tenon/scalar.h"
 #include "tenon/session.h"
+#include "tenon/session_config.h"
 #include "tenon/shape.h"
 #include "tenon/tensor.h"
 #include "tenon/value.h"

@@ -1,0 +1,28 @@
+// Options of a session by name, for programs that keep them as text.
+#pragma once
+
+#include <string_view>
+
+#include "tenon/session.h"
+
+namespace tenon {
+
+// Sets the option that `key` means. Where onnxruntime has a key for it, it is that one:
+//
+//   optimization.disable_specified_optimizers   names of passes, separated by ';' or ','
+//   session.intra_op.allow_spinning             0 or 1
+//   session.intra_op.spin_duration_us           a number
+//   session.set_denormal_as_zero                0 or 1
+//   session.disable_cpu_ep_fallback             0 or 1; the opposite of SessionOptions::allow_fallback
+//
+// and of Tenon's own:
+//
+//   tenon.level                                 none, exact, basic, extended or all
+//   tenon.threads                               a number; 0: the threads that all sessions share
+//   tenon.memory_limit                          bytes
+//   tenon.decompose, tenon.keep                 names, separated by ';' or ','
+//
+// Throws ErrorCode::invalid_argument for another key, with the nearest of these, or for a value that does not fit.
+void set_config(SessionOptions& options, std::string_view key, std::string_view value);
+
+}  // namespace tenon

@@ -1,0 +1,92 @@
+#include "tenon/session_config.h"
+
+#include <charconv>
+#include <vector>
+
+#include "base/fail.h"
+#include "base/names.h"
+
+namespace tenon {
+namespace {
+
+struct Entry {
+  std::string_view key;
+  std::string_view form;  // of its values
+  // Says whether the value has that form.
+  bool (*set)(SessionOptions& options, std::string_view value);
+};
+
+template <typename T>
+bool parse(std::string_view text, T& number) {
+  T parsed = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), parsed);
+  if (error != std::errc() || end != text.data() + text.size() || parsed < 0) return false;
+  number = parsed;
+  return true;
+}
+
+bool parse_flag(std::string_view text, bool& flag) {
+  flag = text == "1";
+  return text == "0" || text == "1";
+}
+
+bool add_names(std::string_view text, std::vector<std::string>& names) {
+  while (!text.empty()) {
+    const size_t end = std::min(text.find_first_of(";,"), text.size());
+    if (end > 0) names.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return true;
+}
+
+constexpr std::string_view flag = "0 or 1", number = "a number that is not negative", names = "names separated by ';'";
+
+const Entry entries[] = {
+    {"optimization.disable_specified_optimizers", names,
+     [](SessionOptions& o, std::string_view v) { return add_names(v, o.disabled_passes); }},
+    {"session.intra_op.allow_spinning", flag,
+     [](SessionOptions& o, std::string_view v) {
+       bool spins = true;
+       if (!parse_flag(v, spins)) return false;
+       if (!spins) o.spin_microseconds = 0;
+       return true;
+     }},
+    {"session.intra_op.spin_duration_us", number,
+     [](SessionOptions& o, std::string_view v) { return parse(v, o.spin_microseconds); }},
+    {"session.set_denormal_as_zero", flag,
+     [](SessionOptions& o, std::string_view v) { return parse_flag(v, o.flush_denormals); }},
+    {"session.disable_cpu_ep_fallback", flag,
+     [](SessionOptions& o, std::string_view v) {
+       bool is_off = false;
+       if (!parse_flag(v, is_off)) return false;
+       o.allow_fallback = !is_off;
+       return true;
+     }},
+    {"tenon.level", "none, exact, basic, extended or all",
+     [](SessionOptions& o, std::string_view v) {
+       o.level = optimization_level(v);
+       return true;
+     }},
+    {"tenon.threads", number, [](SessionOptions& o, std::string_view v) { return parse(v, o.threads); }},
+    {"tenon.memory_limit", number, [](SessionOptions& o, std::string_view v) { return parse(v, o.memory_limit); }},
+    {"tenon.decompose", names, [](SessionOptions& o, std::string_view v) { return add_names(v, o.decompose); }},
+    {"tenon.keep", names, [](SessionOptions& o, std::string_view v) { return add_names(v, o.keep); }},
+};
+
+}  // namespace
+
+void set_config(SessionOptions& options, std::string_view key, std::string_view value) {
+  std::vector<std::string_view> keys;
+  for (const Entry& entry : entries) {
+    keys.push_back(entry.key);
+    if (entry.key != key) continue;
+    if (entry.set(options, value)) return;
+    fail(ErrorCode::invalid_argument, "'{}' takes {}, got '{}'", key, entry.form, value);
+  }
+  const std::string_view nearest = nearest_name(key, keys);
+  throw Error(ErrorCode::invalid_argument, fmt::format("there is no session option '{}'", key),
+              nearest.empty() ? fmt::format("the options are {}", quoted_list(keys))
+                              : fmt::format("did you mean '{}'?", nearest));
+}
+
+}  // namespace tenon
