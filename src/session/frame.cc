@@ -299,7 +299,11 @@ void Frame::run_alone_at(const RunState& state, const Step& step) {
     if (slot >= 0 && !at(values_, slot).defined()) fail_without_value(step, i);
   }
   SmallVector<Value*, 2> outputs;
-  for (int slot : step.outputs) outputs.push_back(slot >= 0 ? &at(values_, slot) : nullptr);
+  for (int slot : step.outputs) {
+    outputs.push_back(slot >= 0 ? &at(values_, slot) : nullptr);
+    // What an earlier iteration made may be someone else's now.
+    if (slot >= 0) at(values_, slot) = Value();
+  }
   std::vector<BoundSubgraph> subgraphs;
   subgraphs.reserve(step.subgraphs.size());
   SmallVector<Subgraph*, 2> pointers;

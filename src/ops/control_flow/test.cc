@@ -154,6 +154,20 @@ TEST(Loop, StatesChangePlaces) {
   }
 }
 
+TEST(Scan, CollectsValuesWhoseShapeOnlyARunKnows) {
+  auto body = GraphBuilder()
+                  .input("x", ElementType::float32)
+                  .node("Unique", {"x"}, "sorted")
+                  .node("Neg", {"sorted"}, "y")
+                  .outputs({"y"});
+  OpTest("Scan")
+      .attribute("body", std::move(body))
+      .attribute("num_scan_inputs", int64_t{1})
+      .input<float>({3, 2}, {2, 1, 4, 3, 6, 5})
+      .expect<float>({3, 2}, {-1, -2, -3, -4, -5, -6})
+      .run();
+}
+
 TEST(Loop, CollectedValuesMayNot) {
   auto body = GraphBuilder()
                   .input("i", ElementType::int64)
