@@ -18,7 +18,7 @@ struct Key {
   int64_t memory_limit;  // constants must fit too
   bool allow_fallback;
 
-  auto operator<=>(const Key&) const = default;
+  auto operator<=>(const Key&) const = default;  // NOLINT(modernize-use-nullptr): it means the zero of <=>
 };
 
 struct Entry {
