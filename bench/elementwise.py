@@ -6,18 +6,15 @@ usage: elementwise.py [--rounds N] [--threads N] [--binary build/tenon]
 All take turns; the best round of each counts.
 """
 import argparse
-import json
-import subprocess
 import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
 import onnx
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
+from timing import ROOT, time_onnxruntime, time_tenon
 
-ROOT = Path(__file__).resolve().parent.parent
 CHEAP = [("Mul", "s"), ("Add", "x"), ("Relu",), ("Sub", "s"), ("Abs",), ("Mul", "x"), ("Neg",), ("Max", "s"), ("Div", "s"), ("Add", "x")]
 COSTLY = [("Mul", "s"), ("Tanh",), ("Add", "x"), ("Exp",), ("Sub", "s"), ("Sigmoid",), ("Mul", "x"), ("Erf",), ("Sqrt",), ("Add", "s")]
 CASES = [(name, size, chain) for name, chain in [("cheap", CHEAP), ("costly", COSTLY)] for size in [100, 10_000, 1_000_000]]
@@ -29,23 +26,6 @@ def model(chain, size):
     scalar = numpy_helper.from_array(np.array(0.7, np.float32), "s")
     graph = helper.make_graph(nodes, "chain", info[:2], info[2:], [scalar])
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-
-
-def time_onnxruntime(session, size, seconds):
-    feeds, best, end = {name: np.ones(size, np.float32) for name in ["v0", "x"]}, float("inf"), time.perf_counter() + seconds
-    while time.perf_counter() < end:
-        start = time.perf_counter()
-        session.run(None, feeds)
-        best = min(best, time.perf_counter() - start)
-    return best * 1e6
-
-
-def time_tenon(binary, path, threads, repeat, *flags):
-    run = subprocess.run([binary, "run", path, "--json", "--repeat", str(repeat), "--threads", str(threads), *flags],
-                         capture_output=True, text=True)
-    if run.returncode:
-        raise RuntimeError(run.stderr)
-    return json.loads(run.stdout)["run_ms"] * 1e3
 
 
 def main():
@@ -63,12 +43,13 @@ def main():
             onnx.save(model(chain, size), path)
             session = onnxruntime.InferenceSession(path, settings)
             repeat = max(10, min(20_000, 20_000_000 // size // 10))
+            feeds = {name: np.ones(size, np.float32) for name in ["v0", "x"]}
             best = [float("inf")] * 3
             for _ in range(options.rounds):
-                times = [time_tenon(options.binary, path, options.threads, repeat),
-                         time_tenon(options.binary, path, options.threads, repeat, "--disable", "elementwise"),
-                         time_onnxruntime(session, size, 0.3)]
-                best = [min(pair) for pair in zip(best, times)]
+                times = [time_tenon(options.binary, path, repeat, threads=options.threads),
+                         time_tenon(options.binary, path, repeat, "--disable", "elementwise", threads=options.threads),
+                         time_onnxruntime(session, feeds, 0.3)]
+                best = [min(before, 1e6 * seconds) for before, seconds in zip(best, times)]
             print(f"{name:8}{size:9}{best[0]:12.2f}{best[1]:12.2f}{best[2]:13.2f}")
 
 

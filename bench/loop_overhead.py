@@ -13,7 +13,8 @@ from pathlib import Path
 import onnx
 import onnxruntime
 from onnx import TensorProto, helper
-from step_overhead import ROOT, time_onnxruntime, time_tenon
+from step_overhead import feeds
+from timing import ROOT, time_onnxruntime, time_tenon
 
 
 def loop(iterations):
@@ -43,8 +44,8 @@ def main():
         path = Path(folder) / "loop.onnx"
         onnx.save(model, path)
         for _ in range(options.rounds):
-            ours = min(ours, time_tenon(options.binary, path, 30))
-            theirs = min(theirs, time_onnxruntime(session, 0.3))
+            ours = min(ours, 1e9 * time_tenon(options.binary, path, 30))
+            theirs = min(theirs, 1e9 * time_onnxruntime(session, feeds(), 0.3))
     print(f"tenon {ours / options.iterations:.0f} ns an iteration, onnxruntime {theirs / options.iterations:.0f} ns: {theirs / ours:.1f} times")
     return 0
 

@@ -9,10 +9,8 @@ onnxruntime's: below 1 Tenon is faster. Exit code 1 if any ratio is above --abov
 """
 import argparse
 import json
-import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +19,7 @@ import onnxruntime
 from onnx import helper, numpy_helper
 
 from operator_cases import CASES
+from timing import time_onnxruntime, time_tenon
 
 ROOT = Path(__file__).resolve().parent.parent
 def model_of(case, rng):
@@ -43,23 +42,9 @@ def model_of(case, rng):
     return helper.make_model(graph, opset_imports=opsets, ir_version=10), feeds
 
 
-def time_onnxruntime(session, feeds, seconds):
-    best, end = float("inf"), time.perf_counter() + seconds
-    while time.perf_counter() < end or best == float("inf"):
-        start = time.perf_counter()
-        session.run(None, feeds)
-        best = min(best, time.perf_counter() - start)
-    return best * 1e6
-
-
-def time_tenon(binary, folder, feeds, threads, repeat):
-    command = [binary, "run", folder / "model.onnx", "--json", "--repeat", str(repeat), "--threads", str(threads)]
-    for name in feeds:
-        command += ["--input", f"{name}={folder / name}.pb"]
-    run = subprocess.run(command, capture_output=True, text=True)
-    if run.returncode:
-        raise RuntimeError(run.stderr.strip() or run.stdout.strip())
-    return json.loads(run.stdout)["run_ms"] * 1e3
+def time_case(binary, folder, feeds, threads, repeat):
+    inputs = [word for name in feeds for word in ("--input", f"{name}={folder / name}.pb")]
+    return 1e6 * time_tenon(binary, folder / "model.onnx", repeat, *inputs, threads=threads)
 
 
 def main():
@@ -91,15 +76,15 @@ def main():
                 (folder / f"{key}.pb").write_bytes(numpy_helper.from_array(array, key).SerializeToString())
             try:
                 session = onnxruntime.InferenceSession(model.SerializeToString(), settings, providers=["CPUExecutionProvider"])
-                theirs = time_onnxruntime(session, feeds, 0.02)
+                theirs = 1e6 * time_onnxruntime(session, feeds, 0.02)
             except Exception as error:  # noqa: BLE001
                 print(f"{label:44} onnxruntime does not run it: {str(error).splitlines()[0][:80]}")
                 continue
-            ours, repeat = time_tenon(options.binary, folder, feeds, options.threads, 3), 0
+            ours, repeat = time_case(options.binary, folder, feeds, options.threads, 3), 0
             for _ in range(options.rounds):
                 repeat = max(3, min(5000, int(options.seconds * 1e6 / max(1, ours))))
-                ours = min(ours, time_tenon(options.binary, folder, feeds, options.threads, repeat))
-                theirs = min(theirs, time_onnxruntime(session, feeds, options.seconds))
+                ours = min(ours, time_case(options.binary, folder, feeds, options.threads, repeat))
+                theirs = min(theirs, 1e6 * time_onnxruntime(session, feeds, options.seconds))
         ratio = ours / theirs
         rows.append({"operator": case.operator, "case": case.what, "tenon_us": ours, "onnxruntime_us": theirs, "ratio": ratio})
         slow += ratio > options.above

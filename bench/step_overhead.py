@@ -8,19 +8,16 @@ fuses them is off.
 Both take turns; the best round of each counts.
 """
 import argparse
-import json
-import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
 import onnx
 import onnxruntime
 from onnx import TensorProto, helper
+from timing import ROOT, time_onnxruntime, time_tenon
 
-ROOT = Path(__file__).resolve().parent.parent
 SIZES = [100, 1000]
 
 
@@ -31,22 +28,8 @@ def chain(length):
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
-def time_onnxruntime(session, seconds):
-    feeds, best, end = {name: np.ones(4, np.float32) for name in ["v0", "y"]}, float("inf"), time.perf_counter() + seconds
-    while time.perf_counter() < end:
-        start = time.perf_counter()
-        session.run(None, feeds)
-        best = min(best, time.perf_counter() - start)
-    return best * 1e9
-
-
-def time_tenon(binary, path, repeat):
-    run = subprocess.run([binary, "run", path, "--json", "--repeat", str(repeat), "--threads", "1",
-                          "--disable", "elementwise"],
-                         capture_output=True, text=True)
-    if run.returncode:
-        raise RuntimeError(run.stderr)
-    return json.loads(run.stdout)["run_ms"] * 1e6
+def feeds():
+    return {name: np.ones(4, np.float32) for name in ["v0", "y"]}
 
 
 def main():
@@ -65,8 +48,8 @@ def main():
         sessions = [onnxruntime.InferenceSession(model.SerializeToString(), settings, providers=["CPUExecutionProvider"]) for model in models]
         for _ in range(options.rounds):
             for i, size in enumerate(SIZES):
-                best["tenon"][i] = min(best["tenon"][i], time_tenon(options.binary, paths[i], 200_000 // size))
-                best["onnxruntime"][i] = min(best["onnxruntime"][i], time_onnxruntime(sessions[i], 0.2))
+                best["tenon"][i] = min(best["tenon"][i], 1e9 * time_tenon(options.binary, paths[i], 200_000 // size, "--disable", "elementwise"))
+                best["onnxruntime"][i] = min(best["onnxruntime"][i], 1e9 * time_onnxruntime(sessions[i], feeds(), 0.2))
     slope = {name: (times[1] - times[0]) / (SIZES[1] - SIZES[0]) for name, times in best.items()}
     for name in best:
         print(f"{name:12} {best[name][0] / 1e3:9.1f} µs for {SIZES[0]}, {best[name][1] / 1e3:9.1f} µs for {SIZES[1]}: {slope[name]:7.1f} ns a node")

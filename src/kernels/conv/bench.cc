@@ -3,12 +3,15 @@
 #include <vector>
 
 #include "kernels/conv/conv.h"
+#include "kernels/conv_blocked/conv_blocked.h"
 
 namespace tenon::kernels {
 namespace {
 
 // Arguments: channels in and out, groups, height and width, kernel, stride, threads.
-void conv_image(benchmark::State& state) {
+// prepare(pool, shape, weights) returns run(x, y), which is measured.
+template <typename Prepare>
+void measure(benchmark::State& state, Prepare prepare) {
   ConvShape s;
   s.in_channels = state.range(0), s.out_channels = state.range(1), s.groups = state.range(2);
   for (int d = 1; d < 3; ++d) {
@@ -21,30 +24,42 @@ void conv_image(benchmark::State& state) {
   std::vector<float> x(static_cast<size_t>(s.in_channels * s.input_size()), 1.0f);
   std::vector<float> weights(static_cast<size_t>(s.out_channels * per_output), 1.0f);
   std::vector<float> y(static_cast<size_t>(s.out_channels * s.output_size()));
-  const PackedConvWeights packed(pool, s, weights.data());
-  for (auto _ : state) conv(pool, s, x.data(), packed, y.data());
+  auto run = prepare(pool, s, weights.data());
+  for (auto _ : state) run(x.data(), y.data());
   state.counters["GFLOP/s"] =
       benchmark::Counter(2e-9 * static_cast<double>(s.out_channels * s.output_size() * per_output),
                          benchmark::Counter::kIsIterationInvariantRate);
 }
-BENCHMARK(conv_image)
-    ->Args({3, 64, 1, 224, 7, 2, 1})
-    ->Args({64, 64, 1, 224, 3, 1, 1})
-    ->Args({256, 256, 1, 56, 3, 1, 1})
-    ->Args({512, 512, 1, 28, 3, 1, 1})
-    ->Args({64, 64, 1, 56, 3, 1, 1})
-    ->Args({128, 128, 1, 28, 3, 1, 1})
-    ->Args({256, 256, 1, 14, 3, 1, 1})
-    ->Args({512, 512, 1, 7, 3, 1, 1})
-    ->Args({64, 256, 1, 56, 1, 1, 1})
-    ->Args({256, 512, 1, 56, 1, 2, 1})
-    ->Args({16, 96, 1, 112, 1, 1, 1})
-    ->Args({96, 16, 1, 112, 1, 1, 1})
-    ->Args({96, 96, 96, 112, 3, 1, 1})
-    ->Args({96, 96, 96, 112, 3, 2, 1})
-    ->Args({240, 240, 240, 28, 5, 1, 1})
-    ->Args({576, 576, 576, 14, 3, 1, 1})
-    ->UseRealTime();
+
+void conv_image(benchmark::State& state) {
+  measure(state, [](ThreadPool& pool, const ConvShape& s, const float* weights) {
+    return [&pool, s, packed = PackedConvWeights(pool, s, weights)](const float* x, float* y) {
+      conv(pool, s, x, packed, y);
+    };
+  });
+}
+
+void conv_blocked_image(benchmark::State& state) {
+  measure(state, [](ThreadPool& pool, const ConvShape& s, const float* weights) {
+    return [&pool, s, packed = BlockedConvWeights(pool, s, s.in_channels % conv_block() != 0, weights)](
+               const float* x, float* y) { conv_blocked(pool, s, x, packed, y); };
+  });
+}
+
+void add_images(benchmark::internal::Benchmark* images) {
+  const std::vector<int64_t> shapes[] = {
+      {3, 64, 1, 224, 7, 2, 1},     {64, 64, 1, 224, 3, 1, 1},  {256, 256, 1, 56, 3, 1, 1},
+      {512, 512, 1, 28, 3, 1, 1},   {64, 64, 1, 56, 3, 1, 1},   {128, 128, 1, 28, 3, 1, 1},
+      {256, 256, 1, 14, 3, 1, 1},   {512, 512, 1, 7, 3, 1, 1},  {64, 256, 1, 56, 1, 1, 1},
+      {256, 512, 1, 56, 1, 2, 1},   {16, 96, 1, 112, 1, 1, 1},  {96, 16, 1, 112, 1, 1, 1},
+      {96, 96, 96, 112, 3, 1, 1},   {96, 96, 96, 112, 3, 2, 1}, {240, 240, 240, 28, 5, 1, 1},
+      {576, 576, 576, 14, 3, 1, 1},
+  };
+  for (const std::vector<int64_t>& shape : shapes) images->Args(shape);
+  images->UseRealTime();
+}
+BENCHMARK(conv_image)->Apply(add_images);
+BENCHMARK(conv_blocked_image)->Apply(add_images);
 
 }  // namespace
 }  // namespace tenon::kernels

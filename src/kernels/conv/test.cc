@@ -7,16 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "random_floats.h"
+
 namespace tenon::kernels {
 namespace {
-
-std::vector<float> random_floats(int64_t count, unsigned seed) {
-  std::mt19937 generator(seed);
-  std::uniform_real_distribution<float> distribution(-1, 1);
-  std::vector<float> values(static_cast<size_t>(count));
-  for (float& value : values) value = distribution(generator);
-  return values;
-}
 
 struct Case {
   int64_t batch, in, out, groups;

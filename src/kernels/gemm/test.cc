@@ -7,16 +7,10 @@
 #include <random>
 #include <vector>
 
+#include "random_floats.h"
+
 namespace tenon::kernels {
 namespace {
-
-std::vector<float> random_floats(int64_t count, unsigned seed) {
-  std::mt19937 generator(seed);
-  std::uniform_real_distribution<float> distribution(-1, 1);
-  std::vector<float> values(static_cast<size_t>(count));
-  for (float& value : values) value = distribution(generator);
-  return values;
-}
 
 void square(const float* x, float* y, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] = x[i] * x[i];
