@@ -79,6 +79,14 @@ def test_json_is_one_document(call, model):
     assert error["error"]["code"] == "missing-file"
 
 
+@pytest.mark.parametrize("name, value", [("TENON_THREADS", "two"), ("TENON_THREADS", "0"), ("TENON_SPIN", "-5"), ("TENON_ISA", "mmx")])
+def test_environment_that_makes_no_sense(call, model, monkeypatch, name, value):
+    monkeypatch.setenv(name, value)
+    message = f"{name} is '{value}'"
+    assert message in call("run", model, code=BAD_USAGE).stderr
+    assert message in call("doctor").stdout
+
+
 def test_exit_codes(call, model, tmp_path):
     call("run", code=BAD_USAGE)
     call("fly", code=BAD_USAGE)

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <thread>
 #include <vector>
 
+#include "base/environment.h"
 #include "base/thread_pool.h"
 
 namespace tenon {
@@ -87,9 +87,7 @@ int cgroup_cpu_limit(const std::string& proc_cgroup, const std::string& root) {
 }
 
 int default_thread_count() {
-  if (const char* wish = std::getenv("TENON_THREADS")) {
-    if (const int count = std::atoi(wish); count > 0) return count;
-  }
+  if (std::optional<int> wish = number_in_environment("TENON_THREADS", 1)) return *wish;
   std::ifstream file("/proc/self/cgroup");
   std::ostringstream text;
   text << file.rdbuf();

@@ -1,12 +1,10 @@
 #include "base/thread_pool.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cstdlib>
 #include <exception>
-#include <string_view>
 #include <system_error>
 
+#include "base/environment.h"
 #include "base/float_mode.h"
 
 namespace tenon {
@@ -57,15 +55,7 @@ struct ThreadPool::Job {
       : body(loop_body), size(n), range(range_length) {}
 };
 
-int default_spin_microseconds() {
-  const char* wish = std::getenv("TENON_SPIN");
-  const std::string_view text = wish ? wish : "";
-  int microseconds = 20;
-  int parsed = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), parsed);
-  if (!text.empty() && error == std::errc() && end == text.data() + text.size() && parsed >= 0) microseconds = parsed;
-  return microseconds;
-}
+int default_spin_microseconds() { return number_in_environment("TENON_SPIN", 0).value_or(20); }
 
 ThreadPool::ThreadPool(int threads, int spin_microseconds) : spin_time_(spin_microseconds) {
   const int count = threads > 0 ? threads : default_thread_count();

@@ -18,6 +18,7 @@ std::unique_ptr<Provider> start_cpu() {
                 fmt::format("this build is for processors with {}, which this one does not have", missing),
                 "build Tenon with -DTENON_X86_BASELINE=x86-64");
   }
+  if (!isa_error().empty()) fail(ErrorCode::invalid_argument, "{}", isa_error());
   return std::make_unique<CpuProvider>();
 }
 

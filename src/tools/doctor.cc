@@ -76,10 +76,17 @@ DoctorReport examine_machine() {
                               {"kernels use", std::string(isa_name(best_isa()))},
                               {"caches per core", fmt::format("L1d {} KB, L2 {} KB, L3 {} KB", cpu.l1d_bytes >> 10,
                                                               cpu.l2_bytes >> 10, cpu.l3_bytes >> 10)}}});
+  int threads = 0;
+  try {
+    threads = default_thread_count();
+    default_spin_microseconds();
+  } catch (const Error& error) {
+    report.warnings.push_back(error.message());
+  }
   report.sections.push_back({"Threads",
                              {{"CPUs of the machine", std::to_string(sysconf(_SC_NPROCESSORS_ONLN))},
                               {"CPUs this process may use", std::to_string(cpus_in_affinity())},
-                              {"threads Tenon uses", std::to_string(default_thread_count())}}});
+                              {"threads Tenon uses", threads > 0 ? std::to_string(threads) : "none"}}});
   report.sections.push_back({"Memory",
                              {{"available", megabytes(available_memory())},
                               {"huge pages", first_line("/sys/kernel/mm/transparent_hugepage/enabled")}}});
@@ -98,9 +105,9 @@ DoctorReport examine_machine() {
   report.sections.push_back(std::move(formats));
 
   if (!isa_error().empty()) report.warnings.push_back(isa_error());
-  if (default_thread_count() < cpus_in_affinity()) {
+  if (threads > 0 && threads < cpus_in_affinity()) {
     report.warnings.push_back(fmt::format("a CPU quota (or TENON_THREADS) limits this process to {} of {} CPUs",
-                                          default_thread_count(), cpus_in_affinity()));
+                                          threads, cpus_in_affinity()));
   }
   return report;
 }

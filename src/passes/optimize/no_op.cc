@@ -10,6 +10,23 @@ bool is_integer(Editor& editor, const ir::Value& value) {
   return ops::types::ints.contains(editor.fact(value).type.element);
 }
 
+// Whether all elements of a constant are this flag.
+bool are_all_flags(const ir::Value* value, bool flag) {
+  const Tensor* tensor = Editor::constant(value);
+  constexpr int64_t most = 1024;
+  return tensor && tensor->type() == ElementType::boolean && tensor->elements() <= most &&
+         std::ranges::all_of(tensor->data<bool>(), [&](bool item) { return item == flag; });
+}
+
+// The input of a logical node that another one, a constant, leaves as it is.
+ir::Value* unchanged_flags(const ir::Node& node) {
+  const bool neutral = node.op_type == "And";
+  if (!neutral && node.op_type != "Or" && node.op_type != "Xor") return nullptr;
+  return are_all_flags(node.input(1), neutral)   ? node.input(0)
+         : are_all_flags(node.input(0), neutral) ? node.input(1)
+                                                 : nullptr;
+}
+
 // The input of an arithmetic node that another one, a constant, leaves as it is. x + 0 is not among them for floats: it
 // turns -0 into 0.
 ir::Value* unchanged_operand(Editor& editor, const ir::Node& node) {
@@ -38,6 +55,7 @@ bool only_shapes(Editor& editor, const ir::Node& node) {
 ir::Value* unchanged_input(Editor& editor, const ir::Node& node) {
   const std::string& op = node.op_type;
   if (ir::Value* operand = unchanged_operand(editor, node)) return operand;
+  if (ir::Value* flags = unchanged_flags(node)) return flags;
   const bool alone = node.input_count() == 1;
   if (alone && (op == "Concat" || op == "Sum" || op == "Max" || op == "Min" || op == "Mean")) return node.input(0);
   if (op == "Pad" && are_all(editor.ints(node.input(1)), 0)) return node.input(0);
