@@ -62,6 +62,8 @@ const Pass passes_in_order[] = {
     {{"reshape-target", basic, same_bits, "writes the target of a Reshape that is computed from shapes with 0 and -1"},
      passes::fold_reshape_targets},
     {{"slice", basic, same_bits, "merges two slices into one"}, passes::merge_slices},
+    {{"gather-grid", basic, same_bits, "a gather by a grid of indices becomes one along each axis, or none"},
+     passes::gather_along_axes},
     {{"transpose", basic, same_bits, "removes and merges transposes; one that moves axes of size 1 becomes a Reshape"},
      passes::merge_transposes},
     {{"cancel-transposes", basic, rounds, "moves a Transpose up through other nodes to where another one undoes it"},

@@ -156,6 +156,7 @@ struct Program::Compiler {
     std::vector<const Tensor*> known;
     for (const ir::Value* value : node.inputs()) {
       step.inputs.push_back(slot_of(value));
+      step.input_types.push_back(value ? value->type.element : ElementType::undefined);
       known.push_back(value && value->is_fixed() ? &value->constant()->tensor : nullptr);
     }
     for (const ir::Attribute& attribute : node.attributes) {

@@ -95,9 +95,10 @@ void Frame::bind(std::shared_ptr<const Plan> plan) {
   }
 }
 
-void Frame::take(const PlanUpdate& update) {
-  for (size_t i : update.known) at(values_, plan_->known[i].first) = plan_->known[i].second;
-  for (int index : update.slots) {
+void Frame::take(const PlanChange& change) {
+  for (const auto& [i, _] : change.known) at(values_, plan_->known[i].first) = plan_->known[i].second;
+  for (const PlanChange::SlotChange& changed : change.slots) {
+    const int index = changed.slot;
     const Plan::Slot& slot = at(plan_->slots, index);
     const Plan::Block& block = at(plan_->blocks, slot.block);
     if (block.home == Home::arena) {
@@ -109,7 +110,7 @@ void Frame::take(const PlanUpdate& update) {
       at(values_, index) = Value();
     }
   }
-  for (int item : update.items) {
+  for (int item : change.items) {
     Call& call = at(calls_, item);
     call.run.forget_plan();
     const Step& step = at(program_.steps(), at(plan_->items, item).step);

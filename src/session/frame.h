@@ -20,8 +20,8 @@ class Frame {
   const std::shared_ptr<const Plan>& plan() const { return plan_; }
   // Arranges everything for `plan`.
   void bind(std::shared_ptr<const Plan> plan);
-  // The plan, while the frame is not in use, was updated.
-  void take(const PlanUpdate& update);
+  // The plan, while the frame is not in use, became another one by this change.
+  void take(const PlanChange& change);
 
   // Whether the plan holds with this argument too: it has the type and shape of the one that the plan was made for, and
   // its content decided nothing.

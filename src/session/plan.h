@@ -85,17 +85,27 @@ struct Plan {
 std::shared_ptr<Plan> make_plan(const Program& program, const ShapeResolver& shapes,
                                 const std::vector<bool>& wanted_outputs);
 
-// What update_plan changed.
-struct PlanUpdate {
-  std::vector<size_t> known;  // positions in Plan::known
-  std::vector<int> slots;
-  std::vector<int> items;  // with a slot among their inputs or outputs
+// The difference between two plans of the same structure: what one of them has where they differ, while the plan has
+// what the other one does.
+struct PlanChange {
+  struct SlotChange {
+    int slot;
+    Shape shape;
+    int64_t offset;
+  };
+  std::vector<std::pair<size_t, Shape>> arguments;
+  std::vector<std::pair<size_t, Value>> known;  // by position in Plan::known
+  std::vector<SlotChange> slots;
+  std::vector<int> items;  // with such a slot among their inputs or outputs
 };
 
+// Makes the plan the other one, and the change the way back.
+void exchange(Plan& plan, PlanChange& change);
+
 // Makes the plan that was made for what the resolver knew before its last time one for what it knows now, provided that
-// every decision in it still holds: only shapes and known contents differ, and blocks have room. Else nullopt, and the
-// plan is of no use any more.
-std::optional<PlanUpdate> update_plan(Plan& plan, const Program& program, const ShapeResolver& shapes);
+// every decision in it still holds: only shapes and known contents differ, and blocks have room. Returns the way back.
+// Else nullopt, and the plan is as it was.
+std::optional<PlanChange> update_plan(Plan& plan, const Program& program, const ShapeResolver& shapes);
 
 // What the rules of views and parts see of a step.
 class StepLayout {

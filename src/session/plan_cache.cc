@@ -25,9 +25,9 @@ void add_content(PlanKey& key, const Tensor& tensor) {
   }
 }
 
-}  // namespace
-
-PlanKey PlanCache::key_of(std::span<const Value* const> arguments, const std::vector<bool>& wanted_outputs) const {
+// `content_read`: arguments whose content belongs to it.
+PlanKey key_of(std::span<const Value* const> arguments, const std::vector<bool>& content_read,
+               const std::vector<bool>& wanted_outputs) {
   PlanKey key;
   int64_t word = 1;
   for (bool wanted : wanted_outputs) {
@@ -43,7 +43,7 @@ PlanKey PlanCache::key_of(std::span<const Value* const> arguments, const std::ve
       continue;
     }
     const Tensor& tensor = arguments[i]->tensor();
-    const bool with_content = i < content_read_.size() && content_read_[i] && tensor.elements() <= most_content &&
+    const bool with_content = i < content_read.size() && content_read[i] && tensor.elements() <= most_content &&
                               tensor.type() != ElementType::string;
     key.push_back(static_cast<int64_t>(tensor.type()) << 8 | tensor.rank() << 1 | int64_t{with_content});
     for (int64_t dim : tensor.shape()) key.push_back(dim);
@@ -52,21 +52,22 @@ PlanKey PlanCache::key_of(std::span<const Value* const> arguments, const std::ve
   return key;
 }
 
+}  // namespace
+
 std::shared_ptr<const Plan> PlanCache::find_or_make(const Program& program, const RunState& state,
                                                     std::span<const Value* const> arguments,
                                                     const std::vector<bool>& wanted_outputs) {
+  PlanKey key;
   {
     std::lock_guard lock(mutex_);
-    const PlanKey key = key_of(arguments, wanted_outputs);
+    key = key_of(arguments, content_read_, wanted_outputs);
     if (auto plan = find(key, hash_of(key))) return plan;
     ++news_;
   }
   std::shared_ptr<const Plan> plan;
   {
     std::lock_guard lock(resolver_mutex_);
-    if (!resolver_) resolver_ = std::make_unique<ShapeResolver>(program);
-    resolver_->resolve(state, arguments, wanted_outputs);
-    if (!update_last(program)) last_ = make_plan(program, *resolver_, wanted_outputs);
+    make_last(program, state, arguments, wanted_outputs, key);
     plan = last_;
   }
   std::lock_guard lock(mutex_);
@@ -78,7 +79,7 @@ std::shared_ptr<const Plan> PlanCache::find_or_make(const Program& program, cons
     entries_.clear();
     by_hash_.clear();
   }
-  PlanKey key = key_of(arguments, wanted_outputs);
+  key = key_of(arguments, content_read_, wanted_outputs);
   const uint64_t hash = hash_of(key);
   if (auto other = find(key, hash)) return other;
   add(std::move(key), hash, plan);
@@ -110,20 +111,109 @@ void PlanCache::remove(std::list<Entry>::iterator entry) {
   entries_.erase(entry);
 }
 
+// The last plan while it may change, because nobody else has it; and the frame that is bound to it, which waits on.
+struct PlanCache::Claim {
+  PlanCache& plans;
+  Entry entry;
+  std::unique_ptr<Frame> frame;
+  bool has_changed = false;
+
+  void change(PlanChange& by) {
+    has_changed = true;
+    exchange(*plans.last_, by);
+    frame->take(by);
+  }
+  ~Claim() {
+    std::lock_guard lock(plans.mutex_);
+    plans.frames_.push_back(std::move(frame));
+    if (!has_changed) plans.add(std::move(entry.key), entry.hash, std::move(entry.plan));
+  }
+};
+
 // Shapes that are new every time, as those of a growing cache, are not likely to come back: then the last plan is made
-// into the next one, which takes far less time than making one, unless a run uses it. Says whether that was done.
-bool PlanCache::update_last(const Program& program) {
+// into the next one, which takes far less time than making one, unless a run uses it.
+std::unique_ptr<PlanCache::Claim> PlanCache::claim_last() {
   constexpr int most_times_new = 2;
   std::lock_guard lock(mutex_);
-  if (!last_ || news_ <= most_times_new || entries_.empty() || entries_.front().plan != last_) return false;
-  if (resolver_->visited_steps().size() > program.steps().size() / 2) return false;
-  auto frame = std::ranges::find_if(frames_, [&](const auto& waiting) { return waiting->plan() == last_; });
+  if (!last_ || news_ <= most_times_new || entries_.empty() || entries_.front().plan != last_) return nullptr;
+  auto found = std::ranges::find_if(frames_, [&](const auto& waiting) { return waiting->plan() == last_; });
   // It, this and the entry are all that may have the plan.
-  if (frame == frames_.end() || last_.use_count() != 3) return false;
+  if (found == frames_.end() || last_.use_count() != 3) return nullptr;
+  std::unique_ptr<Claim> claim(new Claim{*this, entries_.front(), std::move(*found)});
+  frames_.erase(found);
   remove(entries_.begin());
-  const std::optional<PlanUpdate> update = update_plan(*last_, program, *resolver_);
-  if (update) (*frame)->take(*update);
-  return update.has_value();
+  return claim;
+}
+
+// Makes the last plan one for these arguments.
+void PlanCache::make_last(const Program& program, const RunState& state, std::span<const Value* const> arguments,
+                          const std::vector<bool>& wanted_outputs, const PlanKey& key) {
+  const std::unique_ptr<Claim> claim = claim_last();
+  if (claim && !foreseen_.empty() && foreseen_.front().key == key) {
+    claim->change(foreseen_.front().change);
+    foreseen_.pop_front();
+    if (foreseen_.empty()) growth_.note_true();
+    return;
+  }
+  if (!foreseen_.empty()) growth_.note_false();
+  if (last_) growth_.note(*last_, arguments);
+  // From now on what the resolver knows is what the last plan is for.
+  if (claim) {
+    for (Foreseen& next : foreseen_) claim->change(next.change);
+  }
+  foreseen_.clear();
+
+  if (!resolver_) resolver_ = std::make_unique<ShapeResolver>(program);
+  resolver_->resolve(state, arguments, wanted_outputs);
+  if (!claim || !update_last(program, *claim))
+    last_ = make_plan(program, *resolver_, wanted_outputs);
+  else if (growth_.is_steady())
+    foresee(program, state, arguments, wanted_outputs);
+}
+
+bool PlanCache::update_last(const Program& program, Claim& claim) {
+  if (resolver_->visited_steps().size() > program.steps().size() / 2) return false;
+  const std::optional<PlanChange> way_back = update_plan(*last_, program, *resolver_);
+  if (!way_back) return false;
+  claim.has_changed = true;
+  claim.frame->take(*way_back);
+  return true;
+}
+
+// Works out the plans of the next runs, if shapes go on to change as they did. This takes the time to get code and data
+// into the processor's caches, after a run, rather than to compute: for several plans it is little more than for one.
+void PlanCache::foresee(const Program& program, const RunState& state, std::span<const Value* const> arguments,
+                        const std::vector<bool>& wanted_outputs) {
+  if (std::ranges::find(last_->content_read, true) != last_->content_read.end()) return;
+  std::vector<Value> now, next;
+  for (const Value* argument : arguments) now.push_back(argument ? *argument : Value());
+  auto resolve_for = [&](const std::vector<Value>& values) {
+    SmallVector<const Value*, 8> pointers;
+    for (const Value& value : values) pointers.push_back(value.defined() ? &value : nullptr);
+    const std::span<const Value* const> all{pointers.data(), pointers.size()};
+    resolver_->resolve(state, all, wanted_outputs);
+    return key_of(all, /*content_read=*/{}, wanted_outputs);
+  };
+  try {
+    for (int i = 0; i < growth_.foresight() && growth_.find_next(now, next); ++i) {
+      PlanKey key = resolve_for(next);
+      std::optional<PlanChange> way_back = update_plan(*last_, program, *resolver_);
+      if (!way_back) {
+        resolve_for(now);
+        break;
+      }
+      foreseen_.push_back({std::move(key), std::move(*way_back)});
+      std::swap(now, next);
+    }
+    // Some content that is there already may have been read for the first time.
+    if (resolver_->content_read() != last_->content_read) resolver_.reset();
+  } catch (const Error&) {
+    // The run that brings such shapes will tell what is wrong with them.
+    resolver_.reset();
+    growth_.give_up();
+  }
+  for (auto next_plan = foreseen_.rbegin(); next_plan != foreseen_.rend(); ++next_plan)
+    exchange(*last_, next_plan->change);
 }
 
 std::unique_ptr<Frame> PlanCache::take_frame(const std::shared_ptr<const Plan>& plan) {
@@ -147,6 +237,7 @@ void PlanCache::trim() {
     std::lock_guard lock(resolver_mutex_);
     resolver_.reset();
     last_.reset();
+    foreseen_.clear();
   }
   std::lock_guard lock(mutex_);
   frames_.clear();

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "session/frame.h"
+#include "session/growth.h"
 
 namespace tenon {
 
@@ -32,17 +33,30 @@ class PlanCache {
   };
   static constexpr size_t most_plans = 32, most_frames = 64;
 
-  PlanKey key_of(std::span<const Value* const> arguments, const std::vector<bool>& wanted_outputs) const;
   void add(PlanKey key, uint64_t hash, std::shared_ptr<const Plan> plan);
   void remove(std::list<Entry>::iterator entry);
   std::shared_ptr<const Plan> find(const PlanKey& key, uint64_t hash);
-  bool update_last(const Program& program);
+  struct Claim;
+  void make_last(const Program& program, const RunState& state, std::span<const Value* const> arguments,
+                 const std::vector<bool>& wanted_outputs, const PlanKey& key);
+  std::unique_ptr<Claim> claim_last();
+  bool update_last(const Program& program, Claim& claim);
+  void foresee(const Program& program, const RunState& state, std::span<const Value* const> arguments,
+               const std::vector<bool>& wanted_outputs);
 
-  std::mutex resolver_mutex_;
+  // What makes the last plan that of a later run.
+  struct Foreseen {
+    PlanKey key;
+    PlanChange change;
+  };
+
+  std::mutex resolver_mutex_;  // guards what follows
   std::unique_ptr<ShapeResolver> resolver_;
-  std::shared_ptr<Plan> last_;  // made for what the resolver knows
-  std::mutex mutex_;            // guards what follows
-  std::list<Entry> entries_;    // the most recently used first
+  std::shared_ptr<Plan> last_;
+  Growth growth_;
+  std::deque<Foreseen> foreseen_;  // one after the other; the resolver knows what the last of them is for
+  std::mutex mutex_;               // guards what follows
+  std::list<Entry> entries_;       // the most recently used first
   std::unordered_multimap<uint64_t, std::list<Entry>::iterator> by_hash_;
   std::vector<bool> content_read_;  // arguments whose content belongs to the key
   std::vector<std::unique_ptr<Frame>> frames_;

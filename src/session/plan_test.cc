@@ -1,5 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
 #include "model_builder.h"
 
 namespace tenon {
@@ -277,6 +281,76 @@ TEST(Plan, GrowingPartsAndUnknownSizes) {
   b.node("Add", {"other", "total"}, {"shifted"});
   b.output("joined").output("places").output("shifted");
   expect_same_as_alone(b, growing_sizes());
+}
+
+// A row of the table is added to each row of x, which has as many at most.
+ModelBuilder rows_of_a_table() {
+  ModelBuilder b;
+  add_fixed_steps(b);
+  b.input("x", ElementType::float32, SymbolicShape{n, 4});
+  Tensor table(ElementType::float32, Shape{20, 4});
+  std::ranges::fill(table.mutable_data<float>(), 0.0f);
+  b.initializer("table", table).initializer("first", ints({0}));
+  b.initializer("axis", ints({0}));
+  b.node("Shape", {"x"}, {"rows"}).set_attribute(ir::Attribute("end", int64_t{1}));
+  b.node("Slice", {"table", "first", "rows", "axis"}, {"part"});
+  b.node("Add", {"x", "part"}, {"y"}, "sum");
+  b.output("y");
+  return b;
+}
+
+TEST(Plan, GrowthThatCannotGoOnIsAnErrorOnlyWhenItComes) {
+  const ModelBuilder b = rows_of_a_table();
+  expect_same_as_alone(b, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20});
+  expect_same_as_alone(b, {20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0, 1, 2, 3, 4, 5});
+  const Session session = b.session(as_it_is());
+  auto run = [&](int64_t rows) {
+    return session.run({{"x", Tensor(ElementType::float32, Shape{rows, 4})}, {"f", Tensor({3}, {0.1f, 0.2f, 0.3f})}});
+  };
+  for (int64_t rows = 1; rows <= 20; ++rows) EXPECT_EQ(run(rows).at("y").tensor().dim(0), rows);
+  EXPECT_THROW(run(21), Error);
+  for (int64_t rows = 1; rows <= 20; ++rows) EXPECT_EQ(run(rows).at("y").tensor().dim(0), rows);
+}
+
+TEST(Plan, ContentsThatDecideShapesGrowToo) {
+  ModelBuilder b;
+  add_fixed_steps(b);
+  b.input("count", ElementType::int64, SymbolicShape{1});
+  b.input("x", ElementType::float32, SymbolicShape{n, 4});
+  b.initializer("one", Tensor({1}, {1.0f}));
+  b.node("Expand", {"one", "count"}, {"ones"});
+  b.node("ReduceSum", {"x"}, {"total"}).set_attribute(ir::Attribute("keepdims", int64_t{0}));
+  b.node("Add", {"ones", "total"}, {"y"});
+  b.output("y");
+  const Session session = b.session(as_it_is());
+  for (int64_t rows = 1; rows <= 30; ++rows) {
+    Tensor x(ElementType::float32, Shape{rows, 4});
+    for (float& element : x.mutable_data<float>()) element = 0.25f;
+    const int64_t count = rows % 7 == 0 ? 3 : rows;
+    const NamedValues outputs =
+        session.run({{"x", x}, {"count", ints({count})}, {"f", Tensor({3}, {0.1f, 0.2f, 0.3f})}});
+    EXPECT_EQ(floats(outputs.at("y")), std::vector<float>(static_cast<size_t>(count), 1 + static_cast<float>(rows)));
+  }
+}
+
+TEST(Plan, ManyThreadsGrow) {
+  const ModelBuilder b = rows_of_a_table();
+  const Session session = b.session(as_it_is());
+  std::atomic<int> wrong = 0;
+  std::vector<std::jthread> threads;
+  for (int64_t thread = 0; thread < 4; ++thread) {
+    threads.emplace_back([&, thread] {
+      for (int64_t i = 0; i < 200; ++i) {
+        const int64_t rows = (i + thread * 5) % 20 + 1;
+        Tensor x(ElementType::float32, Shape{rows, 4});
+        for (float& element : x.mutable_data<float>()) element = static_cast<float>(rows);
+        const Tensor y = session.run({{"x", x}, {"f", Tensor({3}, {0.1f, 0.2f, 0.3f})}}).at("y").tensor();
+        if (!identical(x, y)) ++wrong;
+      }
+    });
+  }
+  threads.clear();
+  EXPECT_EQ(wrong, 0);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "base/index.h"
 #include "session/plan.h"
@@ -10,12 +11,20 @@ using Home = Plan::Home;
 using Placing = Plan::Placing;
 using ValueKind = ShapeResolver::ValueKind;
 
+void exchange_slot(Plan& plan, PlanChange::SlotChange& change) {
+  Plan::Slot& slot = at(plan.slots, change.slot);
+  std::swap(slot.shape, change.shape);
+  std::swap(slot.offset, change.offset);
+  // A block that it is has as many bytes.
+  if (slot.placing == Placing::own) at(plan.blocks, slot.block).bytes = byte_size(slot.element, slot.shape.elements());
+}
+
 class Update {
  public:
   Update(Plan& plan, const Program& program, const ShapeResolver& shapes)
       : plan_(plan), program_(program), resolved_(shapes) {}
 
-  // Says whether the plan holds.
+  // Says whether the plan holds. `made` is then, and otherwise too, the way back.
   bool run() {
     take_arguments();
     for (int index : resolved_.visited_steps()) {
@@ -28,7 +37,7 @@ class Update {
     return true;
   }
 
-  PlanUpdate made;
+  PlanChange made;
 
  private:
   void take_arguments() {
@@ -37,21 +46,20 @@ class Update {
       const int slot = i < inputs.size() ? inputs[i] : program_.captures()[i - inputs.size()].inner_slot;
       const ShapeResolver::Slot& now = resolved_.slot(slot);
       if (!now.has_changed || now.kind != ValueKind::argument || now.argument != static_cast<int>(i)) continue;
-      plan_.arguments[i].shape = *concrete(*now.fact.type.shape);
-      if (at(plan_.slots, slot).block >= 0) describe(slot);
+      const Shape shape = *concrete(*now.fact.type.shape);
+      made.arguments.emplace_back(i, std::exchange(plan_.arguments[i].shape, shape));
+      if (at(plan_.slots, slot).block >= 0) change(slot, at(plan_.slots, slot).offset);
     }
   }
 
-  // The slot's shape is the one that is resolved now; a block that it is has as many bytes.
-  void describe(int slot) {
-    Plan::Slot& to = at(plan_.slots, slot);
-    to.shape = *concrete(*resolved_.slot(slot).fact.type.shape);
-    if (to.placing == Placing::own) at(plan_.blocks, to.block).bytes = bytes_of(slot);
-    made.slots.push_back(slot);
-  }
-
-  int64_t bytes_of(int slot) const {
-    return byte_size(at(plan_.slots, slot).element, at(plan_.slots, slot).shape.elements());
+  // The slot has the shape that is resolved now, and this offset.
+  void change(int slot, int64_t offset) {
+    const Plan::Slot& now = at(plan_.slots, slot);
+    PlanChange::SlotChange to{slot, *concrete(*resolved_.slot(slot).fact.type.shape), offset};
+    if (now.shape == to.shape && now.offset == to.offset) return;
+    exchange_slot(plan_, to);
+    // Of two changes of a slot, which come one after the other, the first one is the way back.
+    if (made.slots.empty() || made.slots.back().slot != slot) made.slots.push_back(std::move(to));
   }
 
   bool take_contents(const Step& step) {
@@ -59,9 +67,8 @@ class Update {
       if (slot < 0 || at(plan_.slots, slot).block < 0 || !resolved_.slot(slot).has_changed) continue;
       auto found = std::ranges::find(plan_.known, slot, [](const auto& item) { return item.first; });
       if (found == plan_.known.end()) return false;
-      found->second = resolved_.slot(slot).content;
-      made.known.push_back(static_cast<size_t>(found - plan_.known.begin()));
-      describe(slot);
+      made.known.emplace_back(found - plan_.known.begin(), std::exchange(found->second, resolved_.slot(slot).content));
+      change(slot, at(plan_.slots, slot).offset);
     }
     return true;
   }
@@ -71,20 +78,21 @@ class Update {
           return slot >= 0 && at(plan_.slots, slot).placing == Placing::part;
         }))
       return false;
-    const StepLayout step_layout(plan_, resolved_, step);
     for (size_t i = 0; i < step.outputs.size(); ++i) {
       const int slot = step.outputs[i];
       if (slot < 0 || at(plan_.slots, slot).block < 0) continue;
-      Plan::Slot& to = at(plan_.slots, slot);
       if (resolved_.slot(slot).kind == ValueKind::known) return false;
-      if (resolved_.slot(slot).has_changed) describe(slot);
-      if (!holds(step, i, to, bytes_of(slot), step_layout)) return false;
+      if (resolved_.slot(slot).has_changed) change(slot, at(plan_.slots, slot).offset);
+      if (!holds(step, i)) return false;
     }
     return true;
   }
 
-  bool holds(const Step& step, size_t i, Plan::Slot& to, int64_t bytes, const StepLayout& layout) {
+  bool holds(const Step& step, size_t i) {
+    const int slot = step.outputs[i];
+    const Plan::Slot& to = at(plan_.slots, slot);
     const Plan::Block& block = at(plan_.blocks, to.block);
+    const int64_t bytes = byte_size(to.element, to.shape.elements());
     switch (to.placing) {
       case Placing::own:
         return block.home != Home::arena || bytes <= block.room;
@@ -93,9 +101,11 @@ class Update {
       case Placing::part:
         return false;
       case Placing::view: {
+        const StepLayout layout(plan_, resolved_, step);
         const std::optional<int64_t> first = step.op->view_rule(layout.get(), i);
         if (!first || *first * bits_of(to.element) % 8 != 0 || (to.leaves && bytes != block.bytes)) return false;
-        to.offset = at(plan_.slots, step.inputs[0]).offset + *first * bits_of(to.element) / 8;
+        const int64_t offset = at(plan_.slots, step.inputs[0]).offset + *first * bits_of(to.element) / 8;
+        if (offset != to.offset) change(slot, offset);
         return true;
       }
     }
@@ -109,11 +119,18 @@ class Update {
 
 }  // namespace
 
-std::optional<PlanUpdate> update_plan(Plan& plan, const Program& program, const ShapeResolver& shapes) {
+void exchange(Plan& plan, PlanChange& change) {
+  for (auto& [i, shape] : change.arguments) std::swap(plan.arguments[i].shape, shape);
+  for (auto& [i, value] : change.known) std::swap(plan.known[i].second, value);
+  for (PlanChange::SlotChange& slot : change.slots) exchange_slot(plan, slot);
+}
+
+std::optional<PlanChange> update_plan(Plan& plan, const Program& program, const ShapeResolver& shapes) {
   if (shapes.has_other_structure()) return std::nullopt;
   Update update(plan, program, shapes);
-  if (!update.run()) return std::nullopt;
-  return std::move(update.made);
+  if (update.run()) return std::move(update.made);
+  exchange(plan, update.made);
+  return std::nullopt;
 }
 
 StepLayout::StepLayout(const Plan& plan, const ShapeResolver& shapes, const Step& step) : step_(step) {

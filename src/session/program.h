@@ -35,6 +35,7 @@ struct Step {
   const ops::Operator* op = nullptr;
   std::unique_ptr<Kernel> kernel;
   SmallVector<int, 4> inputs;
+  SmallVector<ElementType, 4> input_types;  // as declared
   SmallVector<int, 2> outputs;
   std::vector<std::unique_ptr<Program>> subgraphs;
   std::string_view provider;

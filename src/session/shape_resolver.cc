@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "base/fail.h"
 #include "base/index.h"
@@ -36,6 +37,12 @@ std::optional<Tensor> tensor_of(const Fact& fact) {
     default:
       return std::nullopt;
   }
+}
+
+void set_constant(ShapeResolver::Slot& slot, const Value& value) {
+  slot.kind = ShapeResolver::ValueKind::known;
+  slot.content = value;
+  slot.fact = Fact::of(slot.content.tensor());
 }
 
 }  // namespace
@@ -94,10 +101,7 @@ void ShapeResolver::start_over(size_t arguments, const std::vector<bool>& wanted
       if (slot >= 0) at(slots_, slot).producer = static_cast<int>(i);
     }
   }
-  for (const auto& [slot, value] : program_.constants()) {
-    at(slots_, slot).kind = ValueKind::known;
-    at(slots_, slot).fact = Fact::of(value.tensor());
-  }
+  for (const auto& [slot, value] : program_.constants()) set_constant(at(slots_, slot), value);
 }
 
 void ShapeResolver::take_arguments(std::span<const Value* const> arguments) {
@@ -111,9 +115,7 @@ void ShapeResolver::take_arguments(std::span<const Value* const> arguments) {
       has_other_structure_ = true;
       slot = Slot();
       for (const auto& [index, value] : program_.constants()) {
-        if (index != inputs[i]) continue;
-        slot.kind = ValueKind::known;
-        slot.fact = Fact::of(value.tensor());
+        if (index == inputs[i]) set_constant(slot, value);
       }
       continue;
     }
@@ -122,11 +124,17 @@ void ShapeResolver::take_arguments(std::span<const Value* const> arguments) {
     const ValueKind kind = is_tensor ? ValueKind::argument : ValueKind::unshaped;
     if (is_tensor && slot.kind == kind && slot.argument == static_cast<int>(i)) {
       const Tensor& tensor = arguments[i]->tensor();
-      const bool is_same = slot.fact.type.element == tensor.type() && *slot.fact.type.shape == symbolic(tensor.shape());
-      slot.has_changed = !is_same || (slot.fact.constant && !identical(*slot.fact.constant, tensor));
+      SymbolicShape& shape = *slot.fact.type.shape;
+      const bool has_shape = std::ranges::equal(shape, tensor.shape(), [](const Dim& d, int64_t n) { return d.is(n); });
+      const bool has_type = slot.fact.type.element == tensor.type();
+      slot.has_changed = !has_type || !has_shape || (slot.fact.constant && !identical(*slot.fact.constant, tensor));
       if (!slot.has_changed) continue;
       slot.varies = true;
-      has_other_structure_ |= slot.fact.type.element != tensor.type();
+      has_other_structure_ |= !has_type;
+      if (has_type && !slot.fact.constant && tensor.rank() == std::ssize(shape)) {
+        for (int axis = 0; axis < tensor.rank(); ++axis) at(shape, axis) = tensor.dim(axis);
+        continue;
+      }
     } else {
       has_other_structure_ = true;
     }
@@ -139,26 +147,37 @@ void ShapeResolver::take_arguments(std::span<const Value* const> arguments) {
 }
 
 void ShapeResolver::resolve_step(const RunState& state, int index, const Step& step) {
-  SmallVector<Slot, 2> before;
-  for (int slot : step.outputs) {
-    before.push_back(slot >= 0 ? std::move(at(slots_, slot)) : Slot());
-    if (slot < 0) continue;
-    at(slots_, slot) = Slot();
-    at(slots_, slot).producer = index;
-  }
+  struct Before {
+    ValueKind kind = ValueKind::unset;
+    bool has_shape = false;  // that it has now
+    ElementType element = ElementType::undefined;
+    Value content;
+  };
   const StepKind kind = at(kinds_, index);
   const bool needs_check = needs_check_[static_cast<size_t>(index)];
-  SmallVector<Fact, 2> outputs(step.outputs.size());
-  const bool has_shapes = infer(state, index, step, {outputs.data(), outputs.size()});
-  set_outputs(state, index, step, {outputs.data(), outputs.size()}, has_shapes);
+  SmallVector<Fact, 3> facts(step.outputs.size());
+  const bool has_shapes = infer(state, index, step, {facts.data(), facts.size()});
+  at(kinds_, index) = has_shapes ? StepKind::placed : StepKind::alone;
+  SmallVector<Before, 3> before(step.outputs.size());
+  for (size_t i = 0; i < facts.size(); ++i) {
+    if (step.outputs[i] < 0) continue;
+    Slot& slot = at(slots_, step.outputs[i]);
+    facts[i].constant = nullptr;
+    if (!has_shapes) facts[i] = {.type = step.node->output(i)->type, .values = {}, .constant = nullptr};
+    before[i] = {slot.kind, same_shape(facts[i], slot.fact), slot.fact.type.element,
+                 std::exchange(slot.content, Value())};
+    slot.kind = has_shapes ? ValueKind::shaped : ValueKind::unshaped;
+    slot.fact = std::move(facts[i]);
+  }
+  if (has_shapes && !step.op->is_random) find_known(state, index, step);
   for (size_t i = 0; i < before.size(); ++i) {
     if (step.outputs[i] < 0) continue;
     Slot& now = at(slots_, step.outputs[i]);
-    now.has_changed = now.kind != before[i].kind || !same_shape(now.fact, before[i].fact) ||
-                      now.kind == ValueKind::unshaped ||
+    const bool has_kind = now.kind == before[i].kind;
+    now.has_changed = !has_kind || !before[i].has_shape || now.kind == ValueKind::unshaped ||
                       (now.kind == ValueKind::known && !identical(now.content.tensor(), before[i].content.tensor()));
-    now.varies = before[i].varies || (now.has_changed && before[i].kind != ValueKind::unset);
-    has_other_structure_ |= now.kind != before[i].kind || now.fact.type.element != before[i].fact.type.element;
+    now.varies |= now.has_changed && before[i].kind != ValueKind::unset;
+    has_other_structure_ |= !has_kind || now.fact.type.element != before[i].element;
   }
   has_other_structure_ |= kind != at(kinds_, index) || needs_check != needs_check_[static_cast<size_t>(index)];
 }
@@ -193,18 +212,8 @@ bool ShapeResolver::infer(const RunState& state, int index, const Step& step, st
   return has_shapes && !has_strings;
 }
 
-void ShapeResolver::set_outputs(const RunState& state, int index, const Step& step, std::span<Fact> outputs,
-                                bool has_shapes) {
-  at(kinds_, index) = has_shapes ? StepKind::placed : StepKind::alone;
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    if (step.outputs[i] < 0) continue;
-    Slot& slot = at(slots_, step.outputs[i]);
-    slot.kind = has_shapes ? ValueKind::shaped : ValueKind::unshaped;
-    slot.fact = has_shapes ? std::move(outputs[i]) : Fact();
-    slot.fact.constant = nullptr;
-    if (!has_shapes) slot.fact.type = step.node->output(i)->type;
-  }
-  if (!has_shapes || step.op->is_random) return;
+// Contents of the outputs that follow from what is known of the inputs.
+void ShapeResolver::find_known(const RunState& state, int index, const Step& step) {
   take_values(step);
   if (has_all_known(step))
     at(kinds_, index) = StepKind::gone;
@@ -236,16 +245,19 @@ bool ShapeResolver::has_all_contents(const Step& step) const {
 void ShapeResolver::take_values(const Step& step) {
   for (int index : step.outputs) {
     if (index < 0) continue;
-    const Fact& fact = at(slots_, index).fact;
-    if (!fact.values || !std::ranges::all_of(*fact.values, [](const Dim& d) { return d.is_known(); })) continue;
-    if (std::optional<Tensor> tensor = tensor_of(fact)) set_known(index, std::move(*tensor));
+    Slot& slot = at(slots_, index);
+    const std::optional<SymbolicValues>& values = slot.fact.values;
+    if (!values || !std::ranges::all_of(*values, [](const Dim& d) { return d.is_known(); })) continue;
+    std::optional<Tensor> tensor = tensor_of(slot.fact);
+    if (!tensor) continue;
+    slot.content = std::move(*tensor);
+    set_known(slot);
   }
 }
 
-void ShapeResolver::set_known(int index, Tensor tensor) {
-  Slot& slot = at(slots_, index);
+// Its content is there.
+void ShapeResolver::set_known(Slot& slot) {
   slot.kind = ValueKind::known;
-  slot.content = std::move(tensor);
   slot.fact.constant = &slot.content.tensor();
   slot.fact.values.reset();
 }
@@ -253,28 +265,27 @@ void ShapeResolver::set_known(int index, Tensor tensor) {
 // Computes a step whose inputs' contents are all there. `is_inferred`: the slots of its outputs have types and shapes
 // that were inferred from them.
 void ShapeResolver::evaluate(const RunState& state, int index, const Step& step, bool is_inferred) {
-  SmallVector<Value, 4> contents;
   SmallVector<const Value*, 6> inputs;
-  contents.reserve(step.inputs.size());
-  for (int slot : step.inputs) {
-    if (slot >= 0) contents.push_back(*at(slots_, slot).fact.constant);
-    inputs.push_back(slot >= 0 ? &contents.back() : nullptr);
-  }
-  SmallVector<Value, 2> values(step.outputs.size());
-  SmallVector<Value*, 2> outputs;
-  for (size_t i = 0; i < values.size(); ++i) outputs.push_back(step.outputs[i] >= 0 ? &values[i] : nullptr);
+  for (int slot : step.inputs) inputs.push_back(slot >= 0 ? &at(slots_, slot).content : nullptr);
   const std::span<const Value* const> given{inputs.data(), inputs.size()};
   if (is_inferred) {
-    SmallVector<Fact, 2> facts(step.outputs.size());
-    for (size_t i = 0; i < facts.size(); ++i) {
-      if (step.outputs[i] >= 0) facts[i].type = at(slots_, step.outputs[i]).fact.type;
+    SmallVector<KernelRun::Output, 2> outputs(step.outputs.size());
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      if (step.outputs[i] < 0) continue;
+      Slot& slot = at(slots_, step.outputs[i]);
+      slot.content = Value();
+      outputs[i].value = &slot.content;
+      outputs[i].element = slot.fact.type.element;
+      outputs[i].shape = concrete(*slot.fact.type.shape);
     }
-    run_inferred(step, state, given, {outputs.data(), outputs.size()}, {facts.data(), facts.size()}, {});
+    run_inferred(step, state, given, {outputs.data(), outputs.size()}, {});
   } else {
+    SmallVector<Value*, 2> outputs;
+    for (int slot : step.outputs) outputs.push_back(slot >= 0 ? &at(slots_, slot).content : nullptr);
     run_alone(step, state, given, {outputs.data(), outputs.size()}, {});
   }
-  for (size_t i = 0; i < values.size(); ++i) {
-    if (outputs[i]) set_known(step.outputs[i], std::move(values[i].tensor()));
+  for (int slot : step.outputs) {
+    if (slot >= 0) set_known(at(slots_, slot));
   }
   at(kinds_, index) = StepKind::gone;
 }
@@ -296,6 +307,7 @@ bool ShapeResolver::find_content(const RunState& state, int index, int depth) {
   if (slot.kind == ValueKind::argument) {
     const Tensor& tensor = at(arguments_, slot.argument)->tensor();
     if (tensor.elements() > most_content || tensor.type() == ElementType::string) return false;
+    if (tensor.elements() > 0 && !tensor.raw()) return false;  // foreseen, not there yet
     at(content_read_, slot.argument) = true;
     slot.content = tensor.clone();
     slot.fact.constant = &slot.content.tensor();

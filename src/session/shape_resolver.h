@@ -35,7 +35,7 @@ class ShapeResolver {
     int producer = -1;        // step
     int argument = -1;
     ops::Fact fact;
-    Value content;  // what fact.constant points to, unless that is an initializer
+    Value content;  // what fact.constant points to
   };
 
   explicit ShapeResolver(const Program& program);
@@ -61,12 +61,12 @@ class ShapeResolver {
   void take_arguments(std::span<const Value* const> arguments);
   void resolve_step(const RunState& state, int index, const Step& step);
   bool infer(const RunState& state, int index, const Step& step, std::span<ops::Fact> outputs);
-  void set_outputs(const RunState& state, int index, const Step& step, std::span<ops::Fact> outputs, bool has_shapes);
+  void find_known(const RunState& state, int index, const Step& step);
   bool is_small(const Step& step) const;
   bool has_all_known(const Step& step) const;
   bool has_all_contents(const Step& step) const;
   void take_values(const Step& step);
-  void set_known(int slot, Tensor tensor);
+  static void set_known(Slot& slot);
   void evaluate(const RunState& state, int index, const Step& step, bool is_inferred);
   bool find_contents(const RunState& state, const Step& step, uint64_t asked);
   bool find_content(const RunState& state, int slot, int depth);

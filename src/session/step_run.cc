@@ -23,8 +23,7 @@ bool infer_step(const Step& step, std::span<const Fact* const> inputs, std::span
   // Kernels rely on the types. A model may leave them open, or declare what nothing could check when it was loaded.
   bool as_declared = true;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    if (inputs[i] && inputs[i]->type.is_tensor() && inputs[i]->type.element != step.node->input(i)->type.element)
-      as_declared = false;
+    if (inputs[i] && inputs[i]->type.is_tensor() && inputs[i]->type.element != step.input_types[i]) as_declared = false;
   }
   if (!as_declared) ops::check_input_types(*step.op, *step.node, inputs);
   ops::Inference inference(*step.node, inputs, outputs, nullptr, content_read != nullptr);
@@ -62,21 +61,20 @@ void run_alone(const Step& step, const RunState& state, std::span<const Value* c
   }
   SmallVector<Fact, 2> inferred(outputs.size());
   infer_step(step, {fact_pointers.data(), fact_pointers.size()}, {inferred.data(), inferred.size()});
-  run_inferred(step, state, inputs, outputs, {inferred.data(), inferred.size()}, subgraphs);
-}
-
-void run_inferred(const Step& step, const RunState& state, std::span<const Value* const> inputs,
-                  std::span<Value* const> outputs, std::span<const Fact> inferred,
-                  std::span<Subgraph* const> subgraphs) {
   SmallVector<KernelRun::Output, 2> places(outputs.size());
   for (size_t i = 0; i < outputs.size(); ++i) {
     places[i].value = outputs[i];
     places[i].element = inferred[i].type.element;
     if (inferred[i].type.shape) places[i].shape = concrete(*inferred[i].type.shape);
   }
-  KernelRun run(*step.node, inputs, {places.data(), places.size()}, subgraphs, state.threads, state.allocator);
+  run_inferred(step, state, inputs, {places.data(), places.size()}, subgraphs);
+}
+
+void run_inferred(const Step& step, const RunState& state, std::span<const Value* const> inputs,
+                  std::span<KernelRun::Output> outputs, std::span<Subgraph* const> subgraphs) {
+  KernelRun run(*step.node, inputs, outputs, subgraphs, state.threads, state.allocator);
   step.kernel->run(run);
-  for (const Value* output : outputs) TENON_CHECK(!output || output->defined());
+  for (const KernelRun::Output& output : outputs) TENON_CHECK(!output.value || output.value->defined());
 }
 
 }  // namespace tenon

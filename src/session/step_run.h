@@ -20,9 +20,8 @@ bool infer_step(const Step& step, std::span<const ops::Fact* const> inputs, std:
 // Runs the kernel and lets it allocate its outputs, which go to `outputs` (null: not wanted).
 void run_alone(const Step& step, const RunState& state, std::span<const Value* const> inputs,
                std::span<Value* const> outputs, std::span<Subgraph* const> subgraphs);
-// The same where it was inferred already what the outputs are.
+// The same with outputs that were inferred already: where they go, and their types and shapes.
 void run_inferred(const Step& step, const RunState& state, std::span<const Value* const> inputs,
-                  std::span<Value* const> outputs, std::span<const ops::Fact> inferred,
-                  std::span<Subgraph* const> subgraphs);
+                  std::span<KernelRun::Output> outputs, std::span<Subgraph* const> subgraphs);
 
 }  // namespace tenon

@@ -32,6 +32,7 @@ void merge_casts(Editor& editor, ir::Node& node);
 void merge_pads(Editor& editor, ir::Node& node);
 void merge_reshapes(Editor& editor, ir::Node& node);
 void merge_slices(Editor& editor, ir::Node& node);
+void gather_along_axes(Editor& editor, ir::Node& node);
 void merge_transposes(Editor& editor, ir::Node& node);
 void reduce_without_transpose(Editor& editor, ir::Node& node);
 void remove_flatten_around_softmax(Editor& editor, ir::Node& node);

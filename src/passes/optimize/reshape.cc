@@ -36,6 +36,22 @@ std::optional<std::vector<int64_t>> axes_of_both(Editor& editor, const ir::Node&
   return axes;
 }
 
+// The axes of `to`, all of size 1, that are all it has more than `from`; nullopt when there is another difference.
+std::optional<std::vector<int64_t>> added_axes(const SymbolicShape* from, const SymbolicShape* to) {
+  if (!from || !to) return std::nullopt;
+  std::vector<int64_t> axes;
+  size_t next = 0;
+  for (size_t i = 0; i < to->size(); ++i) {
+    if (next < from->size() && (*from)[next] == (*to)[i])
+      ++next;
+    else if ((*to)[i].is(1))
+      axes.push_back(static_cast<int64_t>(i));
+    else
+      return std::nullopt;
+  }
+  return next == from->size() ? std::optional(axes) : std::nullopt;
+}
+
 }  // namespace
 
 void merge_reshapes(Editor& editor, ir::Node& node) {
@@ -62,6 +78,12 @@ void merge_reshapes(Editor& editor, ir::Node& node) {
     return;
   }
   if (node.op_type != "Reshape") return;
+  if (auto axes = added_axes(editor.shape(&source), editor.shape(&output))) {
+    editor.rewrite(node, [&](Patch& patch) {
+      patch.replace(node, *patch.add("Unsqueeze", {&source, patch.ints(*axes)}));
+    });
+    return;
+  }
   // A 0 means the size that the inner node made.
   auto target = editor.ints(node.input(1));
   if (!target || (std::ranges::count(*target, 0) > 0 && node.int_attribute("allowzero", 0) == 0)) return;
