@@ -298,7 +298,9 @@ def test_lists_every_blocker(tenon, tmp_path):
 
 
 def test_lists_passes(tenon):
-    passes = json.loads(optimize(tenon, "--list-passes", "--json").stdout)["passes"]
+    listed = json.loads(optimize(tenon, "--list-passes", "--json").stdout)
+    passes = listed["passes"]
     assert {"name", "level", "exact", "does"} == set(passes[0])
     text = optimize(tenon, "--list-passes").stdout
     assert all(p["name"] in text and p["does"] in text for p in passes)
+    assert "functions" in listed["always"][0] and all(line in text for line in listed["always"])

@@ -22,6 +22,9 @@ struct OptimizeFlags {
 };
 
 int list_passes(bool json) {
+  // What models need to run at all, at level none too.
+  constexpr std::string_view before[] = {"calls of the model's functions become their bodies",
+                                         "operators become those of the newest operator set, with the same results"};
   nlohmann::json list = nlohmann::json::array();
   for (const OptimizationPass& pass : optimization_passes()) {
     const std::string_view level = name_of(pass.level);
@@ -30,7 +33,10 @@ int list_passes(bool json) {
     else
       fmt::print("{:<22} {:<9} {:<8} {}\n", pass.name, level, pass.exact ? "exact" : "rounds", pass.does);
   }
-  if (json) fmt::print("{}\n", nlohmann::json({{"passes", list}}).dump(2));
+  if (json)
+    fmt::print("{}\n", nlohmann::json({{"always", before}, {"passes", list}}).dump(2));
+  else
+    fmt::print("\nalways, before these: {}; {}\n", before[0], before[1]);
   return fine;
 }
 
