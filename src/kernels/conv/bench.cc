@@ -4,6 +4,7 @@
 
 #include "kernels/conv/conv.h"
 #include "kernels/conv_blocked/conv_blocked.h"
+#include "kernels/winograd/winograd.h"
 
 namespace tenon::kernels {
 namespace {
@@ -46,6 +47,15 @@ void conv_blocked_image(benchmark::State& state) {
   });
 }
 
+template <int Tile>
+void conv_winograd_image(benchmark::State& state) {
+  measure(state, [](ThreadPool& pool, const ConvShape& s, const float* weights) {
+    return [&pool, s, packed = WinogradWeights(pool, s, Tile, weights)](const float* x, float* y) {
+      conv_winograd(pool, s, x, packed, y);
+    };
+  });
+}
+
 void add_images(benchmark::internal::Benchmark* images) {
   const std::vector<int64_t> shapes[] = {
       {3, 64, 1, 224, 7, 2, 1},     {64, 64, 1, 224, 3, 1, 1},  {256, 256, 1, 56, 3, 1, 1},
@@ -60,6 +70,25 @@ void add_images(benchmark::internal::Benchmark* images) {
 }
 BENCHMARK(conv_image)->Apply(add_images);
 BENCHMARK(conv_blocked_image)->Apply(add_images);
+
+void add_winograd_images(benchmark::internal::Benchmark* images) {
+  for (auto [channels, size] : {std::pair{64, 224},
+                                {128, 112},
+                                {256, 56},
+                                {512, 28},
+                                {512, 14},
+                                {64, 56},
+                                {128, 28},
+                                {256, 14},
+                                {512, 7},
+                                {32, 80}})
+    images->Args({channels, channels, 1, size, 3, 1, 1});
+  images->UseRealTime();
+}
+BENCHMARK(conv_blocked_image)->Name("conv_3x3")->Apply(add_winograd_images);
+BENCHMARK(conv_winograd_image<2>)->Apply(add_winograd_images);
+BENCHMARK(conv_winograd_image<4>)->Apply(add_winograd_images);
+BENCHMARK(conv_winograd_image<6>)->Apply(add_winograd_images);
 
 }  // namespace
 }  // namespace tenon::kernels

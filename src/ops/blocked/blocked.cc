@@ -54,6 +54,9 @@ void infer_blocked_conv(Inference& i) {
   i.require_rank(1, 4);
   i.require_rank(2, 1);
   fused_activation(i.node());
+  const int64_t tile = i.node().int_attribute("winograd", 0);
+  if (tile != 0 && tile != 2 && tile != 4 && tile != 6)
+    i.fail_with(ErrorCode::invalid_attribute, fmt::format("winograd is {}; it must be 0, 2, 4 or 6", tile));
   if (!i.has_shape(0) || !i.has_shape(1)) return i.output(0, i.element(0), std::nullopt);
   const bool is_plain = i.node().int_attribute("plain_input", 0) != 0;
   if (is_plain) i.require_rank(0, 4);
@@ -98,7 +101,8 @@ void decompose_blocked_conv(Decomposition& d) {
   ir::Node& conv = d.add_node("Conv", {x.value, d.node().input(1), d.node().input(2)});
   std::map<const ir::Value*, ir::Value*> none;
   for (const ir::Attribute& attribute : d.node().attributes) {
-    if (attribute.name != "block" && attribute.name != "plain_input" && !attribute.name.starts_with("activation"))
+    if (attribute.name != "block" && attribute.name != "plain_input" && attribute.name != "winograd" &&
+        !attribute.name.starts_with("activation"))
       conv.attributes.push_back(ir::clone(attribute, none));
   }
   output_with_residual_and_activation(d, to_blocked({&d, d.add_output(conv), d.element(0)}, block), 3);
@@ -131,6 +135,7 @@ void define_blocked(OperatorList& list) {
                        .attribute("kernel_shape", AttributeKind::ints)
                        .attribute("pads", AttributeKind::ints)
                        .attribute("strides", AttributeKind::ints)
+                       .attribute("winograd", AttributeKind::int_)
                        .infer(infer_blocked_conv)
                        .decompose(decompose_blocked_conv)
                        .costs(multiply_adds::of_conv);

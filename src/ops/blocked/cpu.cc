@@ -3,6 +3,7 @@
 #include "base/channel_block.h"
 #include "kernels/conv_blocked/conv_blocked.h"
 #include "kernels/transpose/transpose.h"
+#include "kernels/winograd/winograd.h"
 #include "ops/cpu_support/conv_shape.h"
 #include "ops/cpu_support/fused_epilogue.h"
 #include "provider/cpu_kernels.h"
@@ -12,6 +13,7 @@ namespace {
 
 using kernels::BlockedConvWeights;
 using kernels::ConvShape;
+using kernels::WinogradWeights;
 
 // Moves the axis of a block's channels from before (`to_last`) to after the spatial axes, or back.
 void move_block(KernelRun& run, bool to_last) {
@@ -37,6 +39,13 @@ class BlockedConv final : public Kernel {
     if (!w || w->rank() != 4 || w->elements() == 0 || w->dim(0) % block_ != 0) return;
     if (groups_ != 1 && (w->dim(0) != groups_ || w->dim(1) != 1)) return;
     if (groups_ == 1 && !is_plain_ && w->dim(1) % block_ != 0) return;
+    const auto tile = static_cast<int>(info.node().int_attribute("winograd", 0));
+    if (tile > 0 && !is_plain_ && kernels::can_use_winograd(window_shape(*w))) {
+      winograd_ = info.packed<WinogradWeights>({1}, fmt::format("block {} winograd {}", block_, tile), [&] {
+        return WinogradWeights(info.threads(), window_shape(*w), tile, w->data<float>().data());
+      });
+      return;
+    }
     packed_ = info.packed<BlockedConvWeights>({1}, fmt::format("block {} plain {}", block_, is_plain_),
                                               [&] { return pack(info.threads(), *w); });
   }
@@ -53,7 +62,9 @@ class BlockedConv final : public Kernel {
     const kernels::ConvEpilogue epilogue{floats(2), epilogue_.lo, epilogue_.hi, floats(3), epilogue_.function};
     const float* from = x.data<float>().data();
     float* to = y.mutable_data<float>().data();
-    if (packed_)
+    if (winograd_)
+      kernels::conv_winograd(run.threads(), shape, from, *winograd_, to, epilogue);
+    else if (packed_)
       kernels::conv_blocked(run.threads(), shape, from, *packed_, to, epilogue);
     else
       kernels::conv_blocked(run.threads(), shape, from, pack(run.threads(), w), to, epilogue);
@@ -61,12 +72,22 @@ class BlockedConv final : public Kernel {
 
  private:
   BlockedConvWeights pack(ThreadPool& pool, const Tensor& w) const {
+    return BlockedConvWeights(pool, window_shape(w), is_plain_, w.data<float>().data());
+  }
+
+  // Without the sizes of images.
+  ConvShape window_shape(const Tensor& w) const {
     ConvShape shape;
     shape.in_channels = checked_mul(w.dim(1), groups_);
     shape.out_channels = w.dim(0);
     shape.groups = groups_;
-    for (int d : {1, 2}) shape.kernel[d] = w.dim(d + 1);
-    return BlockedConvWeights(pool, shape, is_plain_, w.data<float>().data());
+    for (int d : {1, 2}) {
+      const WindowAxis axis = window_.axis(d - 1, 2, w.dim(d + 1));
+      shape.kernel[d] = w.dim(d + 1);
+      shape.stride[d] = axis.stride;
+      shape.dilation[d] = axis.dilation;
+    }
+    return shape;
   }
 
   // The kernel pads a copy of the image. Strides and padding can make that far larger than input and output are; the
@@ -83,6 +104,7 @@ class BlockedConv final : public Kernel {
   bool is_plain_;
   FusedEpilogue epilogue_;
   std::shared_ptr<const BlockedConvWeights> packed_;
+  std::shared_ptr<const WinogradWeights> winograd_;
 };
 
 std::string decline(const ir::Node& node) {

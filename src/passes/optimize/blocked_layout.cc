@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <unordered_map>
 
 #include "base/channel_block.h"
@@ -14,8 +15,8 @@ namespace {
 struct Rates {
   double plain, blocked;
 };
-constexpr Rates dense = {33, 31}, pointwise = {37, 33}, narrow_pointwise = {60, 45}, first_layer = {42, 40},
-                depthwise = {150, 100};
+constexpr Rates dense = {33, 31}, winograd = {33, 14}, pointwise = {37, 33}, narrow_pointwise = {60, 45},
+                first_layer = {42, 40}, depthwise = {150, 100};
 // Channels below which a convolution of single pixels spends its time on memory.
 constexpr int64_t narrow = 32;
 // Nanoseconds that it takes to change the layout of a value, and per thousand floats of it.
@@ -72,8 +73,13 @@ class LayoutChoice {
     const Tensor& w = *Editor::constant(conv.input(1));
     const double per_output = static_cast<double>(w.elements()) / static_cast<double>(w.dim(0));
     const bool is_pointwise = w.dim(2) == 1 && w.dim(3) == 1;
+    const auto steps = conv.ints_attribute("strides"), gaps = conv.ints_attribute("dilations");
+    const auto is_one = [](int64_t i) { return i == 1; };
+    const bool is_winograd = w.dim(2) == 3 && w.dim(3) == 3 && w.dim(0) >= narrow && w.dim(1) >= narrow &&
+                             std::ranges::all_of(steps, is_one) && std::ranges::all_of(gaps, is_one);
     const Rates rates = w.dim(0) > 1 && conv.int_attribute("group", 1) > 1 ? depthwise
                         : nodes_.reads_plain(conv)                         ? first_layer
+                        : is_winograd                                      ? winograd
                         : !is_pointwise                                    ? dense
                         : w.dim(1) < narrow                                ? narrow_pointwise
                                                                            : pointwise;

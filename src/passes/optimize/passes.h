@@ -47,5 +47,6 @@ void fuse_elementwise(Editor& editor, ir::Graph& graph);
 void merge_common_subexpressions(Editor& editor, ir::Graph& graph);
 void remove_dead_code(Editor& editor, ir::Graph& graph);
 void use_blocked_layout(Editor& editor, ir::Graph& graph);
+void use_winograd(Editor& editor, ir::Graph& graph);
 
 }  // namespace tenon::passes

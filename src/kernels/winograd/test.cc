@@ -1,0 +1,122 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "kernels/winograd/winograd.h"
+#include "random_floats.h"
+
+namespace tenon::kernels {
+namespace {
+
+struct Case {
+  int64_t batch, in_blocks, out_blocks, height, width, pad[2], pad_end[2];
+
+  ConvShape shape() const {
+    const int64_t block = winograd_kernels().block;
+    ConvShape s;
+    s.batch = batch, s.in_channels = in_blocks * block, s.out_channels = out_blocks * block;
+    s.input[1] = height, s.input[2] = width;
+    for (int d = 0; d < 2; ++d) {
+      s.kernel[d + 1] = 3, s.pad[d + 1] = pad[d];
+      s.output[d + 1] = s.input[d + 1] + pad[d] + pad_end[d] - 2;
+    }
+    return s;
+  }
+};
+
+// Sizes around those of tiles, images smaller than one, padding on one side, more tiles than are worked on at once.
+const Case cases[] = {
+    {1, 1, 1, 6, 6, {1, 1}, {1, 1}},   {1, 2, 1, 7, 9, {1, 1}, {1, 1}},  {1, 1, 3, 3, 3, {0, 0}, {0, 0}},
+    {1, 1, 1, 1, 1, {1, 1}, {1, 1}},   {3, 1, 2, 5, 4, {2, 0}, {0, 2}},  {2, 3, 2, 13, 17, {1, 1}, {1, 1}},
+    {1, 2, 2, 12, 31, {0, 1}, {1, 0}}, {1, 17, 9, 8, 8, {1, 1}, {1, 1}}, {1, 1, 1, 61, 70, {1, 1}, {1, 1}},
+    {1, 4, 4, 40, 41, {1, 1}, {1, 1}}, {1, 1, 1, 2, 30, {4, 4}, {4, 4}},
+};
+
+int64_t index(int64_t c, int64_t h, int64_t w, const int64_t (&size)[3]) {
+  const int64_t block = winograd_kernels().block;
+  return ((c / block * size[1] + h) * size[2] + w) * block + c % block;
+}
+
+void square(const float* x, float* y, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) y[i] = x[i] * x[i];
+}
+
+std::vector<double> reference(const ConvShape& s, const std::vector<float>& x, const std::vector<float>& weights,
+                              const ConvEpilogue& e) {
+  std::vector<double> y(static_cast<size_t>(s.batch * s.out_channels * s.output_size()));
+  for (int64_t n = 0; n < s.batch; ++n)
+    for (int64_t oc = 0; oc < s.out_channels; ++oc)
+      for (int64_t h = 0; h < s.output[1]; ++h)
+        for (int64_t w = 0; w < s.output[2]; ++w) {
+          double sum = e.bias ? e.bias[oc] : 0;
+          for (int64_t c = 0; c < s.in_channels; ++c)
+            for (int64_t tap = 0; tap < 9; ++tap) {
+              const int64_t ih = h - s.pad[1] + tap / 3, iw = w - s.pad[2] + tap % 3;
+              if (ih < 0 || ih >= s.input[1] || iw < 0 || iw >= s.input[2]) continue;
+              sum += double{x[static_cast<size_t>(n * s.in_channels * s.input_size() + index(c, ih, iw, s.input))]} *
+                     weights[static_cast<size_t>((oc * s.in_channels + c) * 9 + tap)];
+            }
+          const int64_t at = n * s.out_channels * s.output_size() + index(oc, h, w, s.output);
+          if (e.residual) sum += e.residual[at];
+          sum = std::min<double>(std::max<double>(sum, e.lo), e.hi);
+          y[static_cast<size_t>(at)] = e.activation ? sum * sum : sum;
+        }
+  return y;
+}
+
+// The largest error, as a share of what the sums are made of: the root of the number of products, as x and weights are
+// random numbers of size 1.
+double error_of(const ConvShape& s, const std::vector<float>& y, const std::vector<double>& expected) {
+  double worst = 0;
+  for (size_t i = 0; i < y.size(); ++i) worst = std::max(worst, std::fabs(y[i] - expected[i]));
+  return worst / std::sqrt(9 * static_cast<double>(s.in_channels));
+}
+
+class Winograd : public testing::TestWithParam<Isa> {};
+
+TEST_P(Winograd, MatchesReference) {
+  const ScopedIsa forced(GetParam());
+  ASSERT_EQ(winograd_kernels().isa, GetParam());
+  ThreadPool one(1), three(3);
+  for (int tile : {2, 4, 6}) {
+    const double tolerance = tile == 2 ? 2e-6 : tile == 4 ? 8e-6 : 4e-5;
+    for (const Case& c : cases) {
+      const ConvShape s = c.shape();
+      ASSERT_TRUE(can_use_winograd(s));
+      const auto x = random_floats(s.batch * s.in_channels * s.input_size(), 1);
+      const auto weights = random_floats(s.out_channels * s.in_channels * 9, 2);
+      const auto bias = random_floats(s.out_channels, 3);
+      const auto residual = random_floats(s.batch * s.out_channels * s.output_size(), 4);
+      const WinogradWeights packed(three, s, tile, weights.data());
+      EXPECT_EQ(packed.bytes(), weights.size() / 9 * static_cast<size_t>((tile + 2) * (tile + 2)) * sizeof(float));
+      for (const ConvEpilogue& e : {ConvEpilogue{}, ConvEpilogue{bias.data(), 0, 1.5f},
+                                    ConvEpilogue{bias.data(), -1, 1.5f, residual.data(), square}}) {
+        const auto expected = reference(s, x, weights, e);
+        std::vector<float> y(expected.size(), 77.0f), same(y);
+        conv_winograd(one, s, x.data(), packed, y.data(), e);
+        EXPECT_LE(error_of(s, y, expected), tolerance) << "case " << &c - cases << ", tile " << tile;
+        conv_winograd(three, s, x.data(), packed, same.data(), e);
+        EXPECT_EQ(y, same) << "case " << &c - cases << ", tile " << tile << " with three threads";
+      }
+    }
+  }
+}
+
+TEST_P(Winograd, OnlyKernelsOfThreeByThree) {
+  ConvShape s = cases[0].shape();
+  for (auto change : {+[](ConvShape& c) { c.stride[2] = 2; }, +[](ConvShape& c) { c.dilation[1] = 2; },
+                      +[](ConvShape& c) { c.kernel[1] = 5; }, +[](ConvShape& c) { c.groups = 2; }}) {
+    ConvShape other = s;
+    change(other);
+    EXPECT_FALSE(can_use_winograd(other));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Isas, Winograd, testing::ValuesIn(available_isas(cpu_features())),
+                         [](const auto& isa) { return std::string(isa_name(isa.param)); });
+
+}  // namespace
+}  // namespace tenon::kernels

@@ -1,0 +1,241 @@
+#include "kernels/winograd/winograd.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace tenon::kernels {
+namespace {
+
+// Floats of points, of input and output together, that are worked on at once: about what the second cache holds.
+constexpr int64_t floats_at_once = 160 << 10;
+constexpr int64_t least_tiles_at_once = 48;
+constexpr int most_points = 64;
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// The weights of a line at each point, by the size of a tile.
+constexpr double of_2[4][3] = {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}};
+constexpr double sqrt_half = 0.70710678118654752, sqrt_two = 1.4142135623730951;
+constexpr double of_4[6][3] = {{1, 0, 0},
+                               {-2. / 3, -2. / 3 * sqrt_half, -1. / 3},
+                               {-2. / 3, 2. / 3 * sqrt_half, -1. / 3},
+                               {1. / 6, sqrt_two / 6, 1. / 3},
+                               {1. / 6, -sqrt_two / 6, 1. / 3},
+                               {0, 0, 1}};
+constexpr double of_6[8][3] = {{1, 0, 0},
+                               {-2. / 9, -2. / 9, -2. / 9},
+                               {-2. / 9, 2. / 9, -2. / 9},
+                               {1. / 90, 1. / 45, 2. / 45},
+                               {1. / 90, -1. / 45, 2. / 45},
+                               {32. / 45, 16. / 45, 8. / 45},
+                               {32. / 45, -16. / 45, 8. / 45},
+                               {0, 0, 1}};
+
+const double (*lines_of(int tile))[3] { return tile == 2 ? of_2 : tile == 4 ? of_4 : of_6; }
+
+}  // namespace
+
+WinogradWeights::WinogradWeights(ThreadPool& pool, const ConvShape& shape, int tile, const float* weights)
+    : transforms_(&winograd_kernels()),
+      kernels_(&conv_blocked_kernels()),
+      tile_(tile),
+      buffer_(static_cast<size_t>((tile + 2) * (tile + 2) * shape.out_channels * shape.in_channels) * sizeof(float)) {
+  const int64_t block = kernels_->block, in = shape.in_channels, out_blocks = shape.out_channels / block;
+  const int n = tile + 2;
+  const double(*lines)[3] = lines_of(tile);
+  float* points = buffer_.as<float>();
+  pool.parallel_for(out_blocks * in, 16, [&](int64_t begin, int64_t end) {
+    std::vector<double> rows(static_cast<size_t>(n * 3 * block));
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t out = i / in, c = i % in;
+      for (int p = 0; p < n; ++p)
+        for (int column = 0; column < 3; ++column)
+          for (int64_t lane = 0; lane < block; ++lane) {
+            const float* w = weights + ((out * block + lane) * in + c) * 9 + column;
+            rows[static_cast<size_t>((p * 3 + column) * block + lane)] =
+                lines[p][0] * w[0] + lines[p][1] * w[3] + lines[p][2] * w[6];
+          }
+      for (int p = 0; p < n; ++p)
+        for (int q = 0; q < n; ++q) {
+          const double* row = rows.data() + p * 3 * block;
+          float* to = points + (((p * n + q) * out_blocks + out) * in + c) * block;
+          for (int64_t lane = 0; lane < block; ++lane)
+            to[lane] = static_cast<float>(lines[q][0] * row[lane] + lines[q][1] * row[block + lane] +
+                                          lines[q][2] * row[2 * block + lane]);
+        }
+    }
+  });
+}
+
+class WinogradConv {
+ public:
+  WinogradConv(ThreadPool& pool, const ConvShape& shape, const WinogradWeights& weights, const float* x, float* y,
+               const ConvEpilogue& epilogue)
+      : pool_(pool),
+        s_(shape),
+        transforms_(*weights.transforms_),
+        k_(*weights.kernels_),
+        weights_(weights.buffer_.as<float>()),
+        x_(x),
+        y_(y),
+        epilogue_(epilogue),
+        tile_(weights.tile_),
+        n_(tile_ + 2),
+        block_(k_.block),
+        in_blocks_(s_.in_channels / block_),
+        out_blocks_(s_.out_channels / block_),
+        tile_rows_(ceil_div(s_.output[1], tile_)),
+        tile_columns_(ceil_div(s_.output[2], tile_)),
+        zeros_(static_cast<size_t>(block_)) {}
+
+  void run() {
+    const int64_t tiles = s_.batch * tile_rows_ * tile_columns_, points = n_ * n_;
+    const int64_t most = std::max(least_tiles_at_once, floats_at_once / (points * (s_.in_channels + s_.out_channels)));
+    const int64_t parts = ceil_div(tiles, most);
+    // Each thread works on a part of its own, or where there are few, all on one.
+    const int64_t grain = parts >= 2 * pool_.size() ? 1 : parts;
+    at_once_ = ceil_div(tiles, parts);
+    // A line more, so that the points of a tile do not all fall into the same lines of the first cache.
+    in_step_ = s_.in_channels * at_once_ + 16;
+    out_step_ = s_.out_channels * at_once_ + 16;
+    pool_.parallel_for(parts, grain, [&](int64_t begin, int64_t end) {
+      const Scratch scratch(static_cast<size_t>(points * (in_step_ + out_step_)) * sizeof(float));
+      float *in = scratch.as<float>(), *out = in + points * in_step_;
+      for (int64_t part = begin; part < end; ++part) {
+        const int64_t first = part * at_once_, count = std::min(at_once_, tiles - first);
+        if (count > 0) run_part(first, count, in, out);
+      }
+    });
+  }
+
+ private:
+  void run_part(int64_t first, int64_t count, float* in, float* out) {
+    pool_.parallel_for(in_blocks_, 1 + 4096 / (count * n_ * n_), [&](int64_t begin, int64_t end) {
+      for (int64_t c = begin; c < end; ++c) transform_input(first, count, c, in + c * count * block_);
+    });
+    std::vector<int64_t> steps, pixels;
+    for (int64_t c = 0; c < in_blocks_; ++c) steps.push_back(c * count * block_);
+    for (int64_t t = 0; t < count; ++t) pixels.push_back(t * block_);
+    const int64_t units = n_ * n_ * out_blocks_, work = 1 + count * s_.in_channels * block_;
+    pool_.parallel_for(units, 1 + (128 << 10) / work, [&](int64_t begin, int64_t end) {
+      for (int64_t unit = begin; unit < end; ++unit) {
+        const int64_t point = unit / out_blocks_, block = unit % out_blocks_;
+        multiply(in + point * in_step_, weights_ + unit * s_.in_channels * block_, steps, pixels, count,
+                 out + point * out_step_ + block * count * block_);
+      }
+    });
+    pool_.parallel_for(out_blocks_, 1 + 4096 / (count * n_ * n_), [&](int64_t begin, int64_t end) {
+      for (int64_t c = begin; c < end; ++c) transform_output(first, count, c, out + c * count * block_);
+    });
+  }
+
+  struct Place {
+    int64_t image, row, column;  // of the first pixel of the result
+  };
+  Place place_of(int64_t tile) const {
+    const int64_t per_image = tile_rows_ * tile_columns_;
+    return {tile / per_image, tile % per_image / tile_columns_ * tile_, tile % tile_columns_ * tile_};
+  }
+
+  void transform_input(int64_t first, int64_t count, int64_t c, float* points) const {
+    float edge[most_points * 16];
+    for (int64_t t = 0; t < count; ++t) {
+      const Place place = place_of(first + t);
+      const int64_t row = place.row - s_.pad[1], column = place.column - s_.pad[2];
+      const float* image = x_ + (place.image * in_blocks_ + c) * s_.input[1] * s_.input[2] * block_;
+      WinogradInput tile;
+      tile.points = points + t * block_;
+      tile.point_step = in_step_;
+      if (row >= 0 && column >= 0 && row + n_ <= s_.input[1] && column + n_ <= s_.input[2]) {
+        tile.x = image + (row * s_.input[2] + column) * block_;
+        tile.row_step = s_.input[2] * block_;
+      } else {
+        copy_with_zeros(image, row, column, edge);
+        tile.x = edge;
+        tile.row_step = n_ * block_;
+      }
+      transforms_.input[tile_](tile);
+    }
+  }
+
+  // n by n pixels of an image from (row, column) on, with zeros outside of it.
+  void copy_with_zeros(const float* image, int64_t row, int64_t column, float* to) const {
+    for (int64_t i = row; i < row + n_; ++i)
+      for (int64_t j = column; j < column + n_; ++j, to += block_) {
+        if (i >= 0 && j >= 0 && i < s_.input[1] && j < s_.input[2])
+          std::copy_n(image + (i * s_.input[2] + j) * block_, block_, to);
+        else
+          std::fill_n(to, block_, 0.0f);
+      }
+  }
+
+  // A block of output channels at one point of all tiles.
+  void multiply(const float* in, const float* weights, const std::vector<int64_t>& steps,
+                const std::vector<int64_t>& pixels, int64_t count, float* out) const {
+    const int64_t groups = ceil_div(count, k_.pixels);
+    for (int64_t g = 0; g < groups; ++g) {
+      const int64_t from = count * g / groups, to = count * (g + 1) / groups;
+      BlockedTile tile{};
+      tile.x = in;
+      tile.pixels = pixels.data() + from;
+      tile.steps = steps.data();
+      tile.step_count = in_blocks_;
+      tile.weights = weights;
+      tile.start = zeros_.data();
+      tile.y = out + from * block_;
+      k_.blocked[to - from](tile);
+    }
+  }
+
+  void transform_output(int64_t first, int64_t count, int64_t c, const float* points) const {
+    for (int64_t t = 0; t < count; ++t) {
+      const Place place = place_of(first + t);
+      const int64_t at =
+          (((place.image * out_blocks_ + c) * s_.output[1] + place.row) * s_.output[2] + place.column) * block_;
+      WinogradOutput tile;
+      tile.points = points + t * block_;
+      tile.point_step = out_step_;
+      tile.bias = epilogue_.bias ? epilogue_.bias + c * block_ : zeros_.data();
+      tile.residual = epilogue_.residual ? epilogue_.residual + at : nullptr;
+      tile.y = y_ + at;
+      tile.row_step = s_.output[2] * block_;
+      tile.rows = static_cast<int>(std::min<int64_t>(tile_, s_.output[1] - place.row));
+      tile.columns = static_cast<int>(std::min<int64_t>(tile_, s_.output[2] - place.column));
+      tile.lo = epilogue_.lo;
+      tile.hi = epilogue_.hi;
+      transforms_.output[tile_](tile);
+      if (!epilogue_.activation) continue;
+      for (int row = 0; row < tile.rows; ++row)
+        epilogue_.activation(tile.y + row * tile.row_step, tile.y + row * tile.row_step, tile.columns * block_);
+    }
+  }
+
+  ThreadPool& pool_;
+  const ConvShape& s_;
+  const WinogradKernels& transforms_;
+  const ConvBlockedKernels& k_;
+  const float* weights_;
+  const float* x_;
+  float* y_;
+  const ConvEpilogue& epilogue_;
+  int tile_, n_;
+  int64_t block_, in_blocks_, out_blocks_, tile_rows_, tile_columns_;
+  int64_t at_once_ = 0, in_step_ = 0, out_step_ = 0;
+  std::vector<float> zeros_;
+};
+
+bool can_use_winograd(const ConvShape& s) {
+  if (s.groups != 1 || s.kernel[0] != 1) return false;
+  for (int d : {1, 2}) {
+    if (s.kernel[d] != 3 || s.stride[d] != 1 || s.dilation[d] != 1) return false;
+  }
+  return true;
+}
+
+void conv_winograd(ThreadPool& pool, const ConvShape& shape, const float* x, const WinogradWeights& weights, float* y,
+                   const ConvEpilogue& epilogue) {
+  if (shape.batch <= 0 || shape.output_size() <= 0 || shape.out_channels <= 0) return;
+  WinogradConv(pool, shape, weights, x, y, epilogue).run();
+}
+
+}  // namespace tenon::kernels

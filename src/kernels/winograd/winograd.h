@@ -1,0 +1,39 @@
+// Winograd's convolution with a kernel of 3 by 3 and stride 1, of float images whose channels are blocked (see
+// conv_blocked.h). Tiles of the image become points, for each of which channels are multiplied as by a kernel of 1 by
+// 1: 36 multiplications instead of 144 for a tile of 4 by 4 pixels. Sums round differently, by more for larger tiles.
+#pragma once
+
+#include <cstdint>
+
+#include "base/thread_pool.h"
+#include "kernels/conv/conv.h"
+#include "kernels/conv_blocked/tile.h"
+#include "kernels/scratch.h"
+#include "kernels/winograd/transform.h"
+
+namespace tenon::kernels {
+
+// Constant weights [out_channels, in_channels, 1, 3, 3] as points, for the instruction set in use when they were made.
+class WinogradWeights {
+ public:
+  // Only channels are used of `shape`; both are multiples of the block. `tile` is 2, 4 or 6.
+  WinogradWeights(ThreadPool& pool, const ConvShape& shape, int tile, const float* weights);
+  size_t bytes() const { return buffer_.size(); }
+  int tile() const { return tile_; }
+
+ private:
+  friend class WinogradConv;
+  const WinogradKernels* transforms_;
+  const ConvBlockedKernels* kernels_;
+  int tile_;
+  AlignedBuffer buffer_;  // [point][out block][in block][in lane][out lane]
+};
+
+// Whether the convolution can be done so.
+bool can_use_winograd(const ConvShape& shape);
+
+// x, y and epilogue as of conv_blocked.
+void conv_winograd(ThreadPool& pool, const ConvShape& shape, const float* x, const WinogradWeights& weights, float* y,
+                   const ConvEpilogue& epilogue = {});
+
+}  // namespace tenon::kernels
