@@ -150,3 +150,22 @@ def test_bad_usage(call, model, tmp_path):
     assert "shape-mismatch" in call("bench", model, "--shape", "x=1x1", "--concurrency", 2, code=BROKEN).stderr
     for command in ("bench", "profile"):
         assert json.loads(call(command, "none.onnx", "--json", code=MISSING).stdout)["error"]["code"] == "missing-file"
+
+
+def test_branches_side_by_side(call, tmp_path):
+    path, trace = tmp_path / "model.onnx", tmp_path / "trace.json"
+    weights = [numpy_helper.from_array(np.full((128, 128), i, np.float32), f"w{i}") for i in range(4)]
+    nodes = [helper.make_node("MatMul", ["x", f"w{i}"], [f"y{i}"]) for i in range(4)]
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [64, 128])],
+                              [helper.make_tensor_value_info(f"y{i}", TensorProto.FLOAT, [64, 128]) for i in range(4)], weights)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+
+    def rows(*flags):
+        call("profile", path, "-o", trace, "--runs", 1, *flags)
+        return [event["tid"] for event in json.loads(trace.read_text())["traceEvents"] if event["name"] == "MatMul"]
+
+    assert rows("--threads", 2) == [1] * 4
+    assert rows("--threads", 1, "--parallel-branches") == [1] * 4
+    for flags in (["--parallel-branches"], ["--config", "tenon.parallel_branches=1"]):
+        seen = rows("--threads", 2, *flags)
+        assert len(seen) == 4 and set(seen) <= {2, 3}

@@ -23,6 +23,9 @@ struct SessionOptions {
   // Microseconds that threads wait for work before they sleep, with a pool of this session's own; 0 leaves the CPU to
   // others at once. -1: as the shared pool, 20 or what the environment variable TENON_SPIN says.
   int spin_microseconds = -1;
+  // Let nodes that do not depend on each other run at the same time, each on one thread, where estimates say that all
+  // threads then have enough to do; outputs have the same bits. For models of many small branches; takes more memory.
+  bool parallel_branches = false;
   // Take and give numbers too small for full precision as zero: faster where models compute with them.
   bool flush_denormals = false;
   // Providers in order of preference. One that cannot start is an error, unless allow_fallback.
@@ -115,6 +118,7 @@ struct StepProfile {
   std::string op_type;                       // as it runs
   std::string provider, kernel;              // where, and with what
   int64_t start_ns = 0, duration_ns = 0;     // start on the clock of std::chrono::steady_clock
+  int thread = 0;                            // of steps that ran side by side, from 1 on; 0: it ran by itself
   std::vector<std::string> inputs, outputs;  // "float [1, 3, 224, 224]"
   double flops = 0, bytes = 0;               // estimates; 0 where there are none
 };

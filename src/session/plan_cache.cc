@@ -66,7 +66,7 @@ std::shared_ptr<const Plan> PlanCache::find_or_make(const Program& program, cons
     std::lock_guard lock(resolver_mutex_);
     if (!resolver_) resolver_ = std::make_unique<ShapeResolver>(program);
     resolver_->resolve(state, arguments, wanted_outputs);
-    if (!update_last(program)) last_ = make_plan(program, *resolver_, wanted_outputs);
+    if (!update_last(program)) last_ = make_plan(program, *resolver_, wanted_outputs, state.branch_threads);
     plan = last_;
   }
   std::lock_guard lock(mutex_);

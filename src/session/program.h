@@ -23,6 +23,7 @@ struct RunState {
   PlanCaches& plans;  // of the session; its frames keep threads and allocator
   std::stop_token cancel = {};
   std::vector<StepProfile>* profile = nullptr;
+  int branch_threads = 1;  // that may run steps side by side
 
   void throw_if_cancelled() const {
     if (cancel.stop_requested()) throw Error(ErrorCode::cancelled, "the run was cancelled");

@@ -38,7 +38,8 @@ class Session::Implementation {
     std::vector<bool> wanted = wanted_outputs(options);
     std::vector<Tensor> destinations = match_destinations(options);
     const ScopedFloatMode mode(options_.flush_denormals ? with_denormals_flushed(float_mode()) : float_mode());
-    const RunState state{*threads_, memory_, *plans_, options.cancel, options.profile};
+    const RunState state{*threads_,      memory_,         *plans_,
+                         options.cancel, options.profile, options_.parallel_branches ? threads_->size() : 1};
     std::vector<Value> results = model_->program().run(state, arguments, wanted, destinations);
     NamedValues named;
     for (size_t i = 0; i < results.size(); ++i) {

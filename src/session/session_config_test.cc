@@ -25,6 +25,8 @@ TEST(SessionConfig, SetsWhatTheKeyMeans) {
   EXPECT_EQ(options.level, OptimizationLevel::exact);
   set_config(options, "tenon.threads", "3");
   set_config(options, "tenon.memory_limit", "1000000000000");
+  set_config(options, "tenon.parallel_branches", "1");
+  EXPECT_TRUE(options.parallel_branches);
   EXPECT_EQ(options.threads, 3);
   EXPECT_EQ(options.memory_limit, 1000000000000);
 }
