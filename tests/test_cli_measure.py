@@ -169,3 +169,21 @@ def test_branches_side_by_side(call, tmp_path):
     for flags in (["--parallel-branches"], ["--config", "tenon.parallel_branches=1"]):
         seen = rows("--threads", 2, *flags)
         assert len(seen) == 4 and set(seen) <= {2, 3}
+
+
+def test_low_memory(call, tmp_path):
+    """A table that Gather reads as it is, and MatMul packed."""
+    path = tmp_path / "model.onnx"
+    nodes = [helper.make_node("Gather", ["table", "ids"], ["rows"]), helper.make_node("Transpose", ["table"], ["turned"]),
+             helper.make_node("MatMul", ["rows", "turned"], ["y"])]
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("ids", TensorProto.INT64, [1])],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 256])],
+                              [numpy_helper.from_array(np.ones((256, 64), np.float32), "table")])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+
+    def weights(*flags):
+        return json.loads(call("bench", path, "--runs", 1, "--json", *flags).stdout)["memory"]["weights"]
+
+    assert weights() >= 2 * 256 * 64 * 4
+    assert weights("--memory", "low") == weights("--config", "tenon.memory=low") == 256 * 64 * 4
+    assert "--memory" in call("bench", path, "--memory", "none", code=BAD_USAGE).stderr

@@ -41,6 +41,9 @@ void SessionFlags::add_to(CLI::App& command) {
   command.add_flag("--parallel-branches", parallel_branches,
                    "Let nodes that do not depend on each other run at the same time, where that is worth it");
   command.add_flag("--flush-denormals", flush_denormals, "Take and give numbers too small for full precision as zero");
+  command.add_option("--memory", memory, "normal, or low: slower, without what is held for speed (default: normal)")
+      ->check(CLI::IsMember({"normal", "low"}))
+      ->type_name("USE");
   command.add_option("--provider", providers, "Providers in order of preference (default: cpu)")
       ->delimiter(',')
       ->type_name("NAME,…");
@@ -103,6 +106,7 @@ SessionOptions SessionFlags::options() const {
   result.spin_microseconds = spin;
   result.parallel_branches = parallel_branches;
   result.flush_denormals = flush_denormals;
+  set_config(result, "tenon.memory", memory);
   if (!providers.empty()) result.providers = providers;
   result.decompose = decompose;
   result.level = optimization_level(level);

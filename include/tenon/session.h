@@ -16,6 +16,15 @@
 
 namespace tenon {
 
+// What a session does for speed that takes memory.
+enum class MemoryUse : unsigned char {
+  normal,
+  // No weights are held twice: kernels rearrange only those that no other node reads in another form, and no rearranged
+  // copy of such weights is computed ahead. Between runs, the session holds no memory for the next one; its plans stay.
+  // Nodes that share weights, and every run, are slower.
+  low,
+};
+
 struct SessionOptions {
   // Threads to compute with. 0: the pool that all sessions of the process share, one thread per CPU that the process
   // may use (affinity and container quota). More: a pool of this session's own.
@@ -34,6 +43,7 @@ struct SessionOptions {
   bool allow_fallback = false;
   // Most bytes that the session's runs may hold at once. 0: the smaller of the container's limit and what is available.
   int64_t memory_limit = 0;
+  MemoryUse memory = MemoryUse::normal;
   // Operators to run as their decomposition into smaller ones even where a provider has a kernel; "all" for every one
   // that has a decomposition.
   std::vector<std::string> decompose;

@@ -142,6 +142,11 @@ void PlanCache::give_back(std::unique_ptr<Frame> frame) {
   if (frames_.size() < most_frames) frames_.push_back(std::move(frame));
 }
 
+void PlanCache::drop_frames() {
+  std::lock_guard lock(mutex_);
+  frames_.clear();
+}
+
 void PlanCache::trim() {
   {
     std::lock_guard lock(resolver_mutex_);

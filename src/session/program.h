@@ -51,7 +51,8 @@ class Program {
   // another. Graph and providers must outlive the program. Of constants that no kernel reads any more, only type and
   // shape stay in the graph.
   static std::unique_ptr<Program> compile(ir::Graph& graph, std::span<const Provider* const> providers,
-                                          ThreadPool& threads, Placement& placement);
+                                          ThreadPool& threads, Placement& placement,
+                                          MemoryUse memory = MemoryUse::normal);
 
   // Runs the steps that the wanted outputs need. `inputs` has a value per graph input; undefined ones fall back to
   // their initializer. `destinations` (may be empty) has memory of the caller per output, used where it fits. Unwanted
