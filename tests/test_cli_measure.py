@@ -150,3 +150,40 @@ def test_bad_usage(call, model, tmp_path):
     assert "shape-mismatch" in call("bench", model, "--shape", "x=1x1", "--concurrency", 2, code=BROKEN).stderr
     for command in ("bench", "profile"):
         assert json.loads(call(command, "none.onnx", "--json", code=MISSING).stdout)["error"]["code"] == "missing-file"
+
+
+def test_branches_side_by_side(call, tmp_path):
+    path, trace = tmp_path / "model.onnx", tmp_path / "trace.json"
+    weights = [numpy_helper.from_array(np.full((128, 128), i, np.float32), f"w{i}") for i in range(4)]
+    nodes = [helper.make_node("MatMul", ["x", f"w{i}"], [f"y{i}"]) for i in range(4)]
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [64, 128])],
+                              [helper.make_tensor_value_info(f"y{i}", TensorProto.FLOAT, [64, 128]) for i in range(4)], weights)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+
+    def rows(*flags):
+        call("profile", path, "-o", trace, "--runs", 1, *flags)
+        return [event["tid"] for event in json.loads(trace.read_text())["traceEvents"] if event["name"] == "MatMul"]
+
+    assert rows("--threads", 2) == [1] * 4
+    assert rows("--threads", 1, "--parallel-branches") == [1] * 4
+    for flags in (["--parallel-branches"], ["--config", "tenon.parallel_branches=1"]):
+        seen = rows("--threads", 2, *flags)
+        assert len(seen) == 4 and set(seen) <= {2, 3}
+
+
+def test_low_memory(call, tmp_path):
+    """A table that Gather reads as it is, and MatMul packed."""
+    path = tmp_path / "model.onnx"
+    nodes = [helper.make_node("Gather", ["table", "ids"], ["rows"]), helper.make_node("Transpose", ["table"], ["turned"]),
+             helper.make_node("MatMul", ["rows", "turned"], ["y"])]
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("ids", TensorProto.INT64, [1])],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 256])],
+                              [numpy_helper.from_array(np.ones((256, 64), np.float32), "table")])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+
+    def weights(*flags):
+        return json.loads(call("bench", path, "--runs", 1, "--json", *flags).stdout)["memory"]["weights"]
+
+    assert weights() >= 2 * 256 * 64 * 4
+    assert weights("--memory", "low") == weights("--config", "tenon.memory=low") == 256 * 64 * 4
+    assert "--memory" in call("bench", path, "--memory", "none", code=BAD_USAGE).stderr

@@ -38,7 +38,12 @@ void SessionFlags::add_to(CLI::App& command) {
   command.add_option("--spin", spin, "Microseconds that threads wait for work before they sleep (default: 20)")
       ->check(CLI::Range(0, 1000000))
       ->type_name("MICROSECONDS");
+  command.add_flag("--parallel-branches", parallel_branches,
+                   "Let nodes that do not depend on each other run at the same time, where that is worth it");
   command.add_flag("--flush-denormals", flush_denormals, "Take and give numbers too small for full precision as zero");
+  command.add_option("--memory", memory, "normal, or low: slower, without what is held for speed (default: normal)")
+      ->check(CLI::IsMember({"normal", "low"}))
+      ->type_name("USE");
   command.add_option("--provider", providers, "Providers in order of preference (default: cpu)")
       ->delimiter(',')
       ->type_name("NAME,…");
@@ -99,7 +104,9 @@ SessionOptions SessionFlags::options() const {
   SessionOptions result;
   result.threads = threads;
   result.spin_microseconds = spin;
+  result.parallel_branches = parallel_branches;
   result.flush_denormals = flush_denormals;
+  set_config(result, "tenon.memory", memory);
   if (!providers.empty()) result.providers = providers;
   result.decompose = decompose;
   result.level = optimization_level(level);

@@ -30,9 +30,9 @@ void add_doctor(CLI::App& program, Action& action);
 // Options that every command which opens a session has.
 struct SessionFlags {
   int threads = 0, spin = -1;
-  bool flush_denormals = false;
+  bool parallel_branches = false, flush_denormals = false;
   std::vector<std::string> providers, decompose, disabled, config, libraries;
-  std::string level = "all";
+  std::string level = "all", memory = "normal";
   void add_to(CLI::App& command);
   SessionOptions options() const;
 };

@@ -16,6 +16,15 @@
 
 namespace tenon {
 
+// What a session does for speed that takes memory.
+enum class MemoryUse : unsigned char {
+  normal,
+  // No weights are held twice: kernels rearrange only those that no other node reads in another form, and no rearranged
+  // copy of such weights is computed ahead. Between runs, the session holds no memory for the next one; its plans stay.
+  // Nodes that share weights, and every run, are slower.
+  low,
+};
+
 struct SessionOptions {
   // Threads to compute with. 0: the pool that all sessions of the process share, one thread per CPU that the process
   // may use (affinity and container quota). More: a pool of this session's own.
@@ -23,6 +32,9 @@ struct SessionOptions {
   // Microseconds that threads wait for work before they sleep, with a pool of this session's own; 0 leaves the CPU to
   // others at once. -1: as the shared pool, 20 or what the environment variable TENON_SPIN says.
   int spin_microseconds = -1;
+  // Let nodes that do not depend on each other run at the same time, each on one thread, where estimates say that all
+  // threads then have enough to do; outputs have the same bits. For models of many small branches; takes more memory.
+  bool parallel_branches = false;
   // Take and give numbers too small for full precision as zero: faster where models compute with them.
   bool flush_denormals = false;
   // Providers in order of preference. One that cannot start is an error, unless allow_fallback.
@@ -31,6 +43,7 @@ struct SessionOptions {
   bool allow_fallback = false;
   // Most bytes that the session's runs may hold at once. 0: the smaller of the container's limit and what is available.
   int64_t memory_limit = 0;
+  MemoryUse memory = MemoryUse::normal;
   // Operators to run as their decomposition into smaller ones even where a provider has a kernel; "all" for every one
   // that has a decomposition.
   std::vector<std::string> decompose;
@@ -115,6 +128,7 @@ struct StepProfile {
   std::string op_type;                       // as it runs
   std::string provider, kernel;              // where, and with what
   int64_t start_ns = 0, duration_ns = 0;     // start on the clock of std::chrono::steady_clock
+  int thread = 0;                            // of steps that ran side by side, from 1 on; 0: it ran by itself
   std::vector<std::string> inputs, outputs;  // "float [1, 3, 224, 224]"
   double flops = 0, bytes = 0;               // estimates; 0 where there are none
 };

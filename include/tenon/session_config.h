@@ -19,6 +19,8 @@ namespace tenon {
 //
 //   tenon.level                                 none, exact, basic, extended or all
 //   tenon.threads                               a number; 0: the threads that all sessions share
+//   tenon.parallel_branches                     0 or 1; onnxruntime's execution mode, which is no key there
+//   tenon.memory                                normal or low
 //   tenon.memory_limit                          bytes
 //   tenon.decompose, tenon.keep                 names, separated by ';' or ','
 //

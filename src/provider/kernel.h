@@ -7,7 +7,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <tuple>
 #include <typeindex>
 #include <vector>
 
@@ -134,9 +133,25 @@ class Kernel {
 // What kernels made of constants. Nodes that make the same of the same constants share it.
 class PackedConstants {
  public:
+  // What is made, of which constants (null: left out), and how.
+  struct Key {
+    std::type_index type;
+    std::vector<const ir::Value*> constants;
+    std::string layout;
+
+    auto operator<=>(const Key&) const = default;  // NOLINT(modernize-use-nullptr): it means the zero of <=>
+  };
+  // Says whether memory may be spent on it.
+  using Rule = std::function<bool(const Key&)>;
+
+  explicit PackedConstants(Rule rule) : rule_(std::move(rule)) {}
+
+  // Null where the rule forbids it.
   template <typename T, typename Make>
   std::shared_ptr<const T> get(std::vector<const ir::Value*> constants, std::string layout, Make make) {
-    std::shared_ptr<const void>& entry = made_[{typeid(T), std::move(constants), std::move(layout)}];
+    Key key{typeid(T), std::move(constants), std::move(layout)};
+    if (!rule_(key)) return nullptr;
+    std::shared_ptr<const void>& entry = made_[std::move(key)];
     if (!entry) {
       auto packed = std::make_shared<const T>(make());
       bytes_ += packed->bytes();
@@ -147,7 +162,8 @@ class PackedConstants {
   size_t bytes() const { return bytes_; }
 
  private:
-  std::map<std::tuple<std::type_index, std::vector<const ir::Value*>, std::string>, std::shared_ptr<const void>> made_;
+  Rule rule_;
+  std::map<Key, std::shared_ptr<const void>> made_;
   size_t bytes_ = 0;
 };
 
@@ -161,13 +177,15 @@ class NodeInfo {
   // The content of input i when no run can change it, else null.
   const Tensor* constant(size_t i) const { return i < constants_.size() ? constants_[i] : nullptr; }
   // What the kernel makes of constant inputs, a T with bytes(); `layout` names what else it depends on. The kernel does
-  // not read these inputs in runs: only their types and shapes stay, because their memory is given back.
+  // not read these inputs in runs: only their types and shapes stay, because their memory is given back. Null where
+  // the session is to save memory and that would not come of it: then the kernel does as for inputs that are computed.
   template <typename T, typename Make>
   std::shared_ptr<const T> packed(std::initializer_list<size_t> inputs, std::string layout, Make make) const {
     std::vector<const ir::Value*> values;
     for (size_t i : inputs) values.push_back(node_.input(i));
-    packed_inputs_.insert(packed_inputs_.end(), inputs);
-    return packed_.get<T>(std::move(values), std::move(layout), make);
+    std::shared_ptr<const T> made = packed_.get<T>(std::move(values), std::move(layout), make);
+    if (made) packed_inputs_.insert(packed_inputs_.end(), inputs);
+    return made;
   }
   // Whether runs read input i, as far as packed() was called.
   bool reads(size_t i) const { return std::ranges::find(packed_inputs_, i) == packed_inputs_.end(); }

@@ -49,6 +49,18 @@ int64_t memory_limit(const SessionOptions& options) {
   return options.memory_limit > 0 ? options.memory_limit : available_memory();
 }
 
+// Whether computing the node ahead makes much of constants that stay in memory, because other nodes read them too.
+bool would_hold_twice(const ir::Node& node) {
+  constexpr int64_t much = 4096;
+  const bool is_much = std::ranges::any_of(node.outputs(), [&](const ir::Value* value) {
+    const std::optional<Shape> shape = value && value->type.shape ? concrete(*value->type.shape) : std::nullopt;
+    return shape && byte_size(value->type.element, shape->elements()) > much;
+  });
+  return is_much && std::ranges::any_of(node.inputs(), [&](const ir::Value* value) {
+           return value && value->constant() && value->constant()->tensor.bytes() > much && value->users().size() > 1;
+         });
+}
+
 }  // namespace
 
 CompiledModel::CompiledModel(std::unique_ptr<ir::Model> loaded, const SessionOptions& options, ThreadPool& threads)
@@ -72,7 +84,7 @@ CompiledModel::CompiledModel(std::unique_ptr<ir::Model> loaded, const SessionOpt
                          [&](const ir::Node& node) { return is_asked_to_decompose(options, node) || !runs(node); }));
   // Not beyond basic: fusions would undo what was just decomposed.
   if (ir::count_nodes(graph) != nodes) optimize(options, std::min(options.level, OptimizationLevel::basic), threads);
-  program_ = Program::compile(graph, order_, threads, placement_);
+  program_ = Program::compile(graph, order_, threads, placement_, options.memory);
   for (Placement::Node& node : placement_.nodes)
     node.declined.insert(node.declined.begin(), missing_providers_.begin(), missing_providers_.end());
 }
@@ -122,8 +134,13 @@ void CompiledModel::optimize(const SessionOptions& options, OptimizationLevel le
   passes::OptimizerOptions wanted;
   wanted.level = level;
   wanted.disabled = options.disabled_passes;
+  if (options.memory == MemoryUse::low) wanted.disabled.emplace_back("winograd");  // its weights are larger
   wanted.keep = options.keep;
-  wanted.evaluate = [&](const ir::Node& node) { return evaluate(node, order_, threads, memory); };
+  wanted.evaluate = [&](const ir::Node& node) {
+    if (options.memory == MemoryUse::low && would_hold_twice(node))
+      fail(ErrorCode::unsupported, "others read its constants as they are");
+    return evaluate(node, order_, threads, memory);
+  };
   std::vector<Rewrite> made = passes::optimize(*model_->graph, wanted);
   std::ranges::move(made, std::back_inserter(rewrites));
 }

@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "base/fail.h"
+#include "session/constant_uses.h"
 #include "session/placement.h"
 #include "session/program.h"
 
@@ -39,41 +40,6 @@ class CopyList {
   Placement& placement_;
   std::unordered_map<const ir::Value*, const Provider*> makers_;
   std::set<std::pair<const ir::Value*, std::string_view>> seen_;
-};
-
-// Gives the memory of constants back when the last kernel that reads them has made something else of them.
-class ConstantUses {
- public:
-  explicit ConstantUses(const ir::Graph& graph) { note_outputs(graph); }
-
-  // The kernel of `node` was made of `info`.
-  void add(const ir::Node& node, const NodeInfo& info) {
-    for (size_t i = 0; i < node.input_count(); ++i) {
-      ir::Value* value = node.input(i);
-      if (!value || !value->is_fixed() || info.reads(i) || outputs_.contains(value)) continue;
-      if (++packed_uses_[value] == value->users().size()) drop(*value);
-    }
-  }
-
- private:
-  void note_outputs(const ir::Graph& graph) {
-    outputs_.insert(graph.outputs().begin(), graph.outputs().end());
-    for (const ir::Node& node : graph.nodes()) {
-      for (const ir::Attribute& attribute : node.attributes)
-        attribute.for_each_graph([&](const ir::Graph& subgraph) { note_outputs(subgraph); });
-    }
-  }
-
-  static void drop(ir::Value& value) {
-    const Tensor& tensor = value.constant()->tensor;
-    auto hollow = std::make_shared<ir::Constant>();
-    hollow->name = value.constant()->name;
-    hollow->tensor = Tensor::over(tensor.type(), tensor.shape(), nullptr);
-    value.graph().set_initializer(value, std::move(hollow));
-  }
-
-  std::unordered_set<const ir::Value*> outputs_;  // of any graph: the caller reads them
-  std::unordered_map<const ir::Value*, size_t> packed_uses_;
 };
 
 }  // namespace
@@ -153,11 +119,9 @@ struct Program::Compiler {
     step.op = ops::operator_of(node);
     const Provider& provider = place(node, step);
     copies.add(node, provider);
-    std::vector<const Tensor*> known;
     for (const ir::Value* value : node.inputs()) {
       step.inputs.push_back(slot_of(value));
       step.input_types.push_back(value ? value->type.element : ElementType::undefined);
-      known.push_back(value && value->is_fixed() ? &value->constant()->tensor : nullptr);
     }
     for (const ir::Attribute& attribute : node.attributes) {
       attribute.for_each_graph([&](const ir::Graph& subgraph) {
@@ -165,6 +129,7 @@ struct Program::Compiler {
         step.subgraphs.push_back(inner.compile());
       });
     }
+    const std::vector<const Tensor*> known = constant_inputs(node);
     const NodeInfo info(node, known, packed, threads);
     step.kernel = provider.compile(info);
     constants.add(node, info);
@@ -174,10 +139,11 @@ struct Program::Compiler {
 };
 
 std::unique_ptr<Program> Program::compile(ir::Graph& graph, std::span<const Provider* const> providers,
-                                          ThreadPool& threads, Placement& placement) {
+                                          ThreadPool& threads, Placement& placement, MemoryUse memory) {
   CopyList list(placement);
   ConstantUses constants(graph);
-  PackedConstants packed;
+  if (memory == MemoryUse::low) constants.ask_kernels(graph, providers, threads);
+  PackedConstants packed([&](const auto& key) { return memory == MemoryUse::normal || constants.are_freed_by(key); });
   int programs = 0;
   std::unique_ptr<Program> program =
       Compiler{graph, providers, threads, placement, list, constants, packed, programs}.compile();

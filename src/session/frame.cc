@@ -164,9 +164,19 @@ Value Frame::take_argument(size_t i) {
 
 void Frame::run(const RunState& state, std::span<const Tensor> destinations) {
   set_argument_views();
-  size_t i = 0;
+  size_t next = 0;
+  for (auto [first, last] : plan_->side_by_side) {
+    run_items(state, next, static_cast<size_t>(first), destinations);
+    next = static_cast<size_t>(last);
+    run_side_by_side(state, static_cast<size_t>(first), next, destinations);
+  }
+  run_items(state, next, calls_.size(), destinations);
+}
+
+void Frame::run_items(const RunState& state, size_t first, size_t last, std::span<const Tensor> destinations) {
+  size_t i = first;
   try {
-    for (; i < calls_.size(); ++i) {
+    for (; i < last; ++i) {
       Call& call = calls_[i];
       state.throw_if_cancelled();
       if (state.profile)
@@ -176,14 +186,22 @@ void Frame::run(const RunState& state, std::span<const Tensor> destinations) {
       else
         run_item(state, i, destinations);
     }
+  } catch (...) {
+    rethrow_at(i);
+  }
+}
+
+void Frame::rethrow_at(size_t index) const {
+  const ir::Node& node = *at(program_.steps(), plan_->items[index].step).node;
+  try {
+    throw;
   } catch (Error& error) {
-    throw error.at_node(at(program_.steps(), plan_->items[i].step).node->describe_here());
+    throw error.at_node(node.describe_here());
   } catch (const std::bad_alloc&) {
-    throw Error(ErrorCode::out_of_memory, "the system has no memory left")
-        .at_node(at(program_.steps(), plan_->items[i].step).node->describe_here());
+    throw Error(ErrorCode::out_of_memory, "the system has no memory left").at_node(node.describe_here());
   } catch (const std::length_error&) {
     throw Error(ErrorCode::overflow, "working memory of more elements than fit is needed")
-        .at_node(at(program_.steps(), plan_->items[i].step).node->describe_here());
+        .at_node(node.describe_here());
   }
 }
 
@@ -215,6 +233,12 @@ void Frame::run_kernel(const RunState& state, size_t index, std::span<const Tens
 }
 
 void Frame::run_measured(const RunState& state, size_t index, std::span<const Tensor> destinations) {
+  // Outputs are described before they are let go.
+  state.profile->push_back(measure(index, [&] { run_kernel(state, index, destinations); }));
+  for (int slot : plan_->items[index].drops) at(values_, slot) = Value();
+}
+
+StepProfile Frame::measure(size_t index, FunctionRef<void()> run) const {
   using Clock = std::chrono::steady_clock;
   const Step& step = at(program_.steps(), plan_->items[index].step);
   StepProfile profile;
@@ -236,13 +260,10 @@ void Frame::run_measured(const RunState& state, size_t index, std::span<const Te
   };
   describe({step.inputs.data(), step.inputs.size()}, profile.inputs);
   const size_t inputs = tensors.size();
-  // Outputs are described before they are let go.
-  const Plan::Item& item = plan_->items[index];
   const Clock::time_point start = Clock::now();
-  run_kernel(state, index, destinations);
+  run();
   const Clock::time_point end = Clock::now();
   describe({step.outputs.data(), step.outputs.size()}, profile.outputs);
-  for (int slot : item.drops) at(values_, slot) = Value();
   std::span<const ops::CostTensor> all = tensors;
   if (auto cost = ops::cost_of(*step.node, all.first(inputs), all.subspan(inputs))) {
     profile.flops = static_cast<double>(cost->flops.value());
@@ -251,7 +272,7 @@ void Frame::run_measured(const RunState& state, size_t index, std::span<const Te
   auto nanoseconds = [](Clock::duration d) { return std::chrono::duration_cast<std::chrono::nanoseconds>(d).count(); };
   profile.start_ns = nanoseconds(start.time_since_epoch());
   profile.duration_ns = nanoseconds(end - start);
-  state.profile->push_back(std::move(profile));
+  return profile;
 }
 
 void Frame::check(const Step& step) const {

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/function_ref.h"
 #include "base/index.h"
 #include "session/plan.h"
 
@@ -64,12 +65,20 @@ class Frame {
   void set_argument_views();
   void allocate(const RunState& state, int block, std::span<const Tensor> destinations);
   std::shared_ptr<void> take_buffer(const RunState& state, int block);
+  // Items [first, last), one after the other.
+  void run_items(const RunState& state, size_t first, size_t last, std::span<const Tensor> destinations);
+  // The same for items that do not depend on each other, each on one thread.
+  void run_side_by_side(const RunState& state, size_t first, size_t last, std::span<const Tensor> destinations);
   void run_item(const RunState& state, size_t index, std::span<const Tensor> destinations);
   void run_measured(const RunState& state, size_t index, std::span<const Tensor> destinations);
+  // What the item did in `run`.
+  StepProfile measure(size_t index, FunctionRef<void()> run) const;
   void run_kernel(const RunState& state, size_t index, std::span<const Tensor> destinations);
   // Infers again, now that the contents are there, to find what is wrong with them.
   void check(const Step& step) const;
   std::shared_ptr<void> allocate_arena() const;
+  // Throws the exception that is being handled as an error of the item's node.
+  [[noreturn]] void rethrow_at(size_t index) const;
   void run_alone_at(const RunState& state, const Step& step);
 
   const Program& program_;

@@ -26,7 +26,7 @@ int64_t block_size(int64_t bytes) {
 }  // namespace
 
 struct MemoryPool::State {
-  explicit State(int64_t most) : limit(most) {}
+  State(int64_t most, MemoryUse use) : limit(most), keeps_always(use == MemoryUse::normal) {}
   ~State() { trim(); }
 
   void* take(int64_t size) {
@@ -49,7 +49,7 @@ struct MemoryPool::State {
       std::lock_guard lock(mutex);
       in_use -= size;
       // Never keep more than was once needed at the same time.
-      if (in_use + cached + size <= peak) {
+      if ((keeps_always || runs > 0) && in_use + cached + size <= peak) {
         free_blocks[size].push_back(block);
         cached += size;
         return;
@@ -65,20 +65,36 @@ struct MemoryPool::State {
 
   void trim() {
     std::lock_guard lock(mutex);
+    free_kept();
+    peak = in_use;
+  }
+
+  void begin_run() {
+    std::lock_guard lock(mutex);
+    ++runs;
+  }
+  void end_run() {
+    std::lock_guard lock(mutex);
+    if (--runs == 0 && !keeps_always) free_kept();
+  }
+
+  // The mutex must be held.
+  void free_kept() {
     for (auto& [size, blocks] : free_blocks) {
       for (void* block : blocks) free_memory(block, static_cast<size_t>(size));
     }
     free_blocks.clear();
     cached = 0;
-    peak = in_use;
   }
 
   std::mutex mutex;
   std::map<int64_t, std::vector<void*>> free_blocks;
   int64_t limit, in_use = 0, cached = 0, peak = 0;
+  const bool keeps_always;
+  int runs = 0;
 };
 
-MemoryPool::MemoryPool(int64_t limit) : state_(std::make_shared<State>(limit)) {}
+MemoryPool::MemoryPool(int64_t limit, MemoryUse use) : state_(std::make_shared<State>(limit, use)) {}
 MemoryPool::~MemoryPool() { state_->trim(); }
 
 std::shared_ptr<void> MemoryPool::allocate(int64_t bytes) {
@@ -106,5 +122,8 @@ SessionMemory MemoryPool::statistics() const {
 }
 
 void MemoryPool::trim() { state_->trim(); }
+
+MemoryPool::Run::Run(MemoryPool& pool) : state_(*pool.state_) { state_.begin_run(); }
+MemoryPool::Run::~Run() { state_.end_run(); }
 
 }  // namespace tenon

@@ -29,10 +29,10 @@ struct Plan {
   struct Block {
     Home home = Home::arena;
     int64_t bytes = 0;
-    int64_t room = 0;    // in the arena: more than bytes, where these change from plan to plan
-    int64_t offset = 0;  // in the arena
-    int source = -1;     // of argument and known: the slot that it is
-    int first_step = 0, last_step = 0;
+    int64_t room = 0;                   // in the arena: more than bytes, where these change from plan to plan
+    int64_t offset = 0;                 // in the arena
+    int source = -1;                    // of argument and known: the slot that it is
+    int first_step = 0, last_step = 0;  // positions of items, or their stages where there are such
     SmallVector<int, 2> slots;
   };
   // How a value came to its block.
@@ -61,7 +61,8 @@ struct Plan {
   std::vector<Slot> slots;
   std::vector<Block> blocks;
   std::vector<Item> items;
-  std::vector<int> item_of_step;  // -1: the step does not run
+  std::vector<int> item_of_step;                  // -1: the step does not run
+  std::vector<std::pair<int, int>> side_by_side;  // items [first, second) that may run at the same time, in order
   std::vector<std::pair<int, Value>> known;
   std::vector<int> argument_views;  // slots that are views of arguments
   std::vector<int> transient;       // slots to clear after a run
@@ -81,9 +82,9 @@ struct Plan {
   }
 };
 
-// `shapes` were resolved for the same outputs.
+// `shapes` were resolved for the same outputs. Items run side by side where that is worth it on so many threads.
 std::shared_ptr<Plan> make_plan(const Program& program, const ShapeResolver& shapes,
-                                const std::vector<bool>& wanted_outputs);
+                                const std::vector<bool>& wanted_outputs, int branch_threads = 1);
 
 // The difference between two plans of the same structure: what one of them has where they differ, while the plan has
 // what the other one does.

@@ -166,7 +166,7 @@ void PlanCache::make_last(const Program& program, const RunState& state, std::sp
   if (!resolver_) resolver_ = std::make_unique<ShapeResolver>(program);
   resolver_->resolve(state, arguments, wanted_outputs);
   if (!claim || !update_last(program, *claim))
-    last_ = make_plan(program, *resolver_, wanted_outputs);
+    last_ = make_plan(program, *resolver_, wanted_outputs, state.branch_threads);
   else if (growth_.is_steady())
     foresee(program, state, arguments, wanted_outputs);
 }
@@ -230,6 +230,11 @@ void PlanCache::give_back(std::unique_ptr<Frame> frame) {
   frame->clear();
   std::lock_guard lock(mutex_);
   if (frames_.size() < most_frames) frames_.push_back(std::move(frame));
+}
+
+void PlanCache::drop_frames() {
+  std::lock_guard lock(mutex_);
+  frames_.clear();
 }
 
 void PlanCache::trim() {

@@ -24,6 +24,7 @@ class PlanCache {
   std::unique_ptr<Frame> take_frame(const std::shared_ptr<const Plan>& plan);
   void give_back(std::unique_ptr<Frame> frame);
   void trim();
+  void drop_frames();
 
  private:
   struct Entry {
@@ -71,6 +72,10 @@ class PlanCaches {
   // Plans and frames that no run uses now are given up.
   void trim() {
     for (PlanCache& cache : caches_) cache.trim();
+  }
+  // The same with frames alone.
+  void drop_frames() {
+    for (PlanCache& cache : caches_) cache.drop_frames();
   }
 
  private:

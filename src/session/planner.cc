@@ -7,6 +7,7 @@
 #include "base/index.h"
 #include "session/arena_layout.h"
 #include "session/plan.h"
+#include "session/stages.h"
 
 namespace tenon {
 namespace {
@@ -23,10 +24,12 @@ constexpr size_t most_squeezed_blocks = 256;
 
 class Planner {
  public:
-  Planner(const Program& program, const ShapeResolver& shapes, const std::vector<bool>& wanted_outputs)
+  Planner(const Program& program, const ShapeResolver& shapes, const std::vector<bool>& wanted_outputs,
+          int branch_threads)
       : program_(program),
         resolved_(shapes),
         slots_(static_cast<size_t>(program.slot_count())),
+        branch_threads_(branch_threads),
         plan_(std::make_shared<Plan>()) {
     plan_->slots.resize(slots_.size());
     plan_->content_read = shapes.content_read();
@@ -38,9 +41,11 @@ class Planner {
 
   std::shared_ptr<Plan> make() {
     drop_unread_steps();
+    if (branch_threads_ > 1) stages_ = arrange_stages(plan_->items, find_views(), program_, resolved_, branch_threads_);
     find_last_uses();
     place_values();
     lay_out();
+    list_side_by_side();
     plan_->item_of_step.assign(program_.steps().size(), -1);
     for (size_t i = 0; i < plan_->items.size(); ++i)
       at(plan_->item_of_step, plan_->items[i].step) = static_cast<int>(i);
@@ -67,7 +72,9 @@ class Planner {
   struct SlotUse {
     bool is_output = false;
     bool is_kept = false;  // a step without a plan reads it, and may keep it
-    int last_item = -1;
+    int last_item = -1;    // the position of the last one that reads or makes it
+    int last_readers = 0;  // items there that read it
+    int last_reader = -1;  // of these, in the list of items, the last one
   };
 
   // Steps that only fed what is known now.
@@ -83,20 +90,59 @@ class Planner {
       item.step = static_cast<int>(i);
       item.is_placed = resolved_.step_kind(item.step) == ShapeResolver::StepKind::placed;
       item.needs_check = resolved_.needs_check(item.step);
+      if (!item.is_placed)
+        each_read(at(program_.steps(), item.step), [&](int slot) { at(slots_, slot).is_kept = true; });
       plan_->items.push_back(std::move(item));
     }
   }
 
-  void find_last_uses() {
-    for (size_t i = 0; i < plan_->items.size(); ++i) {
+  // Items whose outputs will certainly be views, all of them.
+  std::vector<bool> find_views() {
+    std::vector<bool> is_view(plan_->items.size()), is_made_alone(slots_.size());
+    for (size_t i = 0; i < is_view.size(); ++i) {
       const Plan::Item& item = plan_->items[i];
       const Step& step = at(program_.steps(), item.step);
+      if (!item.is_placed) {
+        for (int slot : step.outputs) {
+          if (slot >= 0) at(is_made_alone, slot) = true;
+        }
+        continue;
+      }
+      if (!step.op->view_rule || step.inputs.empty() || step.inputs[0] < 0 || at(is_made_alone, step.inputs[0]))
+        continue;
+      for (int slot : step.inputs) describe_if_shaped(slot);
+      for (int slot : step.outputs) describe_if_shaped(slot);
+      const StepLayout layout(*plan_, resolved_, step);
+      bool all = true;
+      for (size_t output = 0; output < step.outputs.size(); ++output) {
+        const int slot = step.outputs[output];
+        if (slot >= 0) all &= !leaves(slot) && view_offset(step, layout.get(), output).has_value();
+      }
+      is_view[i] = all;
+    }
+    return is_view;
+  }
+
+  void describe_if_shaped(int slot) {
+    if (slot < 0) return;
+    const ValueKind kind = resolved_.slot(slot).kind;
+    if (kind == ValueKind::argument || kind == ValueKind::known || kind == ValueKind::shaped) describe(slot);
+  }
+
+  // Of an item in the list before views were taken out.
+  int position_of(size_t item) const { return stages_.empty() ? static_cast<int>(item) : stages_[item]; }
+
+  void find_last_uses() {
+    for (size_t i = 0; i < plan_->items.size(); ++i) {
+      const Step& step = at(program_.steps(), plan_->items[i].step);
+      const int here = position_of(i);
       for (int slot : step.outputs) {
-        if (slot >= 0) at(slots_, slot).last_item = static_cast<int>(i);
+        if (slot >= 0) at(slots_, slot).last_item = here;
       }
       each_read(step, [&](int slot) {
-        at(slots_, slot).last_item = static_cast<int>(i);
-        if (!item.is_placed) at(slots_, slot).is_kept = true;
+        SlotUse& use = at(slots_, slot);
+        if (std::exchange(use.last_item, here) != here) use.last_readers = 0;
+        if (std::exchange(use.last_reader, static_cast<int>(i)) != static_cast<int>(i)) ++use.last_readers;
       });
     }
     for (SlotUse& slot : slots_) {
@@ -111,7 +157,7 @@ class Planner {
     plan_->blocks.reserve(items.size() + 16);
     item_positions_.reserve(items.size());
     for (Plan::Item& item : items) {
-      const int here = static_cast<int>(&item - items.data());
+      const int here = position_of(static_cast<size_t>(&item - items.data()));
       const Step& step = at(program_.steps(), item.step);
       each_read(step, [&](int slot) { place_given(slot); });
       if (!item.is_placed) {
@@ -203,28 +249,37 @@ class Planner {
       const int slot = step.outputs[i];
       if (slot < 0) continue;
       Plan::Slot& to = at(plan_->slots, slot);
-      std::optional<int64_t> first =
-          to.element == from.element ? step.op->view_rule(layout, i) : std::optional<int64_t>();
+      const std::optional<int64_t> offset = view_offset(step, layout, i);
       // What is given out or kept is not to hold on to more than itself.
       const bool is_whole = bytes_of(slot) == at(plan_->blocks, from.block).bytes;
-      const bool leaves = at(slots_, slot).is_output || at(slots_, slot).is_kept;
-      if (!first || *first * bits_of(to.element) % 8 != 0 || (leaves && !is_whole)) {
+      if (!offset || (leaves(slot) && !is_whole)) {
         all = false;
         continue;
       }
       to.block = from.block;
       to.placing = Plan::Placing::view;
-      to.leaves = leaves;
-      to.offset = from.offset + *first * bits_of(to.element) / 8;
+      to.leaves = leaves(slot);
+      to.offset = from.offset + *offset;
       join(slot, from.block);
     }
     return all;
   }
 
-  // Writes over an input that nobody reads later. What is given out or kept gets memory of its own, which would
-  // otherwise be that of a whole chain of steps.
+  bool leaves(int slot) const { return at(slots_, slot).is_output || at(slots_, slot).is_kept; }
+
+  // Where output i begins in the step's first input, in bytes, if it is a part of it.
+  std::optional<int64_t> view_offset(const Step& step, const ops::Layout& layout, size_t i) const {
+    const ElementType element = at(plan_->slots, step.outputs[i]).element;
+    if (element == ElementType::undefined || element != at(plan_->slots, step.inputs[0]).element) return std::nullopt;
+    const std::optional<int64_t> first = step.op->view_rule(layout, i);
+    if (!first || *first * bits_of(element) % 8 != 0) return std::nullopt;
+    return *first * bits_of(element) / 8;
+  }
+
+  // Writes over an input that nobody else reads then or later. What is given out or kept gets memory of its own, which
+  // would otherwise be that of a whole chain of steps.
   bool overwrite_input(const Step& step, int slot, int here) {
-    if (at(slots_, slot).is_output || at(slots_, slot).is_kept) return false;
+    if (leaves(slot)) return false;
     for (size_t i = 0; i < step.inputs.size(); ++i) {
       const int input = step.inputs[i];
       if (input < 0 || !step.kernel->may_overwrite(i)) continue;
@@ -232,7 +287,7 @@ class Planner {
       const Plan::Block& block = at(plan_->blocks, from.block);
       if (block.home != Home::arena || block.last_step > here || block.bytes != bytes_of(slot) ||
           bytes_of(input) != block.bytes || from.shape.elements() != at(plan_->slots, slot).shape.elements() ||
-          reads_elsewhere(step, i, from.block))
+          reads_elsewhere(step, i, from.block) || others_read(step, block, here))
         continue;
       at(plan_->slots, slot).block = from.block;
       at(plan_->slots, slot).placing = Plan::Placing::over_input;
@@ -248,6 +303,15 @@ class Planner {
     return std::ranges::any_of(step.inputs, [&](int slot) {
       return slot >= 0 && slot != step.inputs[i] && at(plan_->slots, slot).block == block &&
              !(at(plan_->slots, slot).shape == at(plan_->slots, step.inputs[i]).shape);
+    });
+  }
+
+  // Whether items of the same stage read the block too.
+  bool others_read(const Step& step, const Plan::Block& block, int here) const {
+    return !stages_.empty() && std::ranges::any_of(block.slots, [&](int slot) {
+      const SlotUse& use = at(slots_, slot);
+      const bool reads = std::ranges::find(step.inputs, slot) != step.inputs.end();
+      return use.last_item == here && use.last_readers > int{reads};
     });
   }
 
@@ -365,18 +429,29 @@ class Planner {
     }
   }
 
+  // The items that share their stage with others.
+  void list_side_by_side() {
+    if (stages_.empty()) return;
+    for (size_t first = 0, last; first < item_positions_.size(); first = last) {
+      for (last = first + 1; last < item_positions_.size() && item_positions_[last] == item_positions_[first];) ++last;
+      if (last - first > 1) plan_->side_by_side.emplace_back(static_cast<int>(first), static_cast<int>(last));
+    }
+  }
+
   const Program& program_;
   const ShapeResolver& resolved_;
   std::vector<SlotUse> slots_;
-  std::vector<int> item_positions_;  // of the items that are left, in the list before views were taken out
+  int branch_threads_;
+  std::vector<int> stages_;          // of all items; empty: each is its own
+  std::vector<int> item_positions_;  // of the items that are left: in the list before views were taken out, or stages
   std::shared_ptr<Plan> plan_;
 };
 
 }  // namespace
 
 std::shared_ptr<Plan> make_plan(const Program& program, const ShapeResolver& shapes,
-                                const std::vector<bool>& wanted_outputs) {
-  return Planner(program, shapes, wanted_outputs).make();
+                                const std::vector<bool>& wanted_outputs, int branch_threads) {
+  return Planner(program, shapes, wanted_outputs, branch_threads).make();
 }
 
 }  // namespace tenon

@@ -23,6 +23,7 @@ struct RunState {
   PlanCaches& plans;  // of the session; its frames keep threads and allocator
   std::stop_token cancel = {};
   std::vector<StepProfile>* profile = nullptr;
+  int branch_threads = 1;  // that may run steps side by side
 
   void throw_if_cancelled() const {
     if (cancel.stop_requested()) throw Error(ErrorCode::cancelled, "the run was cancelled");
@@ -51,7 +52,8 @@ class Program {
   // another. Graph and providers must outlive the program. Of constants that no kernel reads any more, only type and
   // shape stay in the graph.
   static std::unique_ptr<Program> compile(ir::Graph& graph, std::span<const Provider* const> providers,
-                                          ThreadPool& threads, Placement& placement);
+                                          ThreadPool& threads, Placement& placement,
+                                          MemoryUse memory = MemoryUse::normal);
 
   // Runs the steps that the wanted outputs need. `inputs` has a value per graph input; undefined ones fall back to
   // their initializer. `destinations` (may be empty) has memory of the caller per output, used where it fits. Unwanted

@@ -22,7 +22,7 @@ class Session::Implementation {
   explicit Implementation(const SessionOptions& options)
       : options_(options),
         threads_(make_threads(options)),
-        memory_(options.memory_limit > 0 ? options.memory_limit : available_memory()) {}
+        memory_(options.memory_limit > 0 ? options.memory_limit : available_memory(), options.memory) {}
 
   void load(const std::filesystem::path& path) { set_model(shared_model(path, options_, *threads_)); }
 
@@ -37,8 +37,10 @@ class Session::Implementation {
     std::vector<Value> arguments = check_inputs(graph, feeds);
     std::vector<bool> wanted = wanted_outputs(options);
     std::vector<Tensor> destinations = match_destinations(options);
+    const RunMemory run_memory(*this);
     const ScopedFloatMode mode(options_.flush_denormals ? with_denormals_flushed(float_mode()) : float_mode());
-    const RunState state{*threads_, memory_, *plans_, options.cancel, options.profile};
+    const RunState state{*threads_,      memory_,         *plans_,
+                         options.cancel, options.profile, options_.parallel_branches ? threads_->size() : 1};
     std::vector<Value> results = model_->program().run(state, arguments, wanted, destinations);
     NamedValues named;
     for (size_t i = 0; i < results.size(); ++i) {
@@ -64,6 +66,19 @@ class Session::Implementation {
   }
 
  private:
+  // What lies ready for the next run goes when this one ends, if memory is to be saved.
+  class RunMemory {
+   public:
+    explicit RunMemory(const Implementation& session) : session_(session), run_(session.memory_) {}
+    ~RunMemory() {
+      if (session_.options_.memory == MemoryUse::low) session_.plans_->drop_frames();
+    }
+
+   private:
+    const Implementation& session_;
+    MemoryPool::Run run_;
+  };
+
   static std::shared_ptr<ThreadPool> make_threads(const SessionOptions& options) {
     if (options.threads <= 0 && options.spin_microseconds < 0) return ThreadPool::shared();
     return std::make_shared<ThreadPool>(

@@ -68,6 +68,13 @@ const Entry entries[] = {
        return true;
      }},
     {"tenon.threads", number, [](SessionOptions& o, std::string_view v) { return parse(v, o.threads); }},
+    {"tenon.parallel_branches", flag,
+     [](SessionOptions& o, std::string_view v) { return parse_flag(v, o.parallel_branches); }},
+    {"tenon.memory", "normal or low",
+     [](SessionOptions& o, std::string_view v) {
+       o.memory = v == "low" ? MemoryUse::low : MemoryUse::normal;
+       return v == "low" || v == "normal";
+     }},
     {"tenon.memory_limit", number, [](SessionOptions& o, std::string_view v) { return parse(v, o.memory_limit); }},
     {"tenon.decompose", names, [](SessionOptions& o, std::string_view v) { return add_names(v, o.decompose); }},
     {"tenon.keep", names, [](SessionOptions& o, std::string_view v) { return add_names(v, o.keep); }},

@@ -25,6 +25,10 @@ TEST(SessionConfig, SetsWhatTheKeyMeans) {
   EXPECT_EQ(options.level, OptimizationLevel::exact);
   set_config(options, "tenon.threads", "3");
   set_config(options, "tenon.memory_limit", "1000000000000");
+  set_config(options, "tenon.memory", "low");
+  EXPECT_EQ(options.memory, MemoryUse::low);
+  set_config(options, "tenon.parallel_branches", "1");
+  EXPECT_TRUE(options.parallel_branches);
   EXPECT_EQ(options.threads, 3);
   EXPECT_EQ(options.memory_limit, 1000000000000);
 }
@@ -38,6 +42,8 @@ TEST(SessionConfig, Errors) {
             "invalid-argument: 'tenon.threads' takes a number that is not negative, got '-1'");
   EXPECT_EQ(error_of([&] { set_config(options, "session.set_denormal_as_zero", "yes"); }),
             "invalid-argument: 'session.set_denormal_as_zero' takes 0 or 1, got 'yes'");
+  EXPECT_EQ(error_of([&] { set_config(options, "tenon.memory", "little"); }),
+            "invalid-argument: 'tenon.memory' takes normal or low, got 'little'");
   EXPECT_NE(error_of([&] { set_config(options, "tenon.level", "more"); }), "");
 }
 

@@ -15,6 +15,7 @@ struct Key {
   std::vector<std::string> providers, decompose, disabled_passes, keep;
   std::vector<std::filesystem::path> libraries;
   OptimizationLevel level;
+  MemoryUse memory;
   int64_t memory_limit;  // constants must fit too
   bool allow_fallback;
 
@@ -52,6 +53,7 @@ std::shared_ptr<const CompiledModel> shared_model(const std::filesystem::path& p
                 options.keep,
                 options.custom_operator_libraries,
                 options.level,
+                options.memory,
                 options.memory_limit,
                 options.allow_fallback};
   {

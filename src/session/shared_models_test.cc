@@ -62,10 +62,12 @@ TEST_F(SharedModels, LiveAsLongAsSomeoneUsesThem) {
 
 TEST_F(SharedModels, NotWithOtherOptionsOrAnotherFile) {
   const auto first = get();
-  SessionOptions level, threads, own;
+  SessionOptions level, threads, memory, own;
   level.level = OptimizationLevel::none;
   threads.threads = 2;
   threads.flush_denormals = true;
+  threads.parallel_branches = true;
+  memory.memory = MemoryUse::low;
   own.custom_operators.push_back(CustomOperator("test", "Never")
                                      .input("x", {ElementType::float32})
                                      .output("y", {ElementType::float32})
@@ -73,6 +75,7 @@ TEST_F(SharedModels, NotWithOtherOptionsOrAnotherFile) {
                                      .cpu([](CustomRun&) {}));
   EXPECT_NE(get(level), first);
   EXPECT_EQ(get(threads), first);
+  EXPECT_NE(get(memory), first);
   EXPECT_NE(get(own), first);
   write(model(2));
   EXPECT_NE(get(), first);

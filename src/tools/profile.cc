@@ -18,9 +18,13 @@ std::vector<OwnTime> own_times(const std::vector<StepProfile>& steps) {
   std::vector<OwnTime> own;
   std::vector<size_t> outermost;  // so far
   for (size_t i = 0; i < steps.size(); ++i) {
-    int64_t inner = 0;
-    while (!outermost.empty() && steps[outermost.back()].start_ns >= steps[i].start_ns) {
-      inner += steps[outermost.back()].duration_ns;
+    // What ran in its bodies, some of it perhaps side by side; from the last to end to the first.
+    int64_t inner = 0, counted_from = steps[i].start_ns + steps[i].duration_ns;
+    while (steps[i].thread == 0 && !outermost.empty() && steps[outermost.back()].start_ns >= steps[i].start_ns) {
+      const StepProfile& step = steps[outermost.back()];
+      const int64_t end = std::min(step.start_ns + step.duration_ns, counted_from);
+      inner += std::max<int64_t>(0, end - step.start_ns);
+      counted_from = std::min(counted_from, step.start_ns);
       outermost.pop_back();
     }
     outermost.push_back(i);

@@ -68,6 +68,33 @@ TEST(Profile, TimeBelongsToTheInnermostStep) {
   EXPECT_EQ(summary.nodes.back().node, "Add 'b'");
 }
 
+// Two steps side by side, of which one ran all the while that the other did; and a Loop with two such in its body.
+TEST(Profile, StepsSideBySideAreNotInsideEachOther) {
+  auto beside = [](StepProfile profile, int thread) {
+    profile.thread = thread;
+    return profile;
+  };
+  const std::vector<ProfiledRun> runs = {
+      {0,
+       1000,
+       {beside(step("Neg 'n'", 120, 50), 2), beside(step("Abs 'a'", 100, 100), 1), beside(step("Exp 'e'", 310, 50), 1),
+        beside(step("Log 'l'", 320, 60), 2), step("Loop 'o'", 300, 100)}}};
+  const ProfileSummary summary = summarize(runs);
+  std::map<std::string, double> seconds;
+  for (const ProfileTotals& totals : summary.operators) seconds[totals.op_type] = totals.seconds;
+  EXPECT_DOUBLE_EQ(seconds["Neg"], 50e-9);
+  EXPECT_DOUBLE_EQ(seconds["Abs"], 100e-9);
+  EXPECT_DOUBLE_EQ(seconds["Loop"], 30e-9);
+  std::map<std::string, int> rows;
+  const nlohmann::json trace = nlohmann::json::parse(trace_json(runs, "m"));
+  for (const auto& event : trace["traceEvents"])
+    rows[(event["ph"] == "M" ? event["args"] : event)["name"].get<std::string>()] = event["tid"].get<int>();
+  EXPECT_EQ(rows["Loop"], rows["runs"]);
+  EXPECT_EQ(rows["Abs"], rows["side by side 1"]);
+  EXPECT_EQ(rows["Neg"], rows["side by side 2"]);
+  EXPECT_NE(rows["Abs"], rows["Neg"]);
+}
+
 TEST(Profile, OfNothing) {
   EXPECT_EQ(summarize({}).runs, 0);
   EXPECT_TRUE(nlohmann::json::parse(trace_json({}, "none"))["traceEvents"].is_array());

@@ -10,14 +10,17 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json named(const char* what, const std::string& name) {
-  return {{"ph", "M"}, {"pid", 1}, {"tid", 1}, {"name", what}, {"args", {{"name", name}}}};
+constexpr int row_of_runs = 1;
+
+Json named(const char* what, const std::string& name, int row = row_of_runs) {
+  return {{"ph", "M"}, {"pid", 1}, {"tid", row}, {"name", what}, {"args", {{"name", name}}}};
 }
 
-Json complete(const std::string& name, const std::string& category, int64_t start_ns, int64_t duration_ns, Json args) {
+Json complete(const std::string& name, const std::string& category, int row, int64_t start_ns, int64_t duration_ns,
+              Json args) {
   return {{"ph", "X"},
           {"pid", 1},
-          {"tid", 1},
+          {"tid", row},
           {"ts", static_cast<double>(start_ns) / 1e3},
           {"dur", static_cast<double>(duration_ns) / 1e3},
           {"name", name},
@@ -40,9 +43,10 @@ Json details(const StepProfile& step) {
 std::string trace_json(std::span<const ProfiledRun> runs, const std::string& model) {
   Json events = Json::array({named("process_name", model), named("thread_name", "runs")});
   const int64_t zero = runs.empty() ? 0 : runs[0].start_ns;
+  int most_threads = 0;
   for (size_t r = 0; r < runs.size(); ++r) {
     const ProfiledRun& run = runs[r];
-    events.push_back(complete(fmt::format("run {}", r + 1), "run", run.start_ns - zero, run.duration_ns,
+    events.push_back(complete(fmt::format("run {}", r + 1), "run", row_of_runs, run.start_ns - zero, run.duration_ns,
                               {{"steps", run.steps.size()}}));
     // A node before what its bodies did.
     std::vector<const StepProfile*> steps;
@@ -50,10 +54,14 @@ std::string trace_json(std::span<const ProfiledRun> runs, const std::string& mod
     std::ranges::stable_sort(steps, [](const StepProfile* a, const StepProfile* b) {
       return std::pair(a->start_ns, -a->duration_ns) < std::pair(b->start_ns, -b->duration_ns);
     });
-    for (const StepProfile* step : steps)
-      events.push_back(
-          complete(step->op_type, step->provider, step->start_ns - zero, step->duration_ns, details(*step)));
+    for (const StepProfile* step : steps) {
+      most_threads = std::max(most_threads, step->thread);
+      events.push_back(complete(step->op_type, step->provider, row_of_runs + step->thread, step->start_ns - zero,
+                                step->duration_ns, details(*step)));
+    }
   }
+  for (int thread = 1; thread <= most_threads; ++thread)
+    events.push_back(named("thread_name", fmt::format("side by side {}", thread), row_of_runs + thread));
   const Json document = {{"traceEvents", std::move(events)}, {"displayTimeUnit", "ns"}};
   return document.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

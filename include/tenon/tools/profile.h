@@ -44,7 +44,8 @@ struct ProfileSummary {
 ProfileSummary summarize(std::span<const ProfiledRun> runs);
 
 // The runs as a document of trace events, which Perfetto (ui.perfetto.dev) and chrome://tracing show: a bar for each
-// run and, on it, one for each step, with node, kernel, shapes and rates. `model` is what the process is called.
+// run and, on it, one for each step, with node, kernel, shapes and rates; steps that ran side by side are in rows
+// below. `model` is what the process is called.
 std::string trace_json(std::span<const ProfiledRun> runs, const std::string& model);
 
 // The same in a file. Throws ErrorCode::write_failed.

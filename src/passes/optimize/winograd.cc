@@ -61,7 +61,7 @@ double weight_bytes(const ir::Graph& graph) {
   return bytes;
 }
 
-constexpr int tile_sizes[] = {2, 4, 6};
+constexpr int tile_sizes[] = {2, 4};
 
 }  // namespace
 
