@@ -70,12 +70,14 @@ struct MemoryPool::State {
   }
 
   void begin_run() {
+    if (keeps_always) return;
     std::lock_guard lock(mutex);
     ++runs;
   }
   void end_run() {
+    if (keeps_always) return;
     std::lock_guard lock(mutex);
-    if (--runs == 0 && !keeps_always) free_kept();
+    if (--runs == 0) free_kept();
   }
 
   // The mutex must be held.
@@ -91,7 +93,7 @@ struct MemoryPool::State {
   std::map<int64_t, std::vector<void*>> free_blocks;
   int64_t limit, in_use = 0, cached = 0, peak = 0;
   const bool keeps_always;
-  int runs = 0;
+  int runs = 0;  // that go on, unless blocks are always kept
 };
 
 MemoryPool::MemoryPool(int64_t limit, MemoryUse use) : state_(std::make_shared<State>(limit, use)) {}
