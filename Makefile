@@ -33,6 +33,11 @@ $(BUILD)/build.ninja: | packages
 build: $(BUILD)/build.ninja | packages  ## build the library, the command and the tests into build/
 	cmake --build $(BUILD)
 
+# Builds the extension in build/ too: nothing is compiled twice.
+.PHONY: python
+python: $(BUILD)/build.ninja venv | packages  ## build the Python package and install it into .venv
+	$(PYTHON) -m pip install . --quiet --disable-pip-version-check --no-deps --no-build-isolation --config-settings build-dir=$(BUILD)
+
 .PHONY: demo
 demo: $(BUILD)/build.ninja | packages  ## read the handwritten digits of examples/digits
 	cmake --build $(BUILD) --target tenon_cli
@@ -42,7 +47,7 @@ demo: $(BUILD)/build.ninja | packages  ## read the handwritten digits of example
 	$(BUILD)/tenon run examples/digits/digits.onnx --input picture=examples/digits/picture.pgm --placement --time
 
 .PHONY: test
-test: build venv  ## what CI runs: build, unit tests, conformance, Python tests
+test: build python venv  ## what CI runs: build, unit tests, conformance, Python tests
 	$(PYTHON) tests/onnx_suite.py
 	$(CTEST) --test-dir $(BUILD)
 	$(PYTHON) -m pytest tests

@@ -1,0 +1,15 @@
+#include <nanobind/nanobind.h>
+
+#include "bindings.h"
+
+NB_MODULE(_tenon, module) {
+  using namespace tenon::python;
+  module.doc() = "What tenon is made of. Import tenon instead.";
+  const std::string_view version = tenon::version();
+  module.attr("__version__") = nb::str(version.data(), version.size());
+  bind_errors(module);
+  bind_tensors(module);
+  bind_reports(module);
+  bind_models(module);
+  bind_tools(module);
+}
