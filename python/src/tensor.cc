@@ -252,8 +252,12 @@ void bind_tensors(nb::module_& module) {
           },
           "values"_a, "indices"_a, "shape"_a,
           nb::sig("def __init__(self, values: typing.Any, indices: typing.Any, shape: typing.Iterable[int]) -> None"))
-      .def_prop_ro("values", [](const SparseTensor& sparse) { return export_value(sparse.values); })
-      .def_prop_ro("indices", [](const SparseTensor& sparse) { return export_value(sparse.indices); })
+      .def_prop_ro(
+          "values", [](const SparseTensor& sparse) { return export_value(sparse.values); },
+          nb::sig("def values(self) -> typing.Any"))
+      .def_prop_ro(
+          "indices", [](const SparseTensor& sparse) { return export_value(sparse.indices); },
+          nb::sig("def indices(self) -> typing.Any"))
       .def_prop_ro(
           "shape", [](const SparseTensor& sparse) { return shape_tuple(sparse.shape); },
           nb::sig("def shape(self) -> tuple[int, ...]"));

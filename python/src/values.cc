@@ -1,3 +1,5 @@
+#include <atomic>
+
 #include "bindings.h"
 
 namespace tenon::python {
@@ -42,8 +44,31 @@ Value import_map(nb::handle object, std::string_view type) {
   return Map{import_tensor(dict.keys(), key_type), import_tensor(dict.values(), value_type)};
 }
 
+// A function of a Python module, which is imported at the first call.
+class PythonFunction {
+ public:
+  constexpr PythonFunction(const char* module, const char* name) : module_(module), name_(name) {}
+  nb::handle get() {
+    PyObject* function = function_.load(std::memory_order_acquire);
+    if (!function) {
+      // Threads that come at once find the same one; it stays until the process ends.
+      function = nb::object(nb::module_::import_(module_).attr(name_)).release().ptr();
+      function_.store(function, std::memory_order_release);
+    }
+    return function;
+  }
+
+ private:
+  const char *module_, *name_;
+  std::atomic<PyObject*> function_ = nullptr;
+};
+
+constinit PythonFunction asarray("numpy", "asarray");
+constinit PythonFunction to_numpy("tenon._arrays", "to_numpy");
+
 nb::object export_tensor(const Tensor& tensor) {
-  return nb::module_::import_("tenon._arrays").attr("to_numpy")(nb::cast(tensor));
+  nb::object wrapped = nb::cast(tensor);
+  return buffer_format(tensor.type()) ? asarray.get()(wrapped) : to_numpy.get()(wrapped);
 }
 
 // What is inside of another value can be shared with inputs or weights, and Python may write into what it gets.

@@ -31,12 +31,12 @@ def to_numpy(tensor: Tensor) -> Any:
     if name == "str":
         return _object_array(tensor.strings(), tensor.shape)
     if name not in _EXTENDED:
-        return np.asarray(memoryview(tensor))
+        return np.asarray(tensor)
     dtype = _extended_dtype(name)
     if dtype is None:
         return tensor
     bits = tensor._unpacked() if name in _PACKED else tensor.bits()
-    array = np.asarray(memoryview(bits))
+    array = np.asarray(bits)
     if name in ("int4", "int2"):
         width = 8 - int(name[-1])
         array = (array.view(np.int8) << width) >> width

@@ -267,6 +267,35 @@ def test_the_interpreter_goes_on_while_a_model_runs():
     assert len(ticks) >= 3
 
 
+def test_runs_of_one_model_go_on_side_by_side():
+    body = helper.make_graph([helper.make_node("Identity", ["go"], ["still"]), helper.make_node("Add", ["sum", "one"], ["next"])],
+                             "body", [value("i", TensorProto.INT64, []), value("go", TensorProto.BOOL, []),
+                                      value("sum", TensorProto.FLOAT, [1])],
+                             [value("still", TensorProto.BOOL, []), value("next", TensorProto.FLOAT, [1])],
+                             [helper.make_tensor("one", TensorProto.FLOAT, [1], [1.0])])
+    count = tenon.load(model([helper.make_node("Loop", ["times", "", "start"], ["y"], body=body)],
+                             [value("times", TensorProto.INT64, []), value("start", TensorProto.FLOAT, [1])],
+                             [value("y", TensorProto.FLOAT, [1])]))
+    cancellation, codes = tenon.Cancellation(), []
+
+    def count_for_ever():
+        try:
+            count.run({"times": 2**62, "start": [0.0]}, cancel=cancellation)
+        except tenon.RunError as error:
+            codes.append(error.code)
+
+    threads = [threading.Thread(target=count_for_ever) for _ in range(7)]
+    for thread in threads:
+        thread.start()
+    # Returns only if the others neither hold the interpreter nor the model.
+    assert count.run(times=10, start=[0.0])["y"].tolist() == [10]
+    assert not codes
+    cancellation.cancel()
+    for thread in threads:
+        thread.join()
+    assert codes == ["cancelled"] * 7
+
+
 def test_many_threads_run_one_model():
     loaded = tenon.load(linear())
     wrong = []
