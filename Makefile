@@ -62,6 +62,7 @@ test-all: packages-all  ## test, and everything that takes long: sanitizers, thr
 	$(MAKE) test-lifting
 	$(MAKE) test-models
 	$(MAKE) test-differential
+	$(MAKE) test-wheel
 	$(MAKE) test-address
 	$(MAKE) test-thread
 	$(MAKE) check-tidy
@@ -93,6 +94,15 @@ test-models: build venv  ## every model of tests/models, and those of PyPI packa
 .PHONY: test-differential
 test-differential: build venv  ## thousands of random nodes against onnxruntime
 	TENON_ALL=1 $(PYTHON) -m pytest tests/test_differential.py
+
+# As a user installs it: nothing but what pyproject.toml asks for, and the oldest NumPy that it allows.
+.PHONY: test-wheel
+test-wheel: | packages  ## `pip install .` into a clean environment, and the Python tests there
+	rm -rf $(BUILD)-clean
+	"$$(scripts/find_python)" -m venv $(BUILD)-clean
+	$(BUILD)-clean/bin/python -m pip install . --quiet --disable-pip-version-check --config-settings build-dir=$(BUILD)-wheel
+	$(BUILD)-clean/bin/python -m pip install --quiet --disable-pip-version-check numpy==1.26.4 onnx pytest
+	$(BUILD)-clean/bin/python -m pytest tests/python
 
 .PHONY: test-address
 test-address: venv | packages  ## unit tests and conformance with the address and undefined-behaviour sanitizers
@@ -134,4 +144,4 @@ digits: | packages  ## train the model of examples/digits again and draw its pic
 
 .PHONY: clean
 clean:  ## remove everything that was built; keeps .venv
-	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan $(BUILD)-tidy
+	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan $(BUILD)-tidy $(BUILD)-wheel $(BUILD)-clean

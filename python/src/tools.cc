@@ -50,7 +50,7 @@ Model load(nb::object source, int threads, int spin_microseconds, bool flush_den
     nb::gil_scoped_release free;
     return {Session::load(path, options), path.string()};
   }
-  const std::optional<Tensor> bytes = import_array(source);
+  const std::optional<Tensor> bytes = import_array(source, ReadOnly::share);
   if (!bytes || bytes->type() == ElementType::string) {
     throw Error(ErrorCode::invalid_argument, std::string("a model is a path, bytes, or an onnx.ModelProto, not ") +
                                                  nb::type_name(source.type()).c_str());

@@ -1,6 +1,8 @@
 """Arrays go in and come out without copies, of every type."""
 import array
 import gc
+import subprocess
+import sys
 import weakref
 
 import ml_dtypes
@@ -66,6 +68,21 @@ def test_tensors_share_the_memory_of_arrays():
     tensor.numpy()[0, 0] = 7
     assert x[0, 0] == 7
     assert memoryview(tensor).format == "f" and memoryview(tensor).tolist() == x.tolist()
+
+
+def test_memory_that_is_read_only_stays_as_it_is():
+    x = np.arange(3, dtype=np.float32)
+    x.flags.writeable = False
+    for source in (x, OnlyDlpack(x)):
+        tensor = tenon.Tensor(source)
+        tensor.numpy()[0] = 7
+        assert x[0] == 0
+    tenon.Tensor(b"abc").numpy()[0] = 0
+    outputs = tenon.load(identity()).run(x=x)
+    outputs["y"][0] = 7
+    assert x[0] == 0
+    with pytest.raises(tenon.ArgumentError, match="cannot be written into"):
+        tenon.load(identity()).run({"x": [1.0, 2.0, 3.0]}, into={"y": x})
 
 
 @pytest.mark.parametrize("make", [
@@ -249,6 +266,26 @@ def test_tensors_of_types_that_numpy_lacks():
         tenon.Tensor.from_bits(np.zeros(1, np.uint8), "int4", (4,))
     with pytest.raises(tenon.ArgumentError, match="no element type is called 'float33'"):
         tenon.Tensor.from_bits(np.zeros(1, np.uint8), "float33", (4,))
+
+
+def test_without_ml_dtypes_there_are_tensors(tmp_path):
+    (tmp_path / "m.onnx").write_bytes(model([helper.make_node("Cast", ["x"], ["y"], to=TensorProto.BFLOAT16)],
+                                            [value("x", TensorProto.FLOAT, [2])], [value("y", TensorProto.BFLOAT16, [2])]))
+    code = """if True:
+        import sys
+        sys.modules["ml_dtypes"] = None
+        import numpy, tenon
+        y = tenon.load(sys.argv[1]).run(x=[1.0, -2.0])["y"]
+        assert isinstance(y, tenon.Tensor) and y.dtype == "bfloat16" and y.shape == (2,)
+        assert numpy.asarray(y.bits()).tolist() == [0x3f80, 0xc000]
+        try:
+            numpy.asarray(y)
+        except TypeError as error:
+            print(error)
+    """
+    run = subprocess.run([sys.executable, "-c", code, tmp_path / "m.onnx"], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert "install the package ml_dtypes" in run.stdout
 
 
 def test_an_array_of_no_type_of_onnx_is_an_error():
