@@ -120,8 +120,8 @@ test-thread: | packages  ## thread pool and session tests with the thread saniti
 .PHONY: check-format check-tidy format
 check-format: | packages-all  ## clang-format would change nothing
 	scripts/run_clang_format --check
-check-tidy: | packages-all  ## clang-tidy has nothing to say
-	$(CONFIGURE) -B $(BUILD)-tidy -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON
+check-tidy: venv | packages-all  ## clang-tidy has nothing to say
+	$(CONFIGURE) -B $(BUILD)-tidy -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON -DTENON_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/$(PYTHON)
 	scripts/run_clang_tidy --build $(BUILD)-tidy
 format: | packages-all  ## clang-format every source file
 	scripts/run_clang_format

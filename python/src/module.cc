@@ -6,7 +6,7 @@ NB_MODULE(_tenon, module) {
   using namespace tenon::python;
   module.doc() = "What tenon is made of. Import tenon instead.";
   const std::string_view version = tenon::version();
-  module.attr("__version__") = nb::str(version.data(), version.size());
+  module.attr("version") = nb::str(version.data(), version.size());
   bind_errors(module);
   bind_tensors(module);
   bind_reports(module);

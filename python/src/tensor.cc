@@ -96,6 +96,10 @@ Tensor from_bits(nb::handle array, const std::string& dtype, nb::handle sizes) {
 // One element a byte, as ml_dtypes has elements below 8 bits.
 Tensor unpacked(const Tensor& tensor) {
   const int width = bits_of(tensor.type());
+  if (width >= 8) {
+    throw Error(ErrorCode::invalid_argument,
+                "elements of " + std::string(dtype_name(tensor.type())) + " are not packed");
+  }
   Tensor codes(ElementType::uint8, tensor.shape());
   std::span<uint8_t> to = codes.mutable_data<uint8_t>();
   for (int64_t i = 0; i < tensor.elements(); ++i) {
@@ -104,7 +108,7 @@ Tensor unpacked(const Tensor& tensor) {
   return codes;
 }
 
-Tensor pack(nb::handle array, const std::string& dtype) {
+Tensor packed(nb::handle array, const std::string& dtype) {
   const ElementType type = element_type_named(dtype);
   const int width = bits_of(type);
   const std::optional<Tensor> codes = import_array(array, ReadOnly::copy);
@@ -216,11 +220,12 @@ void bind_tensors(nb::module_& module) {
           nb::sig("def from_strings(items: typing.Iterable[str | bytes], shape: typing.Iterable[int]) -> Tensor"))
       .def("strings", &strings, "The elements of a tensor of strings, row by row.",
            nb::sig("def strings(self) -> list[str]"))
-      .def("_unpacked", &unpacked)
-      .def_static("_pack", &pack)
+      .def("unpacked", &unpacked, "The codes of elements below 8 bits as uint8, one element a byte.")
+      .def_static("packed", &packed, "codes"_a, "dtype"_a, "The reverse of :meth:`unpacked`.",
+                  nb::sig("def packed(codes: typing.Any, dtype: str) -> Tensor"))
       .def(
           "__dlpack__",
-          [](const Tensor& tensor, nb::kwargs options) {
+          [](const Tensor& tensor, const nb::kwargs& options) {
             const bool versioned = options.contains("max_version") && !options["max_version"].is_none() &&
                                    nb::cast<int>(nb::object(options["max_version"][0])) >= 1;
             if (options.contains("dl_device") && !options["dl_device"].is_none() &&

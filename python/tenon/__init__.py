@@ -13,8 +13,8 @@ from . import _tenon
 from ._tenon import (
     BenchResult, Cancellation, Latency, Memory, Model, ModelInfo, ModelSummary, NodePlacement, OperatorChange, OperatorUse,
     OptimizationPass, OptimizedModel, PlacementReport, Profile, ProfiledRun, ProfileTotals, ProviderTotals, Rewrite,
-    SparseTensor, StepProfile, Tensor, ValueCopy, ValueInfo, VerifyFailure, __version__, difference, doctor, inspect, load,
-    model_text, optimization_passes, optimize, verify_optimization)
+    SparseTensor, StepProfile, Tensor, ValueCopy, ValueInfo, VerifyFailure, difference, doctor, inspect, load, model_text,
+    optimization_passes, optimize, verify_optimization)
 from .errors import (
     ArgumentError, Error, FileError, InputError, InternalError, ModelError, RunError, UnavailableError)
 
@@ -26,6 +26,8 @@ __all__ = [
     "Verification", "VerifyFailure", "__version__", "difference", "doctor", "inspect", "load", "model_text",
     "optimization_passes", "optimize", "verify", "verify_optimization",
 ]
+
+__version__ = _tenon.version
 
 for _name in __all__:
     if isinstance(globals().get(_name), type) and globals()[_name].__module__ == _tenon.__name__:

@@ -35,7 +35,7 @@ def to_numpy(tensor: Tensor) -> Any:
     dtype = _extended_dtype(name)
     if dtype is None:
         return tensor
-    bits = tensor._unpacked() if name in _PACKED else tensor.bits()
+    bits = tensor.unpacked() if name in _PACKED else tensor.bits()
     array = np.asarray(bits)
     if name in ("int4", "int2"):
         width = 8 - int(name[-1])
@@ -77,7 +77,7 @@ def to_tensor(value: Any, declared: str) -> Tensor:
         return Tensor.from_strings(array.ravel().tolist(), array.shape)
     name = array.dtype.name
     if name in _PACKED:
-        return Tensor._pack(np.ascontiguousarray(array).view(np.uint8), name)
+        return Tensor.packed(np.ascontiguousarray(array).view(np.uint8), name)
     if name in _EXTENDED:
         bits = np.ascontiguousarray(array).view(np.uint16 if name == "bfloat16" else np.uint8)
         return Tensor.from_bits(bits, name, array.shape)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Iterable, Mapping
 
 import numpy as np
@@ -30,7 +30,8 @@ class Mismatch:
     sizes: Mapping[str, int]
     #: The dimension that it depends on, as far as was seen; empty if it is there from the first.
     dim: str = ""
-    #: The smallest size of that dimension with the mismatch, and the largest below it without.
+    #: The smallest size of that dimension with the mismatch, and the largest below it without; if there is none below,
+    #: the one of the inputs.
     starts_at: int | None = None
     agrees_at: int | None = None
     max_absolute: float | None = None
@@ -45,9 +46,9 @@ class Mismatch:
         lines = [what]
         if self.index is not None:
             lines.append(f"  worst at {list(self.index)}: the model gives {self.actual!r}, the source {self.expected!r}")
-        if self.starts_at is not None:
-            agrees = f"; {self.agrees_at} agrees" if self.agrees_at is not None else ""
-            lines.append(f"  starts at {self.dim} = {self.starts_at}{agrees}")
+        if self.starts_at is not None and self.agrees_at is not None:
+            already = " already" if self.agrees_at > self.starts_at else ""
+            lines.append(f"  starts at {self.dim} = {self.starts_at}{already}; {self.agrees_at} agrees")
         lines.append(f"  seen with {_text(self.sizes)}")
         return "\n".join(lines)
 
@@ -83,8 +84,9 @@ def verify(source: Any, model: Any, inputs: Any = None, *, rtol: float = 1e-3, a
     """Checks that a model gives what it was exported from gives: run it after every export.
 
     Every output is compared, with the inputs as they are and with the model's dynamic dimensions at other sizes, one
-    dimension at a time: 1, 2 and 7 for those that come first (a batch), 1, 3, 8 and 17 for others. Sizes that the source
-    itself does not take are left out, and named. On a mismatch the smallest size that has it is searched for.
+    dimension at a time: 1, 2 and 7 for those that come first (a batch), 1, 3, 8 and 17 for others. One without a name is
+    called by an input and its axis, as ``x[0]``. Sizes that the source itself does not take are left out, and named. On a
+    mismatch the smallest size that has it is searched for.
 
     :param source: a PyTorch module, a scikit-learn estimator, a function of arrays, or another model. If its parameters
         have the names of the model's inputs, it gets them by name, else in the model's order.
@@ -145,7 +147,7 @@ def _sweep(check: _Check, samples: _Samples, dim: str, tried: list[int], result:
                 low = middle
             else:
                 break
-        result.mismatches.append(_replace(worst, dim=dim, starts_at=worst.sizes[dim], agrees_at=low))
+        result.mismatches.append(replace(worst, dim=dim, starts_at=worst.sizes[dim], agrees_at=base if low is None else low))
         return
 
 
@@ -183,46 +185,63 @@ def _mismatch(name: str, found: Distance, sizes: Mapping[str, int]) -> Mismatch:
                     index=found.index, actual=found.actual, expected=found.expected)
 
 
-def _replace(mismatch: Mismatch, **changes: Any) -> Mismatch:
-    return Mismatch(**{**mismatch.__dict__, **changes})
-
-
 class _Samples:
     """Inputs for any sizes of the model's dynamic dimensions."""
 
     def __init__(self, model: Model, inputs: Any, seed: int):
         self.model, self.seed = model, seed
         self.infos: list[ValueInfo] = model.inputs
-        #: Dynamic dimensions, with whether they come first somewhere.
-        self.dims: dict[str, bool] = {}
-        for info in self.infos:
-            for axis, size in enumerate(info.shape or ()):
-                if isinstance(size, str) and size.replace("_", "a").replace(".", "a").isalnum():
-                    self.dims[size] = self.dims.get(size, False) or axis == 0
         self.given = None if inputs is None else _named(inputs, self.infos)
-        self.sizes = self._find_sizes()
-
-    def _find_sizes(self) -> dict[str, int]:
-        if self.given is None:
-            return {dim: BATCHES[1] if is_batch else LENGTHS[2] for dim, is_batch in self.dims.items()}
-        sizes: dict[str, int] = {}
+        #: The sizes that the inputs have, by dimension; whether each comes first somewhere; which axes have it.
+        self.sizes: dict[str, int] = {}
+        self.dims: dict[str, bool] = {}
+        self.axes: dict[str, list[tuple[str, int]]] = {}
         for info in self.infos:
             for axis, size in enumerate(info.shape or ()):
-                array = self.given.get(info.name)
-                if size in self.dims and getattr(array, "ndim", 0) > axis:
-                    sizes.setdefault(size, array.shape[axis])
-        return {dim: sizes.get(dim, 1) for dim in self.dims}
+                if size is None or isinstance(size, str) and _is_name(size):
+                    self._add(info.name, axis, size)
+
+    def _add(self, name: str, axis: int, dim: str | None) -> None:
+        array = None if self.given is None else self.given.get(name)
+        if self.given is None:
+            size = BATCHES[1] if axis == 0 else LENGTHS[2]
+        elif isinstance(array, np.ndarray) and array.ndim > axis:
+            size = array.shape[axis]
+        else:
+            return
+        if dim is None:
+            # Axes without a name go together where they look alike, as those of ids and their mask do.
+            alike = (other for other, axes in self.axes.items() if "[" in other and axes[0][1] == axis
+                     and self.sizes[other] == size)
+            dim = next(alike, f"{name}[{axis}]")
+        self.sizes.setdefault(dim, size)
+        self.dims[dim] = self.dims.get(dim, False) or axis == 0
+        self.axes.setdefault(dim, []).append((name, axis))
 
     def at(self, changes: Mapping[str, int]) -> dict[str, Any]:
+        sizes = {**self.sizes, **changes}
         if self.given is None:
-            return self.model.random_inputs(dims={**self.sizes, **changes}, seed=self.seed)
+            return self._random(sizes)
         arrays = dict(self.given)
-        for info in self.infos:
-            for axis, size in enumerate(info.shape or ()):
-                if size in changes and info.name in arrays:
-                    array = arrays[info.name]
-                    arrays[info.name] = np.take(array, np.arange(changes[size]) % max(array.shape[axis], 1), axis=axis)
+        for dim, size in changes.items():
+            for name, axis in self.axes[dim]:
+                array = arrays[name]
+                arrays[name] = np.take(array, np.arange(size) % max(array.shape[axis], 1), axis=axis)
         return arrays
+
+    def _random(self, sizes: Mapping[str, int]) -> dict[str, Any]:
+        shapes: dict[str, list] = {info.name: list(info.shape) for info in self.infos if info.shape and None in info.shape}
+        for dim, axes in self.axes.items():
+            for name, axis in axes:
+                if name in shapes:
+                    shapes[name][axis] = sizes[dim]
+        named = {dim: size for dim, size in sizes.items() if "[" not in dim}
+        return self.model.random_inputs(dims=named, shapes=shapes, seed=self.seed)
+
+
+def _is_name(size: str) -> bool:
+    """Whether a size is a name, and not an expression over others."""
+    return size.replace("_", "a").replace(".", "a").isalnum()
 
 
 def _named(inputs: Any, infos: list[ValueInfo]) -> dict[str, Any]:
@@ -247,7 +266,7 @@ def _next_steps(mismatches: list[Mismatch], check: _Check, samples: _Samples, mo
                          f"`tenon optimize {path} -o /tmp/out.onnx --level all --verify` names it; please report it")
             return steps
     for mismatch in mismatches:
-        if mismatch.dim and mismatch.agrees_at is not None:
+        if mismatch.dim:
             steps.append(f"the export seems to have a size of '{mismatch.dim}' baked in: look for constants with "
                          f"`tenon inspect {path} --text`, and export again with '{mismatch.dim}' declared dynamic")
     if not steps:

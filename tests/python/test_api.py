@@ -12,7 +12,7 @@ import onnx
 import pytest
 import tenon
 from onnx import TensorProto, helper
-from small_models import add, heavy, identity, linear, linear_reference, model, value
+from small_models import add, heavy, linear, linear_reference, model, value
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 DIGITS = ROOT / "examples/digits/digits.onnx"

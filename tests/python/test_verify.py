@@ -55,6 +55,30 @@ def test_a_model_that_fails_where_the_source_does_not():
     assert "the model fails" in str(result) and "Reshape" in mismatch.reason
 
 
+def test_a_size_that_must_be_that_of_the_export():
+    fixed = model([helper.make_node("Reshape", ["x", "shape"], ["y"])], [value("x", TensorProto.FLOAT, ["batch", "n"])],
+                  [value("y", TensorProto.FLOAT, None)], {"shape": np.array([3, -1], np.int64)})
+    result = tenon.verify(lambda x: x, fixed, {"x": np.ones((3, 6), np.float32)})
+    (mismatch,) = result.mismatches
+    assert mismatch.output == "y" and (mismatch.dim, mismatch.starts_at, mismatch.agrees_at) == ("batch", 1, 3)
+    assert "starts at batch = 1 already; 3 agrees" in str(result) and "'batch' baked in" in str(result)
+    assert [sizes["n"] for sizes in result.agreed] == [6, 1, 3, 8, 17]
+
+
+def test_dimensions_without_a_name_are_dynamic_too():
+    def unnamed(node):
+        tensors = [value(name, TensorProto.FLOAT, [None, 3]) for name in ("a", "b", "y")]
+        return model([node], tensors[:2], tensors[2:])
+    both = unnamed(helper.make_node("Add", ["a", "b"], ["y"]))
+    inputs = {name: np.ones((4, 3), np.float32) for name in "ab"}
+    for given in (inputs, None):
+        result = tenon.verify(lambda a, b: a + b, both, given)
+        assert result and not result.skipped and {sizes["a[0]"] for sizes in result.agreed} >= {1, 2, 7}
+    # Other sizes make other axes: these do not go together.
+    result = tenon.verify(lambda a, b: a + b, both, {"a": inputs["a"], "b": inputs["b"][:1]}, sizes={"b[0]": [2]})
+    assert result.agreed == [{"a[0]": 4, "b[0]": 1}] and "b[0]=2" in str(result)
+
+
 def test_sizes_that_the_source_does_not_take_are_named():
     def even_rows_only(left, right):
         if left.shape[1] % 2:
