@@ -67,6 +67,8 @@ nb::object export_value(const Value& value);
 // The tensors of a mapping, by name.
 NamedValues import_inputs(nb::handle mapping, const Session& session);
 
+// Throws TypeError where the object is no string.
+std::string text_of(nb::handle object);
 // Options that are one word or a list of them.
 std::vector<std::string> words(nb::handle object);
 // The lengths of a shape.

@@ -13,7 +13,11 @@ using Path = std::filesystem::path;
 
 std::vector<Path> paths(nb::handle object) {
   if (nb::isinstance<nb::str>(object) || nb::hasattr(object, "__fspath__")) return {nb::cast<Path>(object)};
-  return nb::cast<std::vector<Path>>(object);
+  std::vector<Path> result;
+  for (nb::handle item : nb::iter(object)) {
+    result.emplace_back(nb::hasattr(item, "__fspath__") ? nb::cast<Path>(item) : Path(text_of(item)));
+  }
+  return result;
 }
 
 // What is told about a load; may be called by threads that do not hold the GIL.

@@ -110,10 +110,15 @@ nb::object export_value(const Value& value) {
   return nb::none();
 }
 
+std::string text_of(nb::handle object) {
+  if (nb::isinstance<nb::str>(object)) return nb::cast<std::string>(object);
+  throw nb::type_error((std::string("expected a string, got ") + nb::type_name(object.type()).c_str()).c_str());
+}
+
 std::vector<std::string> words(nb::handle object) {
-  if (nb::isinstance<nb::str>(object)) return {nb::cast<std::string>(object)};
+  if (nb::isinstance<nb::str>(object)) return {text_of(object)};
   std::vector<std::string> result;
-  for (nb::handle item : nb::iter(object)) result.push_back(nb::cast<std::string>(item));
+  for (nb::handle item : nb::iter(object)) result.push_back(text_of(item));
   return result;
 }
 

@@ -124,9 +124,21 @@ def test_errors_of_options(options, kind, text):
         tenon.load(linear(), **options)
 
 
-def test_an_unknown_option_is_a_type_error():
+@pytest.mark.parametrize("call", [
+    lambda: tenon.load(linear(), thread=3),
+    lambda: tenon.load(linear(), providers=[1]),
+    lambda: tenon.load(linear(), level=3),
+    lambda: tenon.load(linear(), keep=5),
+    lambda: tenon.load(linear(), custom_operator_libraries=[1]),
+    lambda: tenon.load(linear()).run({1: [[1, 2, 3]]}),
+    lambda: tenon.load(linear()).run({"x": [[1, 2, 3]]}, outputs=[1]),
+    lambda: tenon.load(linear()).run({"x": [[1, 2, 3]]}, into={1: None}),
+    lambda: tenon.load(linear()).placement_report({1: (1, 2)}),
+    lambda: tenon.load(linear()).placement_report({"x": (1, None)}),
+    lambda: tenon.load(linear()).bench({"x": [[1, 2, 3]]}, runs="many")])
+def test_arguments_of_other_types_are_type_errors(call):
     with pytest.raises(TypeError):
-        tenon.load(linear(), thread=3)
+        call()
 
 
 def test_every_code_has_a_class():
@@ -166,6 +178,11 @@ def test_the_log_hears_what_a_user_should_know():
     heard = []
     tenon.load(wrong, log=heard.append)
     assert any("y" in line for line in heard)
+
+    def fail(line):
+        raise KeyError(line)
+    with pytest.raises(KeyError):
+        tenon.load(wrong, log=fail)
 
 
 def test_what_a_model_says_about_itself():
