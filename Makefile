@@ -101,7 +101,7 @@ test-wheel: | packages  ## `pip install .` into a clean environment, and the Pyt
 	rm -rf $(BUILD)-clean
 	"$$(scripts/find_python)" -m venv $(BUILD)-clean
 	$(BUILD)-clean/bin/python -m pip install . --quiet --disable-pip-version-check --config-settings build-dir=$(BUILD)-wheel
-	$(BUILD)-clean/bin/python -m pip install --quiet --disable-pip-version-check numpy==1.26.4 onnx pytest
+	$(BUILD)-clean/bin/python -m pip install --quiet --disable-pip-version-check numpy==1.26.4 $$(grep -E '^(onnx|pytest)==' requirements-test.txt)
 	$(BUILD)-clean/bin/python -m pytest tests/python
 
 .PHONY: test-address

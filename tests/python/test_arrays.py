@@ -73,7 +73,8 @@ def test_tensors_share_the_memory_of_arrays():
 def test_memory_that_is_read_only_stays_as_it_is():
     x = np.arange(3, dtype=np.float32)
     x.flags.writeable = False
-    for source in (x, OnlyDlpack(x)):
+    # NumPy 1 does not hand out read-only arrays through DLPack.
+    for source in (x, OnlyDlpack(x)) if np.lib.NumpyVersion(np.__version__) >= "2.1.0" else (x,):
         tensor = tenon.Tensor(source)
         tensor.numpy()[0] = 7
         assert x[0] == 0
