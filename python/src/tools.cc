@@ -4,6 +4,7 @@
 #include "tenon/tools/compare_values.h"
 #include "tenon/tools/doctor.h"
 #include "tenon/tools/inspect.h"
+#include "tenon/tools/operators.h"
 #include "tenon/tools/optimize.h"
 
 namespace tenon::python {
@@ -203,6 +204,7 @@ void bind_tools(nb::module_& module) {
       "a sentence with the largest errors, the place, and both elements there.",
       nb::sig(
           "def difference(actual: typing.Any, expected: typing.Any, rtol: float = 1e-3, atol: float = 1e-7) -> str"));
+  module.def("operators", &tools::list_operators, "Every operator that Tenon knows, by domain and name.");
   module.def(
       "doctor",
       [] {

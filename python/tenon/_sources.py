@@ -44,13 +44,18 @@ def as_function(source: Any, input_names: Sequence[str], output_names: Sequence[
 
 
 def _takes_keywords(source: Any, names: Sequence[str]) -> bool:
-    """Whether every input is the name of a parameter; else values are given in the order of the model's inputs."""
+    """Whether every input is the name of a parameter, or there is no place for it but by name; else values are given in the
+    order of the model's inputs."""
     try:
         parameters = inspect.signature(getattr(source, "forward", source)).parameters
     except (TypeError, ValueError):
         return False
-    kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    return all(name in parameters and parameters[name].kind in kinds for name in names)
+    kind = inspect.Parameter
+    kinds = {parameter.kind for parameter in parameters.values()}
+    if kind.VAR_KEYWORD in kinds and kinds <= {kind.VAR_KEYWORD, kind.KEYWORD_ONLY}:
+        return True
+    by_keyword = (kind.POSITIONAL_OR_KEYWORD, kind.KEYWORD_ONLY)
+    return all(name in parameters and parameters[name].kind in by_keyword for name in names)
 
 
 def _torch_call(module: Any) -> Callable[..., Any]:

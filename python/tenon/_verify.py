@@ -30,10 +30,12 @@ class Mismatch:
     sizes: Mapping[str, int]
     #: The dimension that it depends on, as far as was seen; empty if it is there from the first.
     dim: str = ""
-    #: The smallest size of that dimension with the mismatch, and the largest below it without; if there is none below,
-    #: the one of the inputs.
+    #: The smallest size of that dimension with a mismatch, and the largest below it without; if there is none below, the
+    #: smallest above.
     starts_at: int | None = None
     agrees_at: int | None = None
+    #: All sizes of that dimension at which a mismatch was seen.
+    differs_at: tuple[int, ...] = ()
     max_absolute: float | None = None
     max_relative: float | None = None
     #: Where it is worst, and both elements there.
@@ -49,7 +51,8 @@ class Mismatch:
         if self.starts_at is not None and self.agrees_at is not None:
             already = " already" if self.agrees_at > self.starts_at else ""
             lines.append(f"  starts at {self.dim} = {self.starts_at}{already}; {self.agrees_at} agrees")
-        lines.append(f"  seen with {_text(self.sizes)}")
+        others = f"; {self.dim} = {', '.join(map(str, self.differs_at))} differ" if len(self.differs_at) > 1 else ""
+        lines.append(f"  seen with {_text(self.sizes)}{others}")
         return "\n".join(lines)
 
 
@@ -125,30 +128,32 @@ def _sizes_to_try(samples: _Samples) -> dict[str, tuple[int, ...]]:
 
 
 def _sweep(check: _Check, samples: _Samples, dim: str, tried: list[int], result: Verification) -> None:
-    """Runs other sizes of one dimension, up to the first with a mismatch, and finds where that starts."""
-    base = samples.sizes[dim]
-    agreed = [base]
-    for size in tried:
-        before = len(result.agreed)
+    """Runs other sizes of one dimension, and finds where a mismatch starts."""
+    agreed, failed = [samples.sizes[dim]], {}
+
+    def run(size: int, result: Verification) -> None:
         found = check.run(samples.at({dim: size}), {**samples.sizes, dim: size}, result)
-        if len(result.agreed) > before:
+        if found:
+            failed[size] = found
+        elif result.agreed and result.agreed[-1][dim] == size:
             agreed.append(size)
-        if not found:
-            continue
-        below = max((good for good in agreed if good < size), default=None)
-        low, worst = below, found
-        while low is not None and worst.sizes[dim] - low > 1:
-            middle = (low + worst.sizes[dim]) // 2
-            between = Verification()
-            found = check.run(samples.at({dim: middle}), {**samples.sizes, dim: middle}, between)
-            if found:
-                worst = found
-            elif between.agreed:
-                low = middle
-            else:
-                break
-        result.mismatches.append(replace(worst, dim=dim, starts_at=worst.sizes[dim], agrees_at=base if low is None else low))
+
+    for size in tried:
+        run(size, result)
+    if not failed:
         return
+    while True:
+        start = min(failed)
+        below = max((size for size in agreed if size < start), default=None)
+        middle = start if below is None else (below + start) // 2
+        if middle in (start, below):
+            break
+        run(middle, Verification())
+        if middle not in failed and middle not in agreed:
+            break  # the source does not take it
+    agrees_at = below if below is not None else min(agreed)
+    result.mismatches.append(replace(failed[start], dim=dim, starts_at=start, agrees_at=agrees_at,
+                                     differs_at=tuple(sorted(failed))))
 
 
 class _Check:
@@ -165,7 +170,7 @@ class _Check:
         except Exception as error:
             if must_run:
                 raise
-            result.skipped.append((sizes, f"{type(error).__name__}: {error}".splitlines()[0]))
+            result.skipped.append((sizes, f"{type(error).__name__}: {error}".splitlines()[0][:200]))
             return None
         try:
             actual = (model or self.model).run(inputs)
@@ -266,7 +271,10 @@ def _next_steps(mismatches: list[Mismatch], check: _Check, samples: _Samples, mo
                          f"`tenon optimize {path} -o /tmp/out.onnx --level all --verify` names it; please report it")
             return steps
     for mismatch in mismatches:
-        if mismatch.dim:
+        if mismatch.dim and max(mismatch.differs_at) < (mismatch.agrees_at or 0):
+            steps.append(f"only small sizes of '{mismatch.dim}' differ: they may be less than the model's windows take; if "
+                         f"so, verify the sizes that it is used with: sizes={{'{mismatch.dim}': [...]}}")
+        elif mismatch.dim:
             steps.append(f"the export seems to have a size of '{mismatch.dim}' baked in: look for constants with "
                          f"`tenon inspect {path} --text`, and export again with '{mismatch.dim}' declared dynamic")
     if not steps:

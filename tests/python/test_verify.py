@@ -4,7 +4,6 @@ import re
 import numpy as np
 import pytest
 import tenon
-import tenon.testing
 from onnx import TensorProto, helper
 from small_models import add, linear, linear_reference, model, value
 
@@ -61,8 +60,22 @@ def test_a_size_that_must_be_that_of_the_export():
     result = tenon.verify(lambda x: x, fixed, {"x": np.ones((3, 6), np.float32)})
     (mismatch,) = result.mismatches
     assert mismatch.output == "y" and (mismatch.dim, mismatch.starts_at, mismatch.agrees_at) == ("batch", 1, 3)
-    assert "starts at batch = 1 already; 3 agrees" in str(result) and "'batch' baked in" in str(result)
+    assert mismatch.differs_at == (1, 2, 7)
+    text = str(result)
+    assert "starts at batch = 1 already; 3 agrees" in text and "batch = 1, 2, 7 differ" in text and "'batch' baked in" in text
     assert [sizes["n"] for sizes in result.agreed] == [6, 1, 3, 8, 17]
+
+
+def test_sizes_that_are_too_small_are_not_called_baked_in():
+    ramp = model([helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=[2], strides=[2])],
+                 [value("x", TensorProto.FLOAT, [1, 1, "width"])], [value("y", TensorProto.FLOAT, None)])
+
+    def padded(x):
+        return np.max(x[..., :max(x.shape[2] // 2, 1) * 2].reshape(1, 1, max(x.shape[2] // 2, 1), -1), axis=3)
+    result = tenon.verify(padded, ramp, {"x": np.ones((1, 1, 6), np.float32)})
+    (mismatch,) = result.mismatches
+    assert (mismatch.starts_at, mismatch.agrees_at, mismatch.differs_at) == (1, 3, (1,))
+    assert "only small sizes of 'width' differ" in str(result) and "baked" not in str(result)
 
 
 def test_dimensions_without_a_name_are_dynamic_too():
@@ -144,6 +157,8 @@ def test_sources_get_inputs_by_name_or_in_order():
     inputs = {"right": np.full((1, 2), 2, np.float32), "left": np.ones((1, 2), np.float32)}
     assert tenon.verify(lambda right, left: left + 0 * right + 2, add(), inputs, sizes={})
     assert tenon.verify(lambda a, b: {"sum": a + b}, add(), list(inputs.values()), sizes={})
+    assert tenon.verify(lambda **named: named["left"] + named["right"], add(), inputs, sizes={})
+    assert tenon.verify(lambda a, *others, **named: a + others[0], add(), inputs, sizes={})
     with pytest.raises(ValueError, match="1 inputs were given, the model has 2: left, right"):
         tenon.verify(lambda a, b: a + b, add(), [np.ones((1, 2), np.float32)])
     with pytest.raises(ValueError, match="the source gave 1 outputs, the model has 2: y, z"):
