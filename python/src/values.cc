@@ -5,7 +5,7 @@
 namespace tenon::python {
 namespace {
 
-// "tensor(float)" inside "seq(tensor(float))"; what follows the comma in a map.
+// What is in the parentheses: "tensor(float)" of "seq(tensor(float))".
 std::string_view inner_type(std::string_view type) {
   const size_t open = type.find('(');
   if (open == std::string_view::npos || !type.ends_with(')')) return "";
@@ -106,7 +106,10 @@ nb::object export_value(const Value& value) {
     return arrays.attr("to_dict")(value.map().keys, value.map().values);
   }
   if (value.is_optional()) return value.optional().item ? export_item(*value.optional().item) : nb::none();
-  if (value.is_sparse()) return nb::cast(value.sparse());
+  if (value.is_sparse()) {
+    const SparseTensor& sparse = value.sparse();
+    return nb::cast(SparseTensor{sparse.values.clone(), sparse.indices.clone(), sparse.shape});
+  }
   return nb::none();
 }
 

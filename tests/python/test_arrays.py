@@ -167,6 +167,34 @@ def test_dlpack_of_another_device_is_an_error():
     assert caught.value.tensor == "x"
 
 
+@pytest.mark.parametrize("data", [identity(), model(
+    [helper.make_node("Reshape", ["x", "shape"], ["r"]), helper.make_node("Identity", ["r"], ["y"])],
+    [value("x", TensorProto.FLOAT, ["n"])], [value("y", TensorProto.FLOAT, None)], {"shape": np.array([1, -1])})])
+def test_a_run_does_not_keep_its_inputs(data):
+    loaded = tenon.load(data)
+    for wrap in (lambda x: x, OnlyDlpack):
+        x = np.arange(5, dtype=np.float32)
+        gone = weakref.ref(x)
+        outputs = loaded.run(x=wrap(x))
+        del x
+        gc.collect()
+        assert gone() is None and outputs["y"].ravel().tolist() == [0, 1, 2, 3, 4]
+
+
+def test_a_run_that_fails_does_not_keep_its_inputs():
+    pick = tenon.load(model([helper.make_node("Neg", ["x"], ["n"]), helper.make_node("Gather", ["n", "i"], ["y"])],
+                            [value("x", TensorProto.FLOAT, ["n"]), value("i", TensorProto.INT64, ["m"])],
+                            [value("y", TensorProto.FLOAT, ["m"])]))
+    x = np.arange(5, dtype=np.float32)
+    gone = weakref.ref(x)
+    with pytest.raises(tenon.RunError):
+        pick.run(x=OnlyDlpack(x), i=[9])
+    del x
+    gc.collect()
+    assert gone() is None
+    assert pick.run(x=[1.0, 2.0], i=[1])["y"].tolist() == [-2]
+
+
 def test_outputs_live_longer_than_their_session():
     x = np.ones((4, 3), np.float32)
     loaded = tenon.load(linear())

@@ -167,6 +167,13 @@ def test_sources_get_inputs_by_name_or_in_order():
         tenon.verify(3, linear(), x())
 
 
+def test_outputs_within_others_are_found():
+    three = model([helper.make_node(op, ["x"], [op]) for op in ("Neg", "Abs", "Sign")],
+                  [value("x", TensorProto.FLOAT, ["n"])], [value(op, TensorProto.FLOAT, ["n"]) for op in ("Neg", "Abs", "Sign")])
+    assert tenon.verify(lambda x: (-x, (np.abs(x), [np.sign(x)])), three)
+    assert not tenon.verify(lambda x: (-x, (np.sign(x), [np.abs(x)])), three)
+
+
 def test_sizes_can_be_given():
     result = tenon.verify(linear_reference, linear(), {"x": x()}, sizes={"batch": [4, 9]})
     assert [sizes["batch"] for sizes in result.agreed] == [3, 4, 9]
