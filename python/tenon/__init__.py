@@ -7,8 +7,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from . import _tenon
 from ._tenon import (
     BenchResult, Cancellation, Latency, Memory, Model, ModelInfo, ModelSummary, NodePlacement, OperatorChange,
@@ -34,6 +32,7 @@ for _name in __all__:
     if isinstance(globals().get(_name), type) and globals()[_name].__module__ == _tenon.__name__:
         globals()[_name].__module__ = __name__
 
+TYPE_CHECKING = False  # as type checkers know it: importing typing takes longer than the rest
 if TYPE_CHECKING:
     from . import testing
     from ._verify import Mismatch, Verification, verify
