@@ -65,7 +65,7 @@ def test_outputs_can_be_chosen():
     (dict(left=np.ones((1, 1)), right=[[1.0]]), "type-mismatch", "left", "the model takes float, got double"),
     (dict(left=[1.0], right=[[1.0]]), "shape-mismatch", "left", r"takes rank 2 \[batch, width\], got rank 1 \[1\]"),
     (dict(left=[[1.0]], right=[[1.0], [2.0]]), "shape-mismatch", "right", "size 'batch' is 1 on axis 0 of 'left' but 2"),
-    (dict(left=[["a"]], right=[[1.0]]), "type-mismatch", "left", "takes tensor.float., which list cannot become"),
+    (dict(left=[["a"]], right=[[1.0]]), "type-mismatch", "left", "the model takes float, got string"),
     (dict(left=None, right=[[1.0]]), "type-mismatch", "left", "got None"),
     (dict(left=object(), right=[[1.0]]), "type-mismatch", "left", "which object cannot become")])
 def test_errors_of_inputs_name_the_input_what_was_expected_and_what_came(arguments, code, tensor, text):

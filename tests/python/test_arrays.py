@@ -250,6 +250,37 @@ def test_lists_and_numbers_become_the_declared_type():
     assert halves.dtype == ml_dtypes.bfloat16 and halves.tolist() == [0.5, 2]
 
 
+@pytest.mark.parametrize("kind, given, text", [
+    (TensorProto.INT64, [1.5], "float64 cannot become int64 without losing digits"),
+    (TensorProto.BOOL, [0.5], "float64 cannot become bool"),
+    (TensorProto.FLOAT, [1j], "complex128 cannot become float32"),
+    (TensorProto.FLOAT, ["1.5"], "takes float, got string"),
+    (TensorProto.FLOAT, [[1], [2, 3]], "inhomogeneous"),
+    (TensorProto.INT64, [2**70], "int too large"),
+    (TensorProto.INT4, [1.5], "float64 cannot become int4")])
+def test_lists_that_would_lose_something_are_errors(kind, given, text):
+    with pytest.raises(tenon.InputError, match=text):
+        tenon.load(identity(kind)).run(x=given)
+
+
+def test_lists_of_whole_numbers_become_any_number():
+    for kind in (TensorProto.FLOAT, TensorProto.UINT8, TensorProto.BOOL, TensorProto.COMPLEX64, TensorProto.INT4):
+        assert tenon.load(identity(kind)).run(x=[0, 1, 1])["y"].astype(complex).tolist() == [0, 1, 1]
+        assert tenon.load(identity(kind)).run(x=[])["y"].shape == (0,)
+
+
+class Table:
+    """What pandas' tables look like: no dtype of their own, but an array on request."""
+    def __array__(self, dtype=None, copy=None):
+        return np.array([1.5, 2.5])
+
+
+def test_what_is_an_array_on_request_keeps_its_type():
+    assert tenon.load(identity(TensorProto.DOUBLE)).run(x=Table())["y"].tolist() == [1.5, 2.5]
+    with pytest.raises(tenon.InputError, match="takes float, got double"):
+        tenon.load(identity()).run(x=Table())
+
+
 def test_sequences_maps_and_optionals():
     tensors = helper.make_tensor_type_proto(TensorProto.FLOAT, None)
     sequence = helper.make_value_info("s", helper.make_sequence_type_proto(tensors))
