@@ -110,13 +110,12 @@ def verify(source: Any, model: Any, inputs: Any = None, *, rtol: float = 1e-3, a
     result = Verification()
 
     base = samples.sizes
-    first = check.run(samples.at({}), base, result, must_run=True)
-    if first:
-        result.mismatches.append(first)
+    result.mismatches += check.run(samples.at({}), base, result, must_run=True) or []
+    differs_from_the_first = bool(result.mismatches)
     for dim, tried in (_sizes_to_try(samples) if sizes is None else sizes).items():
         if dim not in samples.dims:
             raise ValueError(f"the model has no dynamic dimension '{dim}'; it has {sorted(samples.dims) or 'none'}")
-        if not first:
+        if not differs_from_the_first:
             _sweep(check, samples, dim, sorted(set(tried) - {base[dim]}), result)
     if result.mismatches:
         result.next_steps = _next_steps(result.mismatches, check, samples, model, options)
@@ -128,32 +127,27 @@ def _sizes_to_try(samples: _Samples) -> dict[str, tuple[int, ...]]:
 
 
 def _sweep(check: _Check, samples: _Samples, dim: str, tried: list[int], result: Verification) -> None:
-    """Runs other sizes of one dimension, and finds where a mismatch starts."""
-    agreed, failed = [samples.sizes[dim]], {}
+    """Runs other sizes of one dimension, and finds where the mismatch of each output starts."""
+    seen: dict[int, list[Mismatch]] = {samples.sizes[dim]: []}
 
-    def run(size: int, result: Verification) -> None:
+    def run(size: int, result: Verification) -> bool:
         found = check.run(samples.at({dim: size}), {**samples.sizes, dim: size}, result)
-        if found:
-            failed[size] = found
-        elif result.agreed and result.agreed[-1][dim] == size:
-            agreed.append(size)
+        if found is not None:
+            seen[size] = found
+        return found is not None
 
     for size in tried:
         run(size, result)
-    if not failed:
-        return
-    while True:
-        start = min(failed)
-        below = max((size for size in agreed if size < start), default=None)
-        middle = start if below is None else (below + start) // 2
-        if middle in (start, below):
-            break
-        run(middle, Verification())
-        if middle not in failed and middle not in agreed:
-            break  # the source does not take it
-    agrees_at = below if below is not None else min(agreed)
-    result.mismatches.append(replace(failed[start], dim=dim, starts_at=start, agrees_at=agrees_at,
-                                     differs_at=tuple(sorted(failed))))
+    for output in dict.fromkeys(mismatch.output for size in sorted(seen) for mismatch in seen[size]):
+        while True:
+            differs = {size: mismatch for size in sorted(seen) for mismatch in seen[size] if mismatch.output == output}
+            start = min(differs)
+            agrees = sorted(seen.keys() - differs.keys())
+            below = max((size for size in agrees if size < start), default=start)
+            if start - below <= 1 or not run((start + below) // 2, Verification()):
+                break
+        result.mismatches.append(replace(differs[start], dim=dim, starts_at=start, differs_at=tuple(differs),
+                                         agrees_at=below if below < start else agrees[0]))
 
 
 class _Check:
@@ -163,8 +157,8 @@ class _Check:
         self.source, self.model, self.rtol, self.atol, self.is_estimator = source, model, rtol, atol, is_estimator
 
     def run(self, inputs: Mapping[str, Any], sizes: Mapping[str, int], result: Verification,
-            model: Model | None = None, must_run: bool = False) -> Mismatch | None:
-        """What differs. Notes in `result` where nothing does, and where the source takes no such inputs."""
+            model: Model | None = None, must_run: bool = False) -> list[Mismatch] | None:
+        """What differs, which is noted in `result` if nothing does. None if the source takes no such inputs."""
         try:
             expected = self.source(inputs)
         except Exception as error:
@@ -175,14 +169,15 @@ class _Check:
         try:
             actual = (model or self.model).run(inputs)
         except Error as error:
-            return Mismatch("", str(error), sizes)
+            return [Mismatch("", str(error), sizes)]
+        found = []
         for name, value in actual.items():
             wanted = _sources.fit(expected[name], value, self.is_estimator)
-            found = distance(value, wanted, self.rtol, self.atol)
-            if found:
-                return _mismatch(name, found, sizes)
-        result.agreed.append(sizes)
-        return None
+            if apart := distance(value, wanted, self.rtol, self.atol):
+                found.append(_mismatch(name, apart, sizes))
+        if not found:
+            result.agreed.append(sizes)
+        return found
 
 
 def _mismatch(name: str, found: Distance, sizes: Mapping[str, int]) -> Mismatch:
@@ -266,11 +261,11 @@ def _next_steps(mismatches: list[Mismatch], check: _Check, samples: _Samples, mo
     if not isinstance(model, Model):
         plain = load(model, **{**options, "level": "none"})
         changes = {worst.dim: worst.sizes[worst.dim]} if worst.dim else {}
-        if check.run(samples.at(changes), worst.sizes, Verification(), plain) is None:
+        if check.run(samples.at(changes), worst.sizes, Verification(), plain) == []:
             steps.append(f"without optimising (level='none') it agrees, so a rewrite is to blame: "
                          f"`tenon optimize {path} -o /tmp/out.onnx --level all --verify` names it; please report it")
             return steps
-    for mismatch in mismatches:
+    for mismatch in {mismatch.dim: mismatch for mismatch in mismatches}.values():
         if mismatch.dim and max(mismatch.differs_at) < (mismatch.agrees_at or 0):
             steps.append(f"only small sizes of '{mismatch.dim}' differ: they may be less than the model's windows take; if "
                          f"so, verify the sizes that it is used with: sizes={{'{mismatch.dim}': [...]}}")

@@ -54,6 +54,22 @@ def test_a_model_that_fails_where_the_source_does_not():
     assert "the model fails" in str(result) and "Reshape" in mismatch.reason
 
 
+def test_each_output_has_its_own_start():
+    """y differs from 4 rows on, z from 6 on."""
+    nodes = [helper.make_node("Shape", ["x"], ["n"], end=1)]
+    for name in "yz":
+        nodes += [helper.make_node("Slice", ["w" + name, "zero", "n"], ["part" + name]),
+                  helper.make_node("Mul", ["x", "part" + name], [name])]
+    weights = {"w" + name: np.where(np.arange(64) < baked, 1, 2).astype(np.float32) for name, baked in (("y", 3), ("z", 5))}
+    two = model(nodes, [value("x", TensorProto.FLOAT, ["n"])], [value(name, TensorProto.FLOAT, ["n"]) for name in "yz"],
+                {**weights, "zero": np.array([0], np.int64)})
+    result = tenon.verify(lambda x: (x, x), two, {"x": np.ones(2, np.float32)})
+    assert [(m.output, m.starts_at, m.agrees_at) for m in result.mismatches] == [("y", 4, 3), ("z", 6, 5)]
+    from_the_first = tenon.verify(lambda x: (x, x), two, {"x": np.ones(8, np.float32)})
+    assert [(m.output, m.starts_at) for m in from_the_first.mismatches] == [("y", None), ("z", None)]
+    assert str(from_the_first).count("next: ") == 1
+
+
 def test_a_size_that_must_be_that_of_the_export():
     fixed = model([helper.make_node("Reshape", ["x", "shape"], ["y"])], [value("x", TensorProto.FLOAT, ["batch", "n"])],
                   [value("y", TensorProto.FLOAT, None)], {"shape": np.array([3, -1], np.int64)})
