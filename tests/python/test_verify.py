@@ -150,6 +150,20 @@ def test_tolerances_are_the_callers():
     assert tenon.verify(close, linear(), {"x": x()}, atol=2e-2)
 
 
+def test_a_rewrite_that_changes_results_is_blamed():
+    """Folding a BatchNormalization into a convolution rounds otherwise; with a tolerance of 0 that is a mismatch."""
+    numbers = np.random.default_rng(0)
+    weights = {"w": numbers.standard_normal((4, 3, 3, 3)).astype(np.float32)}
+    weights |= {name: numbers.uniform(0.5, 2, 4).astype(np.float32) for name in ("scale", "bias", "mean", "variance")}
+    folded = model([helper.make_node("Conv", ["x", "w"], ["c"]),
+                    helper.make_node("BatchNormalization", ["c", "scale", "bias", "mean", "variance"], ["y"])],
+                   [value("x", TensorProto.FLOAT, [1, 3, 8, 8])], [value("y", TensorProto.FLOAT, None)], weights)
+    plain = tenon.load(folded, level="none")
+    assert tenon.verify(plain, folded)
+    result = tenon.verify(plain, folded, rtol=0, atol=0)
+    assert not result and "without optimising (level='none') it agrees, so a rewrite is to blame" in str(result)
+
+
 def test_nan_and_infinity_are_equal_to_themselves():
     log = model([helper.make_node("Log", ["x"], ["y"])], [value("x", TensorProto.FLOAT, ["n"])],
                 [value("y", TensorProto.FLOAT, ["n"])])
