@@ -1,0 +1,280 @@
+#include "tenon/tensor.h"
+
+#include <memory>
+
+#include "bindings.h"
+#include "dlpack.h"
+#include "tenon/tools/value_text.h"
+
+namespace tenon::python {
+namespace {
+
+struct BufferSizes {
+  std::vector<Py_ssize_t> shape, strides;
+};
+
+int get_buffer(PyObject* object, Py_buffer* view, int) {
+  const auto& tensor = nb::cast<const Tensor&>(nb::handle(object));
+  const char* format = buffer_format(tensor.type());
+  if (!format) {
+    PyErr_Format(PyExc_BufferError, "the buffer protocol has no elements of %s: use numpy.asarray(tensor) or DLPack",
+                 std::string(dtype_name(tensor.type())).c_str());
+    view->obj = nullptr;
+    return -1;
+  }
+  auto sizes = std::make_unique<BufferSizes>();
+  sizes->shape.assign(tensor.shape().begin(), tensor.shape().end());
+  sizes->strides.resize(sizes->shape.size());
+  const Py_ssize_t item = bits_of(tensor.type()) / 8;
+  Py_ssize_t stride = item;
+  for (size_t axis = sizes->shape.size(); axis-- > 0;) {
+    sizes->strides[axis] = stride;
+    stride *= sizes->shape[axis];
+  }
+  view->buf = const_cast<void*>(tensor.raw());
+  view->obj = Py_NewRef(object);
+  view->len = tensor.bytes();
+  view->itemsize = item;
+  view->readonly = 0;
+  view->format = const_cast<char*>(format);
+  view->ndim = tensor.rank();
+  view->shape = sizes->shape.data();
+  view->strides = sizes->strides.data();
+  view->suboffsets = nullptr;
+  view->internal = sizes.release();
+  return 0;
+}
+
+void release_buffer(PyObject*, Py_buffer* view) { delete static_cast<BufferSizes*>(view->internal); }
+
+PyType_Slot buffer_slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)},
+                              {Py_bf_releasebuffer, reinterpret_cast<void*>(release_buffer)},
+                              {0, nullptr}};
+
+nb::tuple shape_tuple(const Shape& shape) {
+  nb::list sizes;
+  for (int64_t size : shape) sizes.append(size);
+  return nb::tuple(sizes);
+}
+
+// The elements' bits as unsigned integers of the same shape; as flat bytes where no integers are as wide.
+Tensor bits(const Tensor& tensor) {
+  if (tensor.type() == ElementType::string) throw Error(ErrorCode::unsupported, "strings have no bits");
+  const std::shared_ptr<void> owner = std::make_shared<Tensor>(tensor);
+  void* data = const_cast<void*>(tensor.raw());
+  switch (bits_of(tensor.type())) {
+    case 16:
+      return Tensor::over(ElementType::uint16, tensor.shape(), data, owner);
+    case 32:
+      return Tensor::over(ElementType::uint32, tensor.shape(), data, owner);
+    case 64:
+      return Tensor::over(ElementType::uint64, tensor.shape(), data, owner);
+    case 8:
+      return Tensor::over(ElementType::uint8, tensor.shape(), data, owner);
+    default:
+      return Tensor::over(ElementType::uint8, {tensor.bytes()}, data, owner);
+  }
+}
+
+Tensor from_bits(nb::handle array, const std::string& dtype, nb::handle sizes) {
+  const ElementType type = element_type_named(dtype);
+  const Shape shape = shape_of(sizes);
+  std::optional<Tensor> source = import_array(array, ReadOnly::copy);
+  if (!source || type == ElementType::string || source->type() == ElementType::string) {
+    throw Error(ErrorCode::invalid_argument, "bits are an array of numbers");
+  }
+  const int64_t needed = byte_size(type, shape.elements());
+  if (source->bytes() != needed) {
+    throw Error(ErrorCode::shape_mismatch, "a tensor of " + dtype + " " + shape.to_string() + " has " +
+                                               std::to_string(needed) + " bytes, " + std::to_string(source->bytes()) +
+                                               " were given");
+  }
+  void* data = source->mutable_raw();
+  return Tensor::over(type, shape, data, std::make_shared<Tensor>(*std::move(source)));
+}
+
+// One element a byte, as ml_dtypes has elements below 8 bits.
+Tensor unpacked(const Tensor& tensor) {
+  const int width = bits_of(tensor.type());
+  if (width >= 8) {
+    throw Error(ErrorCode::invalid_argument,
+                "elements of " + std::string(dtype_name(tensor.type())) + " are not packed");
+  }
+  Tensor codes(ElementType::uint8, tensor.shape());
+  std::span<uint8_t> to = codes.mutable_data<uint8_t>();
+  for (int64_t i = 0; i < tensor.elements(); ++i) {
+    to[static_cast<size_t>(i)] = load_packed(tensor.raw(), width, i);
+  }
+  return codes;
+}
+
+Tensor packed(nb::handle array, const std::string& dtype) {
+  const ElementType type = element_type_named(dtype);
+  const int width = bits_of(type);
+  const std::optional<Tensor> codes = import_array(array, ReadOnly::copy);
+  if (!codes || codes->type() != ElementType::uint8 || width >= 8) {
+    throw Error(ErrorCode::invalid_argument, "elements of less than 8 bits are packed from an array of uint8");
+  }
+  Tensor tensor(type, codes->shape());
+  std::memset(tensor.mutable_raw(), 0, static_cast<size_t>(tensor.bytes()));
+  const std::span<const uint8_t> from = codes->data<uint8_t>();
+  const auto mask = static_cast<uint8_t>((1 << width) - 1);
+  for (size_t i = 0; i < from.size(); ++i) {
+    store_packed(tensor.mutable_raw(), width, static_cast<int64_t>(i), from[i] & mask);
+  }
+  return tensor;
+}
+
+// ONNX's strings are UTF-8; bytes that are none survive the way through Python.
+nb::list strings(const Tensor& tensor) {
+  nb::list result;
+  for (const std::string& text : tensor.data<std::string>()) {
+    result.append(
+        nb::steal(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "surrogateescape")));
+  }
+  return result;
+}
+
+Tensor from_strings(nb::handle items, nb::handle sizes) {
+  Tensor tensor(ElementType::string, shape_of(sizes));
+  std::span<std::string> to = tensor.mutable_data<std::string>();
+  size_t i = 0;
+  for (nb::handle item : nb::iter(items)) {
+    if (i == to.size()) break;
+    nb::object bytes = nb::borrow(item);
+    if (PyUnicode_Check(item.ptr()))
+      bytes = nb::steal(PyUnicode_AsEncodedString(item.ptr(), "utf-8", "surrogateescape"));
+    if (!bytes.is_valid()) nb::raise_python_error();
+    if (!PyBytes_Check(bytes.ptr())) {
+      throw Error(ErrorCode::type_mismatch,
+                  "element " + std::to_string(i) + " is of " + nb::repr(item.type()).c_str() + ", not a string");
+    }
+    const nb::bytes text(bytes);
+    to[i++].assign(text.c_str(), text.size());
+  }
+  if (i != to.size()) throw Error(ErrorCode::shape_mismatch, "fewer strings than the shape has elements");
+  return tensor;
+}
+
+nb::object to_numpy(nb::handle tensor) { return nb::module_::import_("tenon._arrays").attr("to_numpy")(tensor); }
+
+}  // namespace
+
+Shape shape_of(nb::handle object) {
+  Shape shape;
+  for (nb::handle size : nb::iter(object)) {
+    const auto length = nb::cast<int64_t>(nb::int_(nb::borrow(size)));
+    if (length < 0) throw Error(ErrorCode::invalid_argument, "a size is negative: " + std::to_string(length));
+    shape.push_back(length);
+  }
+  return shape;
+}
+
+void bind_tensors(nb::module_& module) {
+  nb::class_<Tensor>(module, "Tensor", nb::type_slots(buffer_slots),
+                     "A dense tensor of any of ONNX's element types, those that NumPy lacks included.\n\n"
+                     "It shares its memory through the buffer protocol and DLPack, so that NumPy, PyTorch and others\n"
+                     "read it without a copy: ``numpy.asarray(tensor)``, ``torch.from_dlpack(tensor)``.")
+      .def(
+          "__init__",
+          [](Tensor* self, nb::handle array, std::optional<std::string> dtype) {
+            Tensor tensor =
+                import_tensor(array, dtype ? element_type_named(*dtype) : ElementType::undefined, ReadOnly::copy);
+            if (dtype && tensor.type() != element_type_named(*dtype)) {
+              throw Error(ErrorCode::type_mismatch, "the array is of " + std::string(dtype_name(tensor.type())) +
+                                                        ", a tensor of " + *dtype + " was asked for");
+            }
+            new (self) Tensor(std::move(tensor));
+          },
+          "array"_a, "dtype"_a = nb::none(),
+          nb::sig("def __init__(self, array: typing.Any, dtype: str | None = None) -> None"),
+          "A tensor over the memory of an array, which stays alive as long; a copy of arrays that are read-only or "
+          "not\n"
+          "contiguous, and of lists, numbers and strings.")
+      .def_prop_ro(
+          "shape", [](const Tensor& tensor) { return shape_tuple(tensor.shape()); }, "The sizes, outermost first.",
+          nb::sig("def shape(self) -> tuple[int, ...]"))
+      .def_prop_ro(
+          "dtype", [](const Tensor& tensor) { return dtype_name(tensor.type()); },
+          "The element type by the name that NumPy or ml_dtypes has for it, such as ``'float32'`` or ``'bfloat16'``;\n"
+          "``'str'`` for strings.")
+      .def_prop_ro(
+          "nbytes", [](const Tensor& tensor) { return tensor.bytes(); }, "Bytes of all elements.")
+      .def_prop_ro(
+          "address", [](const Tensor& tensor) { return reinterpret_cast<uintptr_t>(tensor.raw()); },
+          "Where the first element is in memory.")
+      .def(
+          "numpy", [](nb::handle self) { return to_numpy(self); },
+          "As a NumPy array over the same memory; elements below 8 bits and strings are copied.\n"
+          "Types that NumPy lacks need the package ml_dtypes.",
+          nb::sig("def numpy(self) -> typing.Any"))
+      .def("bits", &bits,
+           "The same memory as a tensor of unsigned integers as wide as the elements; as flat bytes where there are no "
+           "such\n"
+           "integers.")
+      .def_static("from_bits", &from_bits, "bits"_a, "dtype"_a, "shape"_a,
+                  "The reverse of :meth:`bits`: a tensor over an array's memory, whatever its element type.",
+                  nb::sig("def from_bits(bits: typing.Any, dtype: str, shape: typing.Iterable[int]) -> Tensor"))
+      .def_static(
+          "from_strings", &from_strings, "items"_a, "shape"_a, "A tensor of strings, row by row.",
+          nb::sig("def from_strings(items: typing.Iterable[str | bytes], shape: typing.Iterable[int]) -> Tensor"))
+      .def("strings", &strings, "The elements of a tensor of strings, row by row.",
+           nb::sig("def strings(self) -> list[str]"))
+      .def("unpacked", &unpacked, "The codes of elements below 8 bits as uint8, one element a byte.")
+      .def_static("packed", &packed, "codes"_a, "dtype"_a, "The reverse of :meth:`unpacked`.",
+                  nb::sig("def packed(codes: typing.Any, dtype: str) -> Tensor"))
+      .def(
+          "__dlpack__",
+          [](const Tensor& tensor, const nb::kwargs& options) {
+            const bool versioned = options.contains("max_version") && !options["max_version"].is_none() &&
+                                   nb::cast<int>(nb::object(options["max_version"][0])) >= 1;
+            if (options.contains("dl_device") && !options["dl_device"].is_none() &&
+                nb::cast<int>(nb::object(options["dl_device"][0])) != dlpack::device_cpu) {
+              throw nb::buffer_error("tensors of Tenon's are on the CPU");
+            }
+            const bool copy = options.contains("copy") && nb::handle(options["copy"]).is(Py_True);
+            return export_dlpack(copy ? tensor.clone() : tensor, versioned);
+          },
+          nb::sig("def __dlpack__(self, *, stream: typing.Any = None, max_version: tuple[int, int] | None = None, "
+                  "dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> typing.Any"))
+      .def(
+          "__dlpack_device__", [](const Tensor&) { return nb::make_tuple(dlpack::device_cpu, 0); },
+          nb::sig("def __dlpack_device__(self) -> tuple[int, int]"))
+      .def(
+          "__array__",
+          [](nb::handle self, nb::handle dtype, nb::handle copy) {
+            return nb::module_::import_("tenon._arrays").attr("as_array")(self, dtype, copy);
+          },
+          "dtype"_a = nb::none(), "copy"_a = nb::none(),
+          nb::sig("def __array__(self, dtype: typing.Any = None, copy: bool | None = None) -> typing.Any"))
+      .def("__len__",
+           [](const Tensor& tensor) {
+             if (tensor.rank() == 0) throw nb::type_error("a scalar has no length");
+             return tensor.dim(0);
+           })
+      .def("__repr__", [](const Tensor& tensor) { return "<tenon.Tensor " + tools::value_text(tensor) + ">"; });
+
+  nb::class_<SparseTensor>(
+      module, "SparseTensor",
+      "The elements of a tensor that are not zero. ``indices`` are int64: [n] positions in row-major\n"
+      "order, or [n, rank].")
+      .def(
+          "__init__",
+          [](SparseTensor* self, nb::handle values, nb::handle indices, nb::handle shape) {
+            new (self) SparseTensor{import_tensor(values, ElementType::undefined, ReadOnly::copy),
+                                    import_tensor(indices, ElementType::int64, ReadOnly::copy), shape_of(shape)};
+          },
+          "values"_a, "indices"_a, "shape"_a,
+          nb::sig("def __init__(self, values: typing.Any, indices: typing.Any, shape: typing.Iterable[int]) -> None"))
+      .def_prop_ro(
+          "values", [](const SparseTensor& sparse) { return export_value(sparse.values); },
+          nb::sig("def values(self) -> typing.Any"))
+      .def_prop_ro(
+          "indices", [](const SparseTensor& sparse) { return export_value(sparse.indices); },
+          nb::sig("def indices(self) -> typing.Any"))
+      .def_prop_ro(
+          "shape", [](const SparseTensor& sparse) { return shape_tuple(sparse.shape); },
+          nb::sig("def shape(self) -> tuple[int, ...]"));
+}
+
+}  // namespace tenon::python
