@@ -167,6 +167,18 @@ def test_options_reach_the_session():
     assert not tenon.load(twice, disabled_passes="identity").rewrites
 
 
+def test_low_memory_holds_nothing_between_runs():
+    x = np.zeros((192, 192), np.float32)
+    held = {}
+    for memory in ("normal", "low"):
+        model = tenon.load(heavy(), memory=memory, parallel_branches=True)
+        model.run(x=x)
+        held[memory] = model.memory().in_use + model.memory().cached
+    assert held["low"] == 0 < held["normal"]
+    with pytest.raises(tenon.ArgumentError, match="tenon.memory"):
+        tenon.load(heavy(), memory="lowest")
+
+
 def test_a_memory_limit_is_an_error_of_the_run():
     with pytest.raises(tenon.RunError) as caught:
         tenon.load(heavy(), memory_limit=1000).run(x=np.zeros((192, 192), np.float32))
