@@ -127,11 +127,13 @@ format: | packages-all  ## clang-format every source file
 	scripts/run_clang_format
 
 .PHONY: bench
-bench: | packages  ## benchmarks of loading and of the kernels
+bench: python | packages  ## benchmarks of loading, of the kernels, and of MODELS beside other engines
+	scripts/make_venv requirements-test.txt requirements-bench.txt
 	$(CONFIGURE) -B $(BUILD) -DTENON_BENCHMARKS=ON
 	cmake --build $(BUILD) --target bench_load bench_kernels
 	$(BUILD)/bench_load
 	$(BUILD)/bench_kernels
+	$(PYTHON) bench/compare.py $(or $(MODELS),mobilenet_v2 resnet50 bert_base gpt2_kv)
 
 .PHONY: bench-operators
 bench-operators: build venv  ## every operator beside onnxruntime, one thread
