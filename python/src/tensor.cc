@@ -14,7 +14,8 @@ struct BufferSizes {
 };
 
 int get_buffer(PyObject* object, Py_buffer* view, int) {
-  const auto& tensor = nb::cast<const Tensor&>(nb::handle(object));
+  const nb::handle self(object);
+  const auto& tensor = *nb::cast<const Tensor*>(self);
   const char* format = buffer_format(tensor.type());
   if (!format) {
     PyErr_Format(PyExc_BufferError, "the buffer protocol has no elements of %s: use numpy.asarray(tensor) or DLPack",
