@@ -123,8 +123,9 @@ struct MathFunctions {
     return copy_sign(e / (e + 2.0f), x);
   }
 
+  // 0 where it is no normal float, here and in softplus: numbers that small are slow to compute with.
   static F sigmoid(F x) {
-    const F e = exp(-S::abs(x));
+    const F e = exp_nonpositive(-S::abs(x));
     return (x < 0.0f ? e : S::set(1.0f)) / (1.0f + e);
   }
 
@@ -172,7 +173,7 @@ struct MathFunctions {
   static F silu(F x) { return finite_below(x) * sigmoid(x); }
 
   static F softplus(F x) {
-    const F result = S::max(F{}, x) + log1p_unit(exp(-S::abs(x)));
+    const F result = S::max(F{}, x) + log1p_unit(exp_nonpositive(-S::abs(x)));
     return x == x ? result : x;
   }
 

@@ -29,18 +29,21 @@ struct Row {
   float at_minus_infinity, at_infinity;
 };
 
+// What is smaller than any normal float may be given as 0.
+constexpr double smallest = std::numeric_limits<float>::min();
+
 const Row rows[] = {
     {"exp", f32_exp, std::exp, -110, 90, 2, 0, 0, infinity},
     {"expm1", f32_expm1, std::expm1, -110, 90, 2.5, 0, -1, infinity},
     {"log", f32_log, std::log, 1e-45f, 100, 2, 0, NAN, infinity},
     {"log large", f32_log, std::log, 100, 3e38f, 2, 0, NAN, infinity},
     {"tanh", f32_tanh, std::tanh, -12, 12, 4, 0, -1, 1},
-    {"sigmoid", f32_sigmoid, sigmoid, -100, 100, 4, 0, 0, 1},
+    {"sigmoid", f32_sigmoid, sigmoid, -100, 100, 4, smallest, 0, 1},
     {"erf", f32_erf, std::erf, -5, 5, 4, 2e-7, -1, 1},
     {"gelu", f32_gelu, gelu, -20, 20, 4, 3e-7, 0, infinity},
     {"gelu tanh", f32_gelu_tanh, gelu_tanh, -20, 20, 4, 3e-7, 0, infinity},
     {"silu", f32_silu, silu, -100, 100, 5, 1e-36, 0, infinity},
-    {"softplus", f32_softplus, softplus, -100, 100, 4, 0, 0, infinity},
+    {"softplus", f32_softplus, softplus, -100, 100, 4, smallest, 0, infinity},
     {"sin", f32_sin, std::sin, -20, 20, 2, 1e-7, NAN, NAN},
     {"cos", f32_cos, std::cos, -20, 20, 2, 1e-7, NAN, NAN},
     {"asin", f32_asin, std::asin, -1, 1, 2.5, 0, NAN, NAN},
