@@ -193,7 +193,7 @@ std::unique_ptr<ir::Graph> GraphReader::read_graph(WireReader message, const Sco
         graph->name = message.string();
         break;
       case 5:
-        initializers.push_back(tensors_.read(message.message()));
+        initializers.push_back(tensors_.read(message.message(), outer ? nullptr : &given_));
         break;
       case 10:
         graph->doc_string = message.string();
