@@ -13,8 +13,8 @@ from . import _tenon
 from ._tenon import (
     BenchResult, Cancellation, Latency, Memory, Model, ModelInfo, ModelSummary, NodePlacement, OperatorChange, OperatorUse,
     OptimizationPass, OptimizedModel, PlacementReport, Profile, ProfiledRun, ProfileTotals, ProviderTotals, Rewrite,
-    SparseTensor, StepProfile, Tensor, ValueCopy, ValueInfo, VerifyFailure, __version__, difference, doctor, inspect, load,
-    model_text, optimization_passes, optimize, verify_optimization)
+    SparseTensor, StepProfile, Tensor, ValueCopy, ValueInfo, VerifyFailure, __version__, available_providers,
+    config_keys, difference, doctor, inspect, load, model_text, optimization_passes, optimize, verify_optimization)
 from .errors import (
     ArgumentError, Error, FileError, InputError, InternalError, ModelError, RunError, UnavailableError)
 
@@ -23,8 +23,8 @@ __all__ = [
     "Mismatch", "Model", "ModelError", "ModelInfo", "ModelSummary", "NodePlacement", "OperatorChange", "OperatorUse",
     "OptimizationPass", "OptimizedModel", "PlacementReport", "Profile", "ProfileTotals", "ProfiledRun", "ProviderTotals",
     "Rewrite", "RunError", "SparseTensor", "StepProfile", "Tensor", "UnavailableError", "ValueCopy", "ValueInfo",
-    "Verification", "VerifyFailure", "__version__", "difference", "doctor", "inspect", "load", "model_text",
-    "optimization_passes", "optimize", "verify", "verify_optimization",
+    "Verification", "VerifyFailure", "__version__", "available_providers", "config_keys", "difference", "doctor", "inspect",
+    "load", "model_text", "optimization_passes", "optimize", "verify", "verify_optimization",
 ]
 
 for _name in __all__:
