@@ -1,0 +1,55 @@
+"""Runs the same code with onnxruntime and with tenon.onnxruntime, and compares what it does."""
+import enum
+import re
+
+import numpy as np
+import onnxruntime
+import tenon
+import tenon.onnxruntime
+from onnxruntime.capi import onnxruntime_pybind11_state as real_state
+
+onnxruntime.set_default_logger_severity(4)
+
+PREFIX = re.compile(r"^\[ONNXRuntimeError\] : (\d+) : (\w+) : ")
+
+
+def outcome(behaviour, ort):
+    """What a behaviour returns, or raises."""
+    try:
+        return behaviour(ort), None
+    except Exception as error:
+        return None, error
+
+
+def plain(value):
+    """A value without the classes of the package it came from."""
+    if isinstance(value, np.ndarray):
+        return ("array", value.dtype.name, value.shape, value.tolist())
+    if hasattr(value, "name") and hasattr(value, "value") and (isinstance(value, enum.Enum) or hasattr(type(value), "__members__")):
+        return (type(value).__name__, value.name, int(value))
+    if isinstance(value, dict):
+        return {plain(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    return value
+
+
+def assert_same_error(ours, real):
+    assert ours is not None, f"onnxruntime raises {real!r}, Tenon nothing"
+    if type(real).__module__ == real_state.__name__:
+        assert type(ours).__name__ == type(real).__name__, f"{ours!r} instead of {real!r}"
+        assert isinstance(ours, tenon.Error)
+        assert PREFIX.match(str(ours))[0] == PREFIX.match(str(real))[0]
+    else:
+        assert isinstance(ours, type(real)), f"{ours!r} is no {type(real).__name__}, as {real!r} is"
+
+
+def assert_same(behaviour):
+    result, error = outcome(behaviour, tenon.onnxruntime)
+    expected, expected_error = outcome(behaviour, onnxruntime)
+    if expected_error is not None:
+        assert_same_error(error, expected_error)
+        return
+    if error is not None:
+        raise error
+    assert plain(result) == plain(expected)
