@@ -62,6 +62,7 @@ test-all: packages-all  ## test, and everything that takes long: sanitizers, thr
 	$(MAKE) test-lifting
 	$(MAKE) test-models
 	$(MAKE) test-differential
+	$(MAKE) test-wheel
 	$(MAKE) test-address
 	$(MAKE) test-thread
 	$(MAKE) check-tidy
@@ -94,6 +95,15 @@ test-models: build venv  ## every model of tests/models, and those of PyPI packa
 test-differential: build venv  ## thousands of random nodes against onnxruntime
 	TENON_ALL=1 $(PYTHON) -m pytest tests/test_differential.py
 
+# As a user installs it: nothing but what pyproject.toml asks for, and the oldest NumPy that it allows.
+.PHONY: test-wheel
+test-wheel: | packages  ## `pip install .` into a clean environment, and the Python tests there
+	rm -rf $(BUILD)-clean
+	"$$(scripts/find_python)" -m venv $(BUILD)-clean
+	$(BUILD)-clean/bin/python -m pip install . --quiet --disable-pip-version-check --config-settings build-dir=$(BUILD)-wheel
+	$(BUILD)-clean/bin/python -m pip install --quiet --disable-pip-version-check numpy==1.26.4 $$(grep -E '^(onnx|pytest)==' requirements-test.txt)
+	$(BUILD)-clean/bin/python -m pytest tests/python
+
 .PHONY: test-address
 test-address: venv | packages  ## unit tests and conformance with the address and undefined-behaviour sanitizers
 	$(CONFIGURE) -B $(BUILD)-asan -DTENON_SANITIZE=address,undefined
@@ -110,8 +120,8 @@ test-thread: | packages  ## thread pool and session tests with the thread saniti
 .PHONY: check-format check-tidy format
 check-format: | packages-all  ## clang-format would change nothing
 	scripts/run_clang_format --check
-check-tidy: | packages-all  ## clang-tidy has nothing to say
-	$(CONFIGURE) -B $(BUILD)-tidy -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON
+check-tidy: venv | packages-all  ## clang-tidy has nothing to say
+	$(CONFIGURE) -B $(BUILD)-tidy -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON -DTENON_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/$(PYTHON)
 	scripts/run_clang_tidy --build $(BUILD)-tidy
 format: | packages-all  ## clang-format every source file
 	scripts/run_clang_format
@@ -134,4 +144,4 @@ digits: | packages  ## train the model of examples/digits again and draw its pic
 
 .PHONY: clean
 clean:  ## remove everything that was built; keeps .venv
-	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan $(BUILD)-tidy
+	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan $(BUILD)-tidy $(BUILD)-wheel $(BUILD)-clean

@@ -1,9 +1,16 @@
 # The Python package: the extension module, its stub, and what is installed with them. `pip install .` builds it
 # (pyproject.toml); nanobind comes from the Python that builds it.
-find_package(Python 3.10 REQUIRED COMPONENTS Interpreter Development.Module OPTIONAL_COMPONENTS Development.SABIModule)
-execute_process(COMMAND ${Python_EXECUTABLE} -m nanobind --cmake_dir OUTPUT_VARIABLE nanobind_DIR
-                OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
-find_package(nanobind CONFIG REQUIRED)
+# Where that is gone, the rest of the build goes on without.
+find_package(Python 3.10 COMPONENTS Interpreter Development.Module OPTIONAL_COMPONENTS Development.SABIModule)
+if(Python_FOUND)
+  execute_process(COMMAND ${Python_EXECUTABLE} -m nanobind --cmake_dir OUTPUT_VARIABLE nanobind_DIR
+                  OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  find_package(nanobind CONFIG QUIET PATHS ${nanobind_DIR} NO_DEFAULT_PATH)
+endif()
+if(NOT nanobind_FOUND)
+  message(WARNING "The Python package is left out: no Python with its headers and nanobind was found. `make python` gets them.")
+  return()
+endif()
 
 set(tenon_python_folder ${PROJECT_BINARY_DIR}/python/tenon)
 tenon_collect_sources(python/src python_sources)

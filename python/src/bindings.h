@@ -45,14 +45,17 @@ ElementType element_type_named(std::string_view name);
 // The format of the buffer protocol; null for types that it has none for.
 const char* buffer_format(ElementType type);
 
+// What becomes of memory that must not be written to: what Python can reach through a Tensor, it can write to.
+enum class ReadOnly : unsigned char { share, copy };
+
 // A tensor over the memory of a Python object that has the buffer protocol or DLPack; copied if it is not contiguous,
 // or starts where its elements may not. Nothing if the object has neither, or elements that neither can tell.
-std::optional<Tensor> import_array(nb::handle object);
+std::optional<Tensor> import_array(nb::handle object, ReadOnly read_only);
 // The same for memory that is written to: throws ErrorCode::invalid_argument where that would need a copy.
 Tensor import_destination(nb::handle object);
 // As import_array; what has neither protocol (lists, numbers, strings, arrays of types that NumPy lacks) is copied, and
 // becomes `declared` where its own type says nothing.
-Tensor import_tensor(nb::handle object, ElementType declared);
+Tensor import_tensor(nb::handle object, ElementType declared, ReadOnly read_only = ReadOnly::share);
 // A capsule of DLPack's over the tensor's memory.
 nb::object export_dlpack(const Tensor& tensor, bool versioned);
 
@@ -64,6 +67,8 @@ nb::object export_value(const Value& value);
 // The tensors of a mapping, by name.
 NamedValues import_inputs(nb::handle mapping, const Session& session);
 
+// Throws TypeError where the object is no string.
+std::string text_of(nb::handle object);
 // Options that are one word or a list of them.
 std::vector<std::string> words(nb::handle object);
 // The lengths of a shape.

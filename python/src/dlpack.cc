@@ -136,7 +136,7 @@ nb::object make_capsule(const Tensor& tensor, const char* name) {
     managed->deleter(managed);
   }));
   if (!capsule.is_valid()) nb::raise_python_error();
-  exported.release();
+  static_cast<void>(exported.release());
   return capsule;
 }
 

@@ -145,13 +145,14 @@ std::shared_ptr<void> share(nb::object object) {
   });
 }
 
-std::optional<Tensor> import_array(nb::handle object) {
+std::optional<Tensor> import_array(nb::handle object, ReadOnly read_only) {
   if (nb::isinstance<Tensor>(object)) return nb::cast<Tensor>(object);
   std::optional<ForeignArray> array = import_buffer(object, false);
   // What NumPy cannot tell through its buffers, it cannot through DLPack either.
   if (!array && !PyObject_CheckBuffer(object.ptr()) && nb::hasattr(object, "__dlpack__")) array = import_dlpack(object);
   if (!array) return std::nullopt;
-  return usable_in_place(*array) ? over(std::move(*array)) : copy_of(*array);
+  const bool must_copy = !usable_in_place(*array) || (array->read_only && read_only == ReadOnly::copy);
+  return must_copy ? copy_of(*array) : over(std::move(*array));
 }
 
 Tensor import_destination(nb::handle object) {
@@ -169,9 +170,9 @@ Tensor import_destination(nb::handle object) {
   return over(std::move(*array));
 }
 
-Tensor import_tensor(nb::handle object, ElementType declared) {
+Tensor import_tensor(nb::handle object, ElementType declared, ReadOnly read_only) {
   if (declared != ElementType::string || nb::isinstance<Tensor>(object)) {
-    if (std::optional<Tensor> tensor = import_array(object)) return *std::move(tensor);
+    if (std::optional<Tensor> tensor = import_array(object, read_only)) return *std::move(tensor);
   }
   nb::object made = nb::module_::import_("tenon._arrays")
                         .attr("to_tensor")(object, declared == ElementType::undefined ? "" : dtype_name(declared));

@@ -42,7 +42,7 @@ bool is_mapping(nb::handle object) {
 
 void add_mapping(nb::handle mapping, const Session& session, NamedValues& values) {
   for (nb::handle key : nb::iter(mapping.attr("keys")())) {
-    const auto name = nb::cast<std::string>(key);
+    const auto name = text_of(key);
     values.insert_or_assign(name, import_input(mapping[key], name, session));
   }
 }
@@ -63,7 +63,7 @@ NamedValues gather_inputs(const nb::args& positional, const nb::kwargs& named, c
     }
   }
   for (auto [key, object] : named) {
-    const auto name = nb::cast<std::string>(key);
+    const auto name = text_of(key);
     if (values.contains(name)) {
       throw Error(ErrorCode::invalid_argument, "the input is given twice: by position or mapping, and by keyword")
           .on_tensor(name);
@@ -81,7 +81,7 @@ nb::dict run(const Model& model, const nb::args& positional, nb::handle outputs,
   nb::dict destinations;
   if (!into.is_none()) {
     for (nb::handle key : nb::iter(into.attr("keys")())) {
-      const auto name = nb::cast<std::string>(key);
+      const auto name = text_of(key);
       destinations[key] = into[key];
       try {
         options.destinations.emplace(name, import_destination(into[key]));
@@ -135,7 +135,7 @@ std::map<std::string, Shape> shapes_of(nb::handle mapping) {
   std::map<std::string, Shape> shapes;
   if (mapping.is_none()) return shapes;
   for (nb::handle key : nb::iter(mapping.attr("keys")())) {
-    shapes.emplace(nb::cast<std::string>(key), shape_of(mapping[key]));
+    shapes.emplace(text_of(key), shape_of(mapping[key]));
   }
   return shapes;
 }

@@ -4,9 +4,11 @@
 
 NB_MODULE(_tenon, module) {
   using namespace tenon::python;
+  // What is still alive when the interpreter ends is the user's affair; Tenon does not print.
+  nb::set_leak_warnings(false);
   module.doc() = "What tenon is made of. Import tenon instead.";
   const std::string_view version = tenon::version();
-  module.attr("__version__") = nb::str(version.data(), version.size());
+  module.attr("version") = nb::str(version.data(), version.size());
   bind_errors(module);
   bind_tensors(module);
   bind_reports(module);

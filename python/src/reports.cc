@@ -4,6 +4,7 @@
 #include "record.h"
 #include "tenon/tools/benchmark.h"
 #include "tenon/tools/inspect.h"
+#include "tenon/tools/operators.h"
 #include "tenon/tools/optimize.h"
 #include "tenon/tools/profile.h"
 
@@ -166,6 +167,14 @@ void bind_tool_reports(nb::module_& module) {
       .field("node", &tools::VerifyFailure::node)
       .field("tensor", &tools::VerifyFailure::tensor)
       .field("difference", &tools::VerifyFailure::difference);
+  Record<tools::OperatorInfo>(module, "OperatorInfo", "What Tenon has of an operator.")
+      .field("name", &tools::OperatorInfo::name)
+      .field("domain", &tools::OperatorInfo::domain, "Empty for ai.onnx.")
+      .field("versions", &tools::OperatorInfo::versions, "Those in which ONNX changed it.")
+      .field("types", &tools::OperatorInfo::types, "Element types by type variable or parameter.")
+      .field("providers", &tools::OperatorInfo::providers, "That have a kernel.")
+      .field("retired", &tools::OperatorInfo::retired, "Whether it is lifted to another operator, so needs no kernel.")
+      .field("decomposes", &tools::OperatorInfo::decomposes, "Whether it can run as smaller operators.");
   Record<OptimizationPass>(module, "OptimizationPass", "A pass of the optimiser.")
       .field("name", &OptimizationPass::name)
       .computed(

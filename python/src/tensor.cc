@@ -57,7 +57,7 @@ nb::tuple shape_tuple(const Shape& shape) {
   return nb::tuple(sizes);
 }
 
-// The elements' bits as unsigned integers, of one length with the tensor; packed types as their bytes.
+// The elements' bits as unsigned integers of the same shape; as flat bytes where no integers are as wide.
 Tensor bits(const Tensor& tensor) {
   if (tensor.type() == ElementType::string) throw Error(ErrorCode::unsupported, "strings have no bits");
   const std::shared_ptr<void> owner = std::make_shared<Tensor>(tensor);
@@ -79,7 +79,7 @@ Tensor bits(const Tensor& tensor) {
 Tensor from_bits(nb::handle array, const std::string& dtype, nb::handle sizes) {
   const ElementType type = element_type_named(dtype);
   const Shape shape = shape_of(sizes);
-  std::optional<Tensor> source = import_array(array);
+  std::optional<Tensor> source = import_array(array, ReadOnly::copy);
   if (!source || type == ElementType::string || source->type() == ElementType::string) {
     throw Error(ErrorCode::invalid_argument, "bits are an array of numbers");
   }
@@ -96,6 +96,10 @@ Tensor from_bits(nb::handle array, const std::string& dtype, nb::handle sizes) {
 // One element a byte, as ml_dtypes has elements below 8 bits.
 Tensor unpacked(const Tensor& tensor) {
   const int width = bits_of(tensor.type());
+  if (width >= 8) {
+    throw Error(ErrorCode::invalid_argument,
+                "elements of " + std::string(dtype_name(tensor.type())) + " are not packed");
+  }
   Tensor codes(ElementType::uint8, tensor.shape());
   std::span<uint8_t> to = codes.mutable_data<uint8_t>();
   for (int64_t i = 0; i < tensor.elements(); ++i) {
@@ -104,10 +108,10 @@ Tensor unpacked(const Tensor& tensor) {
   return codes;
 }
 
-Tensor pack(nb::handle array, const std::string& dtype) {
+Tensor packed(nb::handle array, const std::string& dtype) {
   const ElementType type = element_type_named(dtype);
   const int width = bits_of(type);
-  const std::optional<Tensor> codes = import_array(array);
+  const std::optional<Tensor> codes = import_array(array, ReadOnly::copy);
   if (!codes || codes->type() != ElementType::uint8 || width >= 8) {
     throw Error(ErrorCode::invalid_argument, "elements of less than 8 bits are packed from an array of uint8");
   }
@@ -174,7 +178,8 @@ void bind_tensors(nb::module_& module) {
       .def(
           "__init__",
           [](Tensor* self, nb::handle array, std::optional<std::string> dtype) {
-            Tensor tensor = import_tensor(array, dtype ? element_type_named(*dtype) : ElementType::undefined);
+            Tensor tensor =
+                import_tensor(array, dtype ? element_type_named(*dtype) : ElementType::undefined, ReadOnly::copy);
             if (dtype && tensor.type() != element_type_named(*dtype)) {
               throw Error(ErrorCode::type_mismatch, "the array is of " + std::string(dtype_name(tensor.type())) +
                                                         ", a tensor of " + *dtype + " was asked for");
@@ -183,7 +188,9 @@ void bind_tensors(nb::module_& module) {
           },
           "array"_a, "dtype"_a = nb::none(),
           nb::sig("def __init__(self, array: typing.Any, dtype: str | None = None) -> None"),
-          "A tensor over the memory of an array, which stays alive as long; of lists, numbers and strings a copy.")
+          "A tensor over the memory of an array, which stays alive as long; a copy of arrays that are read-only or "
+          "not\n"
+          "contiguous, and of lists, numbers and strings.")
       .def_prop_ro(
           "shape", [](const Tensor& tensor) { return shape_tuple(tensor.shape()); }, "The sizes, outermost first.",
           nb::sig("def shape(self) -> tuple[int, ...]"))
@@ -202,7 +209,9 @@ void bind_tensors(nb::module_& module) {
           "Types that NumPy lacks need the package ml_dtypes.",
           nb::sig("def numpy(self) -> typing.Any"))
       .def("bits", &bits,
-           "The same memory as a tensor of unsigned integers as wide as the elements; flat bytes for packed types.")
+           "The same memory as a tensor of unsigned integers as wide as the elements; as flat bytes where there are no "
+           "such\n"
+           "integers.")
       .def_static("from_bits", &from_bits, "bits"_a, "dtype"_a, "shape"_a,
                   "The reverse of :meth:`bits`: a tensor over an array's memory, whatever its element type.",
                   nb::sig("def from_bits(bits: typing.Any, dtype: str, shape: typing.Iterable[int]) -> Tensor"))
@@ -211,13 +220,18 @@ void bind_tensors(nb::module_& module) {
           nb::sig("def from_strings(items: typing.Iterable[str | bytes], shape: typing.Iterable[int]) -> Tensor"))
       .def("strings", &strings, "The elements of a tensor of strings, row by row.",
            nb::sig("def strings(self) -> list[str]"))
-      .def("_unpacked", &unpacked)
-      .def_static("_pack", &pack)
+      .def("unpacked", &unpacked, "The codes of elements below 8 bits as uint8, one element a byte.")
+      .def_static("packed", &packed, "codes"_a, "dtype"_a, "The reverse of :meth:`unpacked`.",
+                  nb::sig("def packed(codes: typing.Any, dtype: str) -> Tensor"))
       .def(
           "__dlpack__",
-          [](const Tensor& tensor, nb::kwargs options) {
+          [](const Tensor& tensor, const nb::kwargs& options) {
             const bool versioned = options.contains("max_version") && !options["max_version"].is_none() &&
                                    nb::cast<int>(nb::object(options["max_version"][0])) >= 1;
+            if (options.contains("dl_device") && !options["dl_device"].is_none() &&
+                nb::cast<int>(nb::object(options["dl_device"][0])) != dlpack::device_cpu) {
+              throw nb::buffer_error("tensors of Tenon's are on the CPU");
+            }
             const bool copy = options.contains("copy") && nb::handle(options["copy"]).is(Py_True);
             return export_dlpack(copy ? tensor.clone() : tensor, versioned);
           },
@@ -247,13 +261,17 @@ void bind_tensors(nb::module_& module) {
       .def(
           "__init__",
           [](SparseTensor* self, nb::handle values, nb::handle indices, nb::handle shape) {
-            new (self) SparseTensor{import_tensor(values, ElementType::undefined),
-                                    import_tensor(indices, ElementType::int64), shape_of(shape)};
+            new (self) SparseTensor{import_tensor(values, ElementType::undefined, ReadOnly::copy),
+                                    import_tensor(indices, ElementType::int64, ReadOnly::copy), shape_of(shape)};
           },
           "values"_a, "indices"_a, "shape"_a,
           nb::sig("def __init__(self, values: typing.Any, indices: typing.Any, shape: typing.Iterable[int]) -> None"))
-      .def_prop_ro("values", [](const SparseTensor& sparse) { return export_value(sparse.values); })
-      .def_prop_ro("indices", [](const SparseTensor& sparse) { return export_value(sparse.indices); })
+      .def_prop_ro(
+          "values", [](const SparseTensor& sparse) { return export_value(sparse.values); },
+          nb::sig("def values(self) -> typing.Any"))
+      .def_prop_ro(
+          "indices", [](const SparseTensor& sparse) { return export_value(sparse.indices); },
+          nb::sig("def indices(self) -> typing.Any"))
       .def_prop_ro(
           "shape", [](const SparseTensor& sparse) { return shape_tuple(sparse.shape); },
           nb::sig("def shape(self) -> tuple[int, ...]"));

@@ -4,6 +4,7 @@
 #include "tenon/tools/compare_values.h"
 #include "tenon/tools/doctor.h"
 #include "tenon/tools/inspect.h"
+#include "tenon/tools/operators.h"
 #include "tenon/tools/optimize.h"
 
 namespace tenon::python {
@@ -13,7 +14,11 @@ using Path = std::filesystem::path;
 
 std::vector<Path> paths(nb::handle object) {
   if (nb::isinstance<nb::str>(object) || nb::hasattr(object, "__fspath__")) return {nb::cast<Path>(object)};
-  return nb::cast<std::vector<Path>>(object);
+  std::vector<Path> result;
+  for (nb::handle item : nb::iter(object)) {
+    result.emplace_back(nb::hasattr(item, "__fspath__") ? nb::cast<Path>(item) : Path(text_of(item)));
+  }
+  return result;
 }
 
 // What is told about a load; may be called by threads that do not hold the GIL.
@@ -47,8 +52,7 @@ Model load(nb::object source, int threads, int spin_microseconds, bool flush_den
   options.denoted_sizes = denoted_sizes;
   if (!initializers.is_none()) {
     for (nb::handle key : nb::iter(initializers.attr("keys")())) {
-      options.initializers.emplace(nb::cast<std::string>(key),
-                                   import_tensor(initializers[key], ElementType::undefined));
+      options.initializers.emplace(text_of(key), import_tensor(initializers[key], ElementType::undefined));
     }
   }
   if (!log.is_none()) options.log = log_to(std::move(log));
@@ -60,7 +64,7 @@ Model load(nb::object source, int threads, int spin_microseconds, bool flush_den
     nb::gil_scoped_release free;
     return {Session::load(path, options), path.string()};
   }
-  const std::optional<Tensor> bytes = import_array(source);
+  const std::optional<Tensor> bytes = import_array(source, ReadOnly::share);
   if (!bytes || bytes->type() == ElementType::string) {
     throw Error(ErrorCode::invalid_argument, std::string("a model is a path, bytes, or an onnx.ModelProto, not ") +
                                                  nb::type_name(source.type()).c_str());
@@ -218,6 +222,7 @@ void bind_tools(nb::module_& module) {
       "a sentence with the largest errors, the place, and both elements there.",
       nb::sig(
           "def difference(actual: typing.Any, expected: typing.Any, rtol: float = 1e-3, atol: float = 1e-7) -> str"));
+  module.def("operators", &tools::list_operators, "Every operator that Tenon knows, by domain and name.");
   module.def(
       "doctor",
       [] {

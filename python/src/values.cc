@@ -1,9 +1,11 @@
+#include <atomic>
+
 #include "bindings.h"
 
 namespace tenon::python {
 namespace {
 
-// "tensor(float)" inside "seq(tensor(float))"; what follows the comma in a map.
+// What is in the parentheses: "tensor(float)" of "seq(tensor(float))".
 std::string_view inner_type(std::string_view type) {
   const size_t open = type.find('(');
   if (open == std::string_view::npos || !type.ends_with(')')) return "";
@@ -42,8 +44,31 @@ Value import_map(nb::handle object, std::string_view type) {
   return Map{import_tensor(dict.keys(), key_type), import_tensor(dict.values(), value_type)};
 }
 
+// A function of a Python module, which is imported at the first call.
+class PythonFunction {
+ public:
+  constexpr PythonFunction(const char* module, const char* name) : module_(module), name_(name) {}
+  nb::handle get() {
+    PyObject* function = function_.load(std::memory_order_acquire);
+    if (!function) {
+      // Threads that come at once find the same one; it stays until the process ends.
+      function = nb::object(nb::module_::import_(module_).attr(name_)).release().ptr();
+      function_.store(function, std::memory_order_release);
+    }
+    return function;
+  }
+
+ private:
+  const char *module_, *name_;
+  std::atomic<PyObject*> function_ = nullptr;
+};
+
+constinit PythonFunction asarray("numpy", "asarray");
+constinit PythonFunction to_numpy("tenon._arrays", "to_numpy");
+
 nb::object export_tensor(const Tensor& tensor) {
-  return nb::module_::import_("tenon._arrays").attr("to_numpy")(nb::cast(tensor));
+  nb::object wrapped = nb::cast(tensor);
+  return buffer_format(tensor.type()) ? asarray.get()(wrapped) : to_numpy.get()(wrapped);
 }
 
 // What is inside of another value can be shared with inputs or weights, and Python may write into what it gets.
@@ -81,14 +106,22 @@ nb::object export_value(const Value& value) {
     return arrays.attr("to_dict")(value.map().keys, value.map().values);
   }
   if (value.is_optional()) return value.optional().item ? export_item(*value.optional().item) : nb::none();
-  if (value.is_sparse()) return nb::cast(value.sparse());
+  if (value.is_sparse()) {
+    const SparseTensor& sparse = value.sparse();
+    return nb::cast(SparseTensor{sparse.values.clone(), sparse.indices.clone(), sparse.shape});
+  }
   return nb::none();
 }
 
+std::string text_of(nb::handle object) {
+  if (nb::isinstance<nb::str>(object)) return nb::cast<std::string>(object);
+  throw nb::type_error((std::string("expected a string, got ") + nb::type_name(object.type()).c_str()).c_str());
+}
+
 std::vector<std::string> words(nb::handle object) {
-  if (nb::isinstance<nb::str>(object)) return {nb::cast<std::string>(object)};
+  if (nb::isinstance<nb::str>(object)) return {text_of(object)};
   std::vector<std::string> result;
-  for (nb::handle item : nb::iter(object)) result.push_back(nb::cast<std::string>(item));
+  for (nb::handle item : nb::iter(object)) result.push_back(text_of(item));
   return result;
 }
 

@@ -7,31 +7,35 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from . import _tenon
 from ._tenon import (
-    BenchResult, Cancellation, Latency, Memory, Model, ModelInfo, ModelSummary, NodePlacement, OperatorChange, OperatorUse,
-    OptimizationPass, OptimizedModel, PlacementReport, Profile, ProfiledRun, ProfileTotals, ProviderTotals, Rewrite,
-    SparseTensor, StepProfile, Tensor, ValueCopy, ValueInfo, VerifyFailure, __version__, available_providers,
-    config_keys, difference, doctor, inspect, load, model_text, optimization_passes, optimize, verify_optimization)
+    BenchResult, Cancellation, Latency, Memory, Model, ModelInfo, ModelSummary, NodePlacement, OperatorChange,
+    OperatorInfo, OperatorUse, OptimizationPass, OptimizedModel, PlacementReport, Profile, ProfileTotals, ProfiledRun,
+    ProviderTotals, Rewrite, SparseTensor, StepProfile, Tensor, ValueCopy, ValueInfo, VerifyFailure,
+    available_providers, config_keys, difference, doctor, inspect, load, model_text, operators, optimization_passes,
+    optimize, verify_optimization)
 from .errors import (
     ArgumentError, Error, FileError, InputError, InternalError, ModelError, RunError, UnavailableError)
 
 __all__ = [
-    "ArgumentError", "BenchResult", "Cancellation", "Error", "FileError", "InputError", "InternalError", "Latency", "Memory",
-    "Mismatch", "Model", "ModelError", "ModelInfo", "ModelSummary", "NodePlacement", "OperatorChange", "OperatorUse",
-    "OptimizationPass", "OptimizedModel", "PlacementReport", "Profile", "ProfileTotals", "ProfiledRun", "ProviderTotals",
-    "Rewrite", "RunError", "SparseTensor", "StepProfile", "Tensor", "UnavailableError", "ValueCopy", "ValueInfo",
-    "Verification", "VerifyFailure", "__version__", "available_providers", "config_keys", "difference", "doctor", "inspect",
-    "load", "model_text", "optimization_passes", "optimize", "verify", "verify_optimization",
+    "ArgumentError", "BenchResult", "Cancellation", "Error", "FileError", "InputError", "InternalError", "Latency",
+    "Memory", "Mismatch", "Model", "ModelError", "ModelInfo", "ModelSummary", "NodePlacement", "OperatorChange",
+    "OperatorInfo", "OperatorUse", "OptimizationPass", "OptimizedModel", "PlacementReport", "Profile",
+    "ProfileTotals", "ProfiledRun", "ProviderTotals", "Rewrite", "RunError", "SparseTensor", "StepProfile", "Tensor",
+    "UnavailableError", "ValueCopy", "ValueInfo", "Verification", "VerifyFailure", "__version__",
+    "available_providers", "config_keys", "difference", "doctor", "inspect", "load", "model_text", "operators",
+    "optimization_passes", "optimize", "verify", "verify_optimization",
 ]
+
+__version__ = _tenon.version
 
 for _name in __all__:
     if isinstance(globals().get(_name), type) and globals()[_name].__module__ == _tenon.__name__:
         globals()[_name].__module__ = __name__
 
+TYPE_CHECKING = False  # as type checkers know it: importing typing takes longer than the rest
 if TYPE_CHECKING:
+    from . import testing
     from ._verify import Mismatch, Verification, verify
 
 
@@ -40,4 +44,7 @@ def __getattr__(name: str):
     if name in ("Mismatch", "Verification", "verify"):
         from . import _verify
         return getattr(_verify, name)
+    if name == "testing":
+        from importlib import import_module
+        return import_module(".testing", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

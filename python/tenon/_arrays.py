@@ -31,12 +31,12 @@ def to_numpy(tensor: Tensor) -> Any:
     if name == "str":
         return _object_array(tensor.strings(), tensor.shape)
     if name not in _EXTENDED:
-        return np.asarray(memoryview(tensor))
+        return np.asarray(tensor)
     dtype = _extended_dtype(name)
     if dtype is None:
         return tensor
-    bits = tensor._unpacked() if name in _PACKED else tensor.bits()
-    array = np.asarray(memoryview(bits))
+    bits = tensor.unpacked() if name in _PACKED else tensor.bits()
+    array = np.asarray(bits)
     if name in ("int4", "int2"):
         width = 8 - int(name[-1])
         array = (array.view(np.int8) << width) >> width
@@ -65,19 +65,18 @@ def to_tensor(value: Any, declared: str) -> Tensor:
 
     Lists and numbers become ``declared`` if that is not empty; arrays keep their type.
     """
-    array = value
-    if not hasattr(value, "dtype"):
-        if declared == "str":
-            array = _object_array_of(value)
-        else:
-            wanted = _dtype_named(declared) if declared else None
-            array = np.asarray(value, dtype=wanted)
+    if hasattr(value, "dtype") or hasattr(value, "__array__"):
+        array = value
+    elif declared == "str":
+        array = _object_array_of(value)
+    else:
+        array = _numbers(value, declared)
     array = np.asarray(array)
     if array.dtype == object or array.dtype.kind in "UST":
         return Tensor.from_strings(array.ravel().tolist(), array.shape)
     name = array.dtype.name
     if name in _PACKED:
-        return Tensor._pack(np.ascontiguousarray(array).view(np.uint8), name)
+        return Tensor.packed(np.ascontiguousarray(array).view(np.uint8), name)
     if name in _EXTENDED:
         bits = np.ascontiguousarray(array).view(np.uint16 if name == "bfloat16" else np.uint8)
         return Tensor.from_bits(bits, name, array.shape)
@@ -86,6 +85,21 @@ def to_tensor(value: Any, declared: str) -> Tensor:
         native = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
         return Tensor.from_bits(native, native.dtype.name, array.shape)
     raise TypeError(f"ONNX has no elements of NumPy's type {array.dtype}")
+
+
+_KINDS = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
+
+
+def _numbers(value: Any, declared: str) -> np.ndarray:
+    """Lists and numbers of Python's as `declared`, unless they would lose what they are: fractions, texts."""
+    array = np.asarray(value)
+    if not declared or array.dtype.kind in "UST":
+        return array
+    wanted = _dtype_named(declared)
+    kind = wanted.kind if wanted.kind in _KINDS else "i" if "int" in declared else "f"
+    if array.size and _KINDS.get(array.dtype.kind, 0) > max(_KINDS[kind], 1):
+        raise TypeError(f"{array.dtype} cannot become {declared} without losing digits")
+    return np.asarray(value, dtype=wanted)
 
 
 def _dtype_named(name: str):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterator, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, Iterator
 
 import numpy as np
 
 
-class Distance(NamedTuple):
+@dataclass(frozen=True)
+class Distance:
     """Why two outputs are not the same, and by how much."""
 
     reason: str
@@ -26,7 +28,7 @@ def distance(actual: Any, expected: Any, rtol: float, atol: float) -> Distance |
     for place, one, other in _pairs(actual, expected, ""):
         found = one if isinstance(one, Distance) else _array_distance(one, other, rtol, atol)
         if found:
-            return found._replace(reason=f"{place}: {found.reason}" if place else found.reason)
+            return replace(found, reason=f"{place}: {found.reason}") if place else found
     return None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from typing import Any, Callable, Mapping, Sequence
+from typing import Any, Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -44,13 +44,18 @@ def as_function(source: Any, input_names: Sequence[str], output_names: Sequence[
 
 
 def _takes_keywords(source: Any, names: Sequence[str]) -> bool:
-    """Whether every input is the name of a parameter; else values are given in the order of the model's inputs."""
+    """Whether every input is the name of a parameter, or there is no place for it but by name; else values are given in the
+    order of the model's inputs."""
     try:
         parameters = inspect.signature(getattr(source, "forward", source)).parameters
     except (TypeError, ValueError):
         return False
-    kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    return all(name in parameters and parameters[name].kind in kinds for name in names)
+    kind = inspect.Parameter
+    kinds = {parameter.kind for parameter in parameters.values()}
+    if kind.VAR_KEYWORD in kinds and kinds <= {kind.VAR_KEYWORD, kind.KEYWORD_ONLY}:
+        return True
+    by_keyword = (kind.POSITIONAL_OR_KEYWORD, kind.KEYWORD_ONLY)
+    return all(name in parameters and parameters[name].kind in by_keyword for name in names)
 
 
 def _torch_call(module: Any) -> Callable[..., Any]:
@@ -94,7 +99,8 @@ class _Probabilities:
 
 
 def by_name(results: Any, names: Sequence[str]) -> dict[str, Any]:
-    """Outputs by name: of a mapping those that are named, else in order. Raises ValueError where some are missing."""
+    """Outputs by name: of a mapping those that are named, else in order; those within others count where they must, as an
+    exporter of PyTorch's writes them. Raises ValueError where some are missing."""
     if isinstance(results, Mapping) and all(name in results for name in names):
         results = [results[name] for name in names]
     elif isinstance(results, Mapping):
@@ -102,8 +108,18 @@ def by_name(results: Any, names: Sequence[str]) -> dict[str, Any]:
     elif not isinstance(results, (list, tuple)) or (len(names) == 1 and len(results) != 1):
         results = [results]
     if len(results) < len(names):
+        results = list(_flat(results))
+    if len(results) < len(names):
         raise ValueError(f"the source gave {len(results)} outputs, the model has {len(names)}: {', '.join(names)}")
     return {name: plain(result) for name, result in zip(names, results)}
+
+
+def _flat(results: Any) -> Iterator[Any]:
+    for result in results:
+        if isinstance(result, (list, tuple)):
+            yield from _flat(result)
+        else:
+            yield result
 
 
 def plain(value: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Iterable, Mapping
 
 import numpy as np
@@ -30,9 +30,12 @@ class Mismatch:
     sizes: Mapping[str, int]
     #: The dimension that it depends on, as far as was seen; empty if it is there from the first.
     dim: str = ""
-    #: The smallest size of that dimension with the mismatch, and the largest below it without.
+    #: The smallest size of that dimension with a mismatch, and the largest below it without; if there is none below, the
+    #: smallest above.
     starts_at: int | None = None
     agrees_at: int | None = None
+    #: All sizes of that dimension at which a mismatch was seen.
+    differs_at: tuple[int, ...] = ()
     max_absolute: float | None = None
     max_relative: float | None = None
     #: Where it is worst, and both elements there.
@@ -45,10 +48,11 @@ class Mismatch:
         lines = [what]
         if self.index is not None:
             lines.append(f"  worst at {list(self.index)}: the model gives {self.actual!r}, the source {self.expected!r}")
-        if self.starts_at is not None:
-            agrees = f"; {self.agrees_at} agrees" if self.agrees_at is not None else ""
-            lines.append(f"  starts at {self.dim} = {self.starts_at}{agrees}")
-        lines.append(f"  seen with {_text(self.sizes)}")
+        if self.starts_at is not None and self.agrees_at is not None:
+            already = " already" if self.agrees_at > self.starts_at else ""
+            lines.append(f"  starts at {self.dim} = {self.starts_at}{already}; {self.agrees_at} agrees")
+        others = f"; {self.dim} = {', '.join(map(str, self.differs_at))} differ" if len(self.differs_at) > 1 else ""
+        lines.append(f"  seen with {_text(self.sizes)}{others}")
         return "\n".join(lines)
 
 
@@ -83,8 +87,9 @@ def verify(source: Any, model: Any, inputs: Any = None, *, rtol: float = 1e-3, a
     """Checks that a model gives what it was exported from gives: run it after every export.
 
     Every output is compared, with the inputs as they are and with the model's dynamic dimensions at other sizes, one
-    dimension at a time: 1, 2 and 7 for those that come first (a batch), 1, 3, 8 and 17 for others. Sizes that the source
-    itself does not take are left out, and named. On a mismatch the smallest size that has it is searched for.
+    dimension at a time: 1, 2 and 7 for those that come first (a batch), 1, 3, 8 and 17 for others. One without a name is
+    called by an input and its axis, as ``x[0]``. Sizes that the source itself does not take are left out, and named. On a
+    mismatch the smallest size that has it is searched for.
 
     :param source: a PyTorch module, a scikit-learn estimator, a function of arrays, or another model. If its parameters
         have the names of the model's inputs, it gets them by name, else in the model's order.
@@ -105,13 +110,12 @@ def verify(source: Any, model: Any, inputs: Any = None, *, rtol: float = 1e-3, a
     result = Verification()
 
     base = samples.sizes
-    first = check.run(samples.at({}), base, result, must_run=True)
-    if first:
-        result.mismatches.append(first)
+    result.mismatches += check.run(samples.at({}), base, result, must_run=True) or []
+    differs_from_the_first = bool(result.mismatches)
     for dim, tried in (_sizes_to_try(samples) if sizes is None else sizes).items():
         if dim not in samples.dims:
             raise ValueError(f"the model has no dynamic dimension '{dim}'; it has {sorted(samples.dims) or 'none'}")
-        if not first:
+        if not differs_from_the_first:
             _sweep(check, samples, dim, sorted(set(tried) - {base[dim]}), result)
     if result.mismatches:
         result.next_steps = _next_steps(result.mismatches, check, samples, model, options)
@@ -123,30 +127,27 @@ def _sizes_to_try(samples: _Samples) -> dict[str, tuple[int, ...]]:
 
 
 def _sweep(check: _Check, samples: _Samples, dim: str, tried: list[int], result: Verification) -> None:
-    """Runs other sizes of one dimension, up to the first with a mismatch, and finds where that starts."""
-    base = samples.sizes[dim]
-    agreed = [base]
-    for size in tried:
-        before = len(result.agreed)
+    """Runs other sizes of one dimension, and finds where the mismatch of each output starts."""
+    seen: dict[int, list[Mismatch]] = {samples.sizes[dim]: []}
+
+    def run(size: int, result: Verification) -> bool:
         found = check.run(samples.at({dim: size}), {**samples.sizes, dim: size}, result)
-        if len(result.agreed) > before:
-            agreed.append(size)
-        if not found:
-            continue
-        below = max((good for good in agreed if good < size), default=None)
-        low, worst = below, found
-        while low is not None and worst.sizes[dim] - low > 1:
-            middle = (low + worst.sizes[dim]) // 2
-            between = Verification()
-            found = check.run(samples.at({dim: middle}), {**samples.sizes, dim: middle}, between)
-            if found:
-                worst = found
-            elif between.agreed:
-                low = middle
-            else:
+        if found is not None:
+            seen[size] = found
+        return found is not None
+
+    for size in tried:
+        run(size, result)
+    for output in dict.fromkeys(mismatch.output for size in sorted(seen) for mismatch in seen[size]):
+        while True:
+            differs = {size: mismatch for size in sorted(seen) for mismatch in seen[size] if mismatch.output == output}
+            start = min(differs)
+            agrees = sorted(seen.keys() - differs.keys())
+            below = max((size for size in agrees if size < start), default=start)
+            if start - below <= 1 or not run((start + below) // 2, Verification()):
                 break
-        result.mismatches.append(_replace(worst, dim=dim, starts_at=worst.sizes[dim], agrees_at=low))
-        return
+        result.mismatches.append(replace(differs[start], dim=dim, starts_at=start, differs_at=tuple(differs),
+                                         agrees_at=below if below < start else agrees[0]))
 
 
 class _Check:
@@ -156,35 +157,32 @@ class _Check:
         self.source, self.model, self.rtol, self.atol, self.is_estimator = source, model, rtol, atol, is_estimator
 
     def run(self, inputs: Mapping[str, Any], sizes: Mapping[str, int], result: Verification,
-            model: Model | None = None, must_run: bool = False) -> Mismatch | None:
-        """What differs. Notes in `result` where nothing does, and where the source takes no such inputs."""
+            model: Model | None = None, must_run: bool = False) -> list[Mismatch] | None:
+        """What differs, which is noted in `result` if nothing does. None if the source takes no such inputs."""
         try:
             expected = self.source(inputs)
         except Exception as error:
             if must_run:
                 raise
-            result.skipped.append((sizes, f"{type(error).__name__}: {error}".splitlines()[0]))
+            result.skipped.append((sizes, f"{type(error).__name__}: {error}".splitlines()[0][:200]))
             return None
         try:
             actual = (model or self.model).run(inputs)
         except Error as error:
-            return Mismatch("", str(error), sizes)
+            return [Mismatch("", str(error), sizes)]
+        found = []
         for name, value in actual.items():
             wanted = _sources.fit(expected[name], value, self.is_estimator)
-            found = distance(value, wanted, self.rtol, self.atol)
-            if found:
-                return _mismatch(name, found, sizes)
-        result.agreed.append(sizes)
-        return None
+            if apart := distance(value, wanted, self.rtol, self.atol):
+                found.append(_mismatch(name, apart, sizes))
+        if not found:
+            result.agreed.append(sizes)
+        return found
 
 
 def _mismatch(name: str, found: Distance, sizes: Mapping[str, int]) -> Mismatch:
     return Mismatch(name, found.reason, sizes, max_absolute=found.max_absolute, max_relative=found.max_relative,
                     index=found.index, actual=found.actual, expected=found.expected)
-
-
-def _replace(mismatch: Mismatch, **changes: Any) -> Mismatch:
-    return Mismatch(**{**mismatch.__dict__, **changes})
 
 
 class _Samples:
@@ -193,36 +191,57 @@ class _Samples:
     def __init__(self, model: Model, inputs: Any, seed: int):
         self.model, self.seed = model, seed
         self.infos: list[ValueInfo] = model.inputs
-        #: Dynamic dimensions, with whether they come first somewhere.
-        self.dims: dict[str, bool] = {}
-        for info in self.infos:
-            for axis, size in enumerate(info.shape or ()):
-                if isinstance(size, str) and size.replace("_", "a").replace(".", "a").isalnum():
-                    self.dims[size] = self.dims.get(size, False) or axis == 0
         self.given = None if inputs is None else _named(inputs, self.infos)
-        self.sizes = self._find_sizes()
-
-    def _find_sizes(self) -> dict[str, int]:
-        if self.given is None:
-            return {dim: BATCHES[1] if is_batch else LENGTHS[2] for dim, is_batch in self.dims.items()}
-        sizes: dict[str, int] = {}
+        #: The sizes that the inputs have, by dimension; whether each comes first somewhere; which axes have it.
+        self.sizes: dict[str, int] = {}
+        self.dims: dict[str, bool] = {}
+        self.axes: dict[str, list[tuple[str, int]]] = {}
         for info in self.infos:
             for axis, size in enumerate(info.shape or ()):
-                array = self.given.get(info.name)
-                if size in self.dims and getattr(array, "ndim", 0) > axis:
-                    sizes.setdefault(size, array.shape[axis])
-        return {dim: sizes.get(dim, 1) for dim in self.dims}
+                if size is None or isinstance(size, str) and _is_name(size):
+                    self._add(info.name, axis, size)
+
+    def _add(self, name: str, axis: int, dim: str | None) -> None:
+        array = None if self.given is None else self.given.get(name)
+        if self.given is None:
+            size = BATCHES[1] if axis == 0 else LENGTHS[2]
+        elif isinstance(array, np.ndarray) and array.ndim > axis:
+            size = array.shape[axis]
+        else:
+            return
+        if dim is None:
+            # Axes without a name go together where they look alike, as those of ids and their mask do.
+            alike = (other for other, axes in self.axes.items() if "[" in other and axes[0][1] == axis
+                     and self.sizes[other] == size)
+            dim = next(alike, f"{name}[{axis}]")
+        self.sizes.setdefault(dim, size)
+        self.dims[dim] = self.dims.get(dim, False) or axis == 0
+        self.axes.setdefault(dim, []).append((name, axis))
 
     def at(self, changes: Mapping[str, int]) -> dict[str, Any]:
+        sizes = {**self.sizes, **changes}
         if self.given is None:
-            return self.model.random_inputs(dims={**self.sizes, **changes}, seed=self.seed)
+            return self._random(sizes)
         arrays = dict(self.given)
-        for info in self.infos:
-            for axis, size in enumerate(info.shape or ()):
-                if size in changes and info.name in arrays:
-                    array = arrays[info.name]
-                    arrays[info.name] = np.take(array, np.arange(changes[size]) % max(array.shape[axis], 1), axis=axis)
+        for dim, size in changes.items():
+            for name, axis in self.axes[dim]:
+                array = arrays[name]
+                arrays[name] = np.take(array, np.arange(size) % max(array.shape[axis], 1), axis=axis)
         return arrays
+
+    def _random(self, sizes: Mapping[str, int]) -> dict[str, Any]:
+        shapes: dict[str, list] = {info.name: list(info.shape) for info in self.infos if info.shape and None in info.shape}
+        for dim, axes in self.axes.items():
+            for name, axis in axes:
+                if name in shapes:
+                    shapes[name][axis] = sizes[dim]
+        named = {dim: size for dim, size in sizes.items() if "[" not in dim}
+        return self.model.random_inputs(dims=named, shapes=shapes, seed=self.seed)
+
+
+def _is_name(size: str) -> bool:
+    """Whether a size is a name, and not an expression over others."""
+    return size.replace("_", "a").replace(".", "a").isalnum()
 
 
 def _named(inputs: Any, infos: list[ValueInfo]) -> dict[str, Any]:
@@ -242,12 +261,15 @@ def _next_steps(mismatches: list[Mismatch], check: _Check, samples: _Samples, mo
     if not isinstance(model, Model):
         plain = load(model, **{**options, "level": "none"})
         changes = {worst.dim: worst.sizes[worst.dim]} if worst.dim else {}
-        if check.run(samples.at(changes), worst.sizes, Verification(), plain) is None:
+        if check.run(samples.at(changes), worst.sizes, Verification(), plain) == []:
             steps.append(f"without optimising (level='none') it agrees, so a rewrite is to blame: "
                          f"`tenon optimize {path} -o /tmp/out.onnx --level all --verify` names it; please report it")
             return steps
-    for mismatch in mismatches:
-        if mismatch.dim and mismatch.agrees_at is not None:
+    for mismatch in {mismatch.dim: mismatch for mismatch in mismatches}.values():
+        if mismatch.dim and max(mismatch.differs_at) < (mismatch.agrees_at or 0):
+            steps.append(f"only small sizes of '{mismatch.dim}' differ: they may be less than the model's windows take; if "
+                         f"so, verify the sizes that it is used with: sizes={{'{mismatch.dim}': [...]}}")
+        elif mismatch.dim:
             steps.append(f"the export seems to have a size of '{mismatch.dim}' baked in: look for constants with "
                          f"`tenon inspect {path} --text`, and export again with '{mismatch.dim}' declared dynamic")
     if not steps:

@@ -1,6 +1,8 @@
 """Arrays go in and come out without copies, of every type."""
 import array
 import gc
+import subprocess
+import sys
 import weakref
 
 import ml_dtypes
@@ -66,6 +68,22 @@ def test_tensors_share_the_memory_of_arrays():
     tensor.numpy()[0, 0] = 7
     assert x[0, 0] == 7
     assert memoryview(tensor).format == "f" and memoryview(tensor).tolist() == x.tolist()
+
+
+def test_memory_that_is_read_only_stays_as_it_is():
+    x = np.arange(3, dtype=np.float32)
+    x.flags.writeable = False
+    # NumPy 1 does not hand out read-only arrays through DLPack.
+    for source in (x, OnlyDlpack(x)) if np.lib.NumpyVersion(np.__version__) >= "2.1.0" else (x,):
+        tensor = tenon.Tensor(source)
+        tensor.numpy()[0] = 7
+        assert x[0] == 0
+    tenon.Tensor(b"abc").numpy()[0] = 0
+    outputs = tenon.load(identity()).run(x=x)
+    outputs["y"][0] = 7
+    assert x[0] == 0
+    with pytest.raises(tenon.ArgumentError, match="cannot be written into"):
+        tenon.load(identity()).run({"x": [1.0, 2.0, 3.0]}, into={"y": x})
 
 
 @pytest.mark.parametrize("make", [
@@ -149,6 +167,34 @@ def test_dlpack_of_another_device_is_an_error():
     assert caught.value.tensor == "x"
 
 
+@pytest.mark.parametrize("data", [identity(), model(
+    [helper.make_node("Reshape", ["x", "shape"], ["r"]), helper.make_node("Identity", ["r"], ["y"])],
+    [value("x", TensorProto.FLOAT, ["n"])], [value("y", TensorProto.FLOAT, None)], {"shape": np.array([1, -1])})])
+def test_a_run_does_not_keep_its_inputs(data):
+    loaded = tenon.load(data)
+    for wrap in (lambda x: x, OnlyDlpack):
+        x = np.arange(5, dtype=np.float32)
+        gone = weakref.ref(x)
+        outputs = loaded.run(x=wrap(x))
+        del x
+        gc.collect()
+        assert gone() is None and outputs["y"].ravel().tolist() == [0, 1, 2, 3, 4]
+
+
+def test_a_run_that_fails_does_not_keep_its_inputs():
+    pick = tenon.load(model([helper.make_node("Neg", ["x"], ["n"]), helper.make_node("Gather", ["n", "i"], ["y"])],
+                            [value("x", TensorProto.FLOAT, ["n"]), value("i", TensorProto.INT64, ["m"])],
+                            [value("y", TensorProto.FLOAT, ["m"])]))
+    x = np.arange(5, dtype=np.float32)
+    gone = weakref.ref(x)
+    with pytest.raises(tenon.RunError):
+        pick.run(x=OnlyDlpack(x), i=[9])
+    del x
+    gc.collect()
+    assert gone() is None
+    assert pick.run(x=[1.0, 2.0], i=[1])["y"].tolist() == [-2]
+
+
 def test_outputs_live_longer_than_their_session():
     x = np.ones((4, 3), np.float32)
     loaded = tenon.load(linear())
@@ -204,6 +250,37 @@ def test_lists_and_numbers_become_the_declared_type():
     assert halves.dtype == ml_dtypes.bfloat16 and halves.tolist() == [0.5, 2]
 
 
+@pytest.mark.parametrize("kind, given, text", [
+    (TensorProto.INT64, [1.5], "float64 cannot become int64 without losing digits"),
+    (TensorProto.BOOL, [0.5], "float64 cannot become bool"),
+    (TensorProto.FLOAT, [1j], "complex128 cannot become float32"),
+    (TensorProto.FLOAT, ["1.5"], "takes float, got string"),
+    (TensorProto.FLOAT, [[1], [2, 3]], "inhomogeneous"),
+    (TensorProto.INT64, [2**70], "int too large"),
+    (TensorProto.INT4, [1.5], "float64 cannot become int4")])
+def test_lists_that_would_lose_something_are_errors(kind, given, text):
+    with pytest.raises(tenon.InputError, match=text):
+        tenon.load(identity(kind)).run(x=given)
+
+
+def test_lists_of_whole_numbers_become_any_number():
+    for kind in (TensorProto.FLOAT, TensorProto.UINT8, TensorProto.BOOL, TensorProto.COMPLEX64, TensorProto.INT4):
+        assert tenon.load(identity(kind)).run(x=[0, 1, 1])["y"].astype(complex).tolist() == [0, 1, 1]
+        assert tenon.load(identity(kind)).run(x=[])["y"].shape == (0,)
+
+
+class Table:
+    """What pandas' tables look like: no dtype of their own, but an array on request."""
+    def __array__(self, dtype=None, copy=None):
+        return np.array([1.5, 2.5])
+
+
+def test_what_is_an_array_on_request_keeps_its_type():
+    assert tenon.load(identity(TensorProto.DOUBLE)).run(x=Table())["y"].tolist() == [1.5, 2.5]
+    with pytest.raises(tenon.InputError, match="takes float, got double"):
+        tenon.load(identity()).run(x=Table())
+
+
 def test_sequences_maps_and_optionals():
     tensors = helper.make_tensor_type_proto(TensorProto.FLOAT, None)
     sequence = helper.make_value_info("s", helper.make_sequence_type_proto(tensors))
@@ -249,6 +326,26 @@ def test_tensors_of_types_that_numpy_lacks():
         tenon.Tensor.from_bits(np.zeros(1, np.uint8), "int4", (4,))
     with pytest.raises(tenon.ArgumentError, match="no element type is called 'float33'"):
         tenon.Tensor.from_bits(np.zeros(1, np.uint8), "float33", (4,))
+
+
+def test_without_ml_dtypes_there_are_tensors(tmp_path):
+    (tmp_path / "m.onnx").write_bytes(model([helper.make_node("Cast", ["x"], ["y"], to=TensorProto.BFLOAT16)],
+                                            [value("x", TensorProto.FLOAT, [2])], [value("y", TensorProto.BFLOAT16, [2])]))
+    code = """if True:
+        import sys
+        sys.modules["ml_dtypes"] = None
+        import numpy, tenon
+        y = tenon.load(sys.argv[1]).run(x=[1.0, -2.0])["y"]
+        assert isinstance(y, tenon.Tensor) and y.dtype == "bfloat16" and y.shape == (2,)
+        assert numpy.asarray(y.bits()).tolist() == [0x3f80, 0xc000]
+        try:
+            numpy.asarray(y)
+        except TypeError as error:
+            print(error)
+    """
+    run = subprocess.run([sys.executable, "-c", code, tmp_path / "m.onnx"], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert "install the package ml_dtypes" in run.stdout
 
 
 def test_an_array_of_no_type_of_onnx_is_an_error():

@@ -6,15 +6,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-import onnxruntime as real
-import onnxruntime.capi.onnxruntime_inference_collection as real_collection
-import onnxruntime.capi.onnxruntime_pybind11_state as real_state
 import pytest
 import tenon
 import tenon.onnxruntime as ours
+from side_by_side import onnxruntime as real
+from side_by_side import real_state
+from small_models import linear
 from tenon.onnxruntime import _config, _not_here
 from tenon.onnxruntime.capi import onnxruntime_inference_collection, onnxruntime_pybind11_state
-from small_models import linear
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 MIGRATION = (ROOT / "docs/migration.md").read_text()
@@ -98,7 +97,7 @@ def test_exceptions_have_the_same_names_and_derive_from_tenons():
         assert issubclass(mine, tenon.Error) and not issubclass(mine, (ValueError, RuntimeError, OSError))
         assert str(mine("text")) == "text"
     for name in public(onnxruntime_inference_collection):
-        assert hasattr(real_collection, name)
+        assert hasattr(real.capi.onnxruntime_inference_collection, name)
     assert public(importlib.import_module("tenon.onnxruntime.capi._pybind_state")) == public(onnxruntime_pybind11_state)
 
 

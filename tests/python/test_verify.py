@@ -4,7 +4,6 @@ import re
 import numpy as np
 import pytest
 import tenon
-import tenon.testing
 from onnx import TensorProto, helper
 from small_models import add, linear, linear_reference, model, value
 
@@ -55,6 +54,60 @@ def test_a_model_that_fails_where_the_source_does_not():
     assert "the model fails" in str(result) and "Reshape" in mismatch.reason
 
 
+def test_each_output_has_its_own_start():
+    """y differs from 4 rows on, z from 6 on."""
+    nodes = [helper.make_node("Shape", ["x"], ["n"], end=1)]
+    for name in "yz":
+        nodes += [helper.make_node("Slice", ["w" + name, "zero", "n"], ["part" + name]),
+                  helper.make_node("Mul", ["x", "part" + name], [name])]
+    weights = {"w" + name: np.where(np.arange(64) < baked, 1, 2).astype(np.float32) for name, baked in (("y", 3), ("z", 5))}
+    two = model(nodes, [value("x", TensorProto.FLOAT, ["n"])], [value(name, TensorProto.FLOAT, ["n"]) for name in "yz"],
+                {**weights, "zero": np.array([0], np.int64)})
+    result = tenon.verify(lambda x: (x, x), two, {"x": np.ones(2, np.float32)})
+    assert [(m.output, m.starts_at, m.agrees_at) for m in result.mismatches] == [("y", 4, 3), ("z", 6, 5)]
+    from_the_first = tenon.verify(lambda x: (x, x), two, {"x": np.ones(8, np.float32)})
+    assert [(m.output, m.starts_at) for m in from_the_first.mismatches] == [("y", None), ("z", None)]
+    assert str(from_the_first).count("next: ") == 1
+
+
+def test_a_size_that_must_be_that_of_the_export():
+    fixed = model([helper.make_node("Reshape", ["x", "shape"], ["y"])], [value("x", TensorProto.FLOAT, ["batch", "n"])],
+                  [value("y", TensorProto.FLOAT, None)], {"shape": np.array([3, -1], np.int64)})
+    result = tenon.verify(lambda x: x, fixed, {"x": np.ones((3, 6), np.float32)})
+    (mismatch,) = result.mismatches
+    assert mismatch.output == "y" and (mismatch.dim, mismatch.starts_at, mismatch.agrees_at) == ("batch", 1, 3)
+    assert mismatch.differs_at == (1, 2, 7)
+    text = str(result)
+    assert "starts at batch = 1 already; 3 agrees" in text and "batch = 1, 2, 7 differ" in text and "'batch' baked in" in text
+    assert [sizes["n"] for sizes in result.agreed] == [6, 1, 3, 8, 17]
+
+
+def test_sizes_that_are_too_small_are_not_called_baked_in():
+    ramp = model([helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=[2], strides=[2])],
+                 [value("x", TensorProto.FLOAT, [1, 1, "width"])], [value("y", TensorProto.FLOAT, None)])
+
+    def padded(x):
+        return np.max(x[..., :max(x.shape[2] // 2, 1) * 2].reshape(1, 1, max(x.shape[2] // 2, 1), -1), axis=3)
+    result = tenon.verify(padded, ramp, {"x": np.ones((1, 1, 6), np.float32)})
+    (mismatch,) = result.mismatches
+    assert (mismatch.starts_at, mismatch.agrees_at, mismatch.differs_at) == (1, 3, (1,))
+    assert "only small sizes of 'width' differ" in str(result) and "baked" not in str(result)
+
+
+def test_dimensions_without_a_name_are_dynamic_too():
+    def unnamed(node):
+        tensors = [value(name, TensorProto.FLOAT, [None, 3]) for name in ("a", "b", "y")]
+        return model([node], tensors[:2], tensors[2:])
+    both = unnamed(helper.make_node("Add", ["a", "b"], ["y"]))
+    inputs = {name: np.ones((4, 3), np.float32) for name in "ab"}
+    for given in (inputs, None):
+        result = tenon.verify(lambda a, b: a + b, both, given)
+        assert result and not result.skipped and {sizes["a[0]"] for sizes in result.agreed} >= {1, 2, 7}
+    # Other sizes make other axes: these do not go together.
+    result = tenon.verify(lambda a, b: a + b, both, {"a": inputs["a"], "b": inputs["b"][:1]}, sizes={"b[0]": [2]})
+    assert result.agreed == [{"a[0]": 4, "b[0]": 1}] and "b[0]=2" in str(result)
+
+
 def test_sizes_that_the_source_does_not_take_are_named():
     def even_rows_only(left, right):
         if left.shape[1] % 2:
@@ -97,6 +150,20 @@ def test_tolerances_are_the_callers():
     assert tenon.verify(close, linear(), {"x": x()}, atol=2e-2)
 
 
+def test_a_rewrite_that_changes_results_is_blamed():
+    """Folding a BatchNormalization into a convolution rounds otherwise; with a tolerance of 0 that is a mismatch."""
+    numbers = np.random.default_rng(0)
+    weights = {"w": numbers.standard_normal((4, 3, 3, 3)).astype(np.float32)}
+    weights |= {name: numbers.uniform(0.5, 2, 4).astype(np.float32) for name in ("scale", "bias", "mean", "variance")}
+    folded = model([helper.make_node("Conv", ["x", "w"], ["c"]),
+                    helper.make_node("BatchNormalization", ["c", "scale", "bias", "mean", "variance"], ["y"])],
+                   [value("x", TensorProto.FLOAT, [1, 3, 8, 8])], [value("y", TensorProto.FLOAT, None)], weights)
+    plain = tenon.load(folded, level="none")
+    assert tenon.verify(plain, folded)
+    result = tenon.verify(plain, folded, rtol=0, atol=0)
+    assert not result and "without optimising (level='none') it agrees, so a rewrite is to blame" in str(result)
+
+
 def test_nan_and_infinity_are_equal_to_themselves():
     log = model([helper.make_node("Log", ["x"], ["y"])], [value("x", TensorProto.FLOAT, ["n"])],
                 [value("y", TensorProto.FLOAT, ["n"])])
@@ -120,12 +187,21 @@ def test_sources_get_inputs_by_name_or_in_order():
     inputs = {"right": np.full((1, 2), 2, np.float32), "left": np.ones((1, 2), np.float32)}
     assert tenon.verify(lambda right, left: left + 0 * right + 2, add(), inputs, sizes={})
     assert tenon.verify(lambda a, b: {"sum": a + b}, add(), list(inputs.values()), sizes={})
+    assert tenon.verify(lambda **named: named["left"] + named["right"], add(), inputs, sizes={})
+    assert tenon.verify(lambda a, *others, **named: a + others[0], add(), inputs, sizes={})
     with pytest.raises(ValueError, match="1 inputs were given, the model has 2: left, right"):
         tenon.verify(lambda a, b: a + b, add(), [np.ones((1, 2), np.float32)])
     with pytest.raises(ValueError, match="the source gave 1 outputs, the model has 2: y, z"):
         tenon.verify(lambda x: x, linear(), x())
     with pytest.raises(TypeError, match="the source is a int"):
         tenon.verify(3, linear(), x())
+
+
+def test_outputs_within_others_are_found():
+    three = model([helper.make_node(op, ["x"], [op]) for op in ("Neg", "Abs", "Sign")],
+                  [value("x", TensorProto.FLOAT, ["n"])], [value(op, TensorProto.FLOAT, ["n"]) for op in ("Neg", "Abs", "Sign")])
+    assert tenon.verify(lambda x: (-x, (np.abs(x), [np.sign(x)])), three)
+    assert not tenon.verify(lambda x: (-x, (np.sign(x), [np.abs(x)])), three)
 
 
 def test_sizes_can_be_given():
