@@ -81,8 +81,9 @@ def test_outputs_come_in_order_and_by_name():
 
 def test_one_node_runs():
     x = np.array([-1, 2], np.float32)
-    assert tenon.backend.run_node(helper.make_node("Relu", ["x"], ["y"]), [x])[0].tolist() == [0, 2]
-    assert tenon.backend.run_node(helper.make_node("Relu", ["x"], ["y"]), {"x": x}, opset_version=13)["y"].tolist() == [0, 2]
+    node = helper.make_node("Relu", ["x"], ["y"])
+    assert tenon.backend.run_node(node, [x])[0].tolist() == [0, 2]
+    assert tenon.backend.run_node(node, {"x": x}, opset_version=13)["y"].tolist() == [0, 2]
 
 
 def test_devices_and_models_that_cannot_run():

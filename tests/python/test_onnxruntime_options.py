@@ -11,11 +11,11 @@ import onnx
 import pytest
 import tenon
 import tenon.onnxruntime as ours
-from side_by_side import assert_same
+from side_by_side import assert_same, onnxruntime
 from small_models import heavy, linear
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
-OPTIONS = [name for name in dir(ours.SessionOptions) if not name.startswith("_") and not callable(getattr(ours.SessionOptions, name))]
+OPTIONS = [name for name, member in vars(ours.SessionOptions).items() if name[0] != "_" and not callable(member)]
 RUN_OPTIONS = ["log_severity_level", "log_verbosity_level", "logid", "only_execute_path_to_fetches", "terminate"]
 
 
@@ -52,11 +52,12 @@ def test_unknown_attributes(kind, name):
     assert_same(lambda ort: getattr(getattr(ort, kind)(), name))
 
 
-@pytest.mark.parametrize("level", ["ORT_DISABLE_ALL", "ORT_ENABLE_BASIC", "ORT_ENABLE_EXTENDED", "ORT_ENABLE_LAYOUT", "ORT_ENABLE_ALL"])
+@pytest.mark.parametrize("level", list(ours.GraphOptimizationLevel.__members__))
 def test_levels(level):
-    assert_same(lambda ort: session(ort, graph_optimization_level=getattr(ort.GraphOptimizationLevel, level)).run(["y"], {"x": X}))
-    rewrites = session(ours, graph_optimization_level=getattr(ours.GraphOptimizationLevel, level)).tenon.rewrites
-    assert bool(rewrites) == (level != "ORT_DISABLE_ALL")
+    def load(ort):
+        return session(ort, graph_optimization_level=getattr(ort.GraphOptimizationLevel, level))
+    assert_same(lambda ort: load(ort).run(["y"], {"x": X}))
+    assert bool(load(ours).tenon.rewrites) == (level != "ORT_DISABLE_ALL")
 
 
 def test_threads():
@@ -108,7 +109,7 @@ def test_config_entries():
 
 
 def test_unknown_config_keys_warn_with_the_nearest():
-    with pytest.warns(UserWarning, match="'session.set_denormal_as_zeros', it is ignored; did you mean 'session.set_denormal_as_zero'"):
+    with pytest.warns(UserWarning, match="it is ignored; did you mean 'session.set_denormal_as_zero'"):
         ours.SessionOptions().add_session_config_entry("session.set_denormal_as_zeros", "1")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -144,7 +145,8 @@ def test_free_dimensions():
         options = ort.SessionOptions()
         options.add_free_dimension_override_by_name(name, size)
         loaded = ort.InferenceSession(linear(), options)
-        return [arg.shape for arg in loaded.get_inputs() + loaded.get_outputs()], loaded.run(["y"], {"x": np.ones((rows, 3), np.float32)})
+        shapes = [arg.shape for arg in loaded.get_inputs() + loaded.get_outputs()]
+        return shapes, loaded.run(["y"], {"x": np.ones((rows, 3), np.float32)})
     assert_same(behaviour)
     assert_same(lambda ort: behaviour(ort, rows=1))
     assert_same(lambda ort: behaviour(ort, name="nope"))
@@ -176,7 +178,8 @@ def test_initializers_can_be_given(tmp_path):
     assert_same(lambda ort: given(ort, "nope", weights))
     assert_same(lambda ort: given(ort, "nope", weights, external=True))
     assert_same(lambda ort: given(ort, "w", weights.astype(np.float64)))
-    onnx.save(onnx.load_from_string(linear()), tmp_path / "m.onnx", save_as_external_data=True, location="m.data", size_threshold=0)
+    onnx.save(onnx.load_from_string(linear()), tmp_path / "m.onnx", save_as_external_data=True, location="m.data",
+              size_threshold=0)
     assert_same(lambda ort: given(ort, "w", weights, external=True, source=tmp_path / "m.onnx"))
     (tmp_path / "m.data").unlink()
 
@@ -197,7 +200,8 @@ def test_initializers_can_be_given(tmp_path):
 
 
 def test_external_data_of_bytes_has_a_folder(tmp_path):
-    onnx.save(onnx.load_from_string(linear()), tmp_path / "m.onnx", save_as_external_data=True, location="m.data", size_threshold=0)
+    onnx.save(onnx.load_from_string(linear()), tmp_path / "m.onnx", save_as_external_data=True, location="m.data",
+              size_threshold=0)
 
     def behaviour(ort):
         options = ort.SessionOptions()
@@ -236,12 +240,13 @@ def test_providers(providers):
 
 
 def test_a_provider_given_twice_warns():
-    for ort in (ours, __import__("onnxruntime")):
+    for ort in (ours, onnxruntime):
         with pytest.warns(UserWarning, match="Duplicate provider 'CPUExecutionProvider'"):
             session(ort, providers=["CPUExecutionProvider"] * 2)
 
 
-@pytest.mark.parametrize("arguments", [dict(providers=[3]), dict(providers=[("CPUExecutionProvider", 3)]), dict(providers=3),
+@pytest.mark.parametrize("arguments", [dict(providers=[3]), dict(providers=3),
+                                       dict(providers=[("CPUExecutionProvider", 3)]),
                                        dict(providers=["CPUExecutionProvider"], provider_options=[{}, {}]),
                                        dict(providers=["CPUExecutionProvider"], provider_options=[3]),
                                        dict(providers=[("CPUExecutionProvider", {})], provider_options=[{}])], ids=repr)
@@ -279,10 +284,11 @@ def test_profiles(tmp_path):
         path = loaded.end_profiling()
         events = json.loads(pathlib.Path(path).read_text())
         nodes = [event for event in events if event["cat"] == "Node"]
-        return (re.sub(r"\d+", "0", pathlib.Path(path).name), sorted({event["name"] for event in events if event["cat"] == "Session"}),
-                len([event for event in events if event["name"] == "model_run"]), {event["ph"] for event in events} == {"X"},
-                [event["args"]["op_name"] for event in nodes], {event["args"]["provider"] for event in nodes} == {"CPUExecutionProvider"},
-                [event["args"]["output_type_shape"] for event in nodes], all(event["name"].endswith("_kernel_time") for event in nodes),
+        assert {event["ph"] for event in events} == {"X"} and all(event["name"].endswith("_kernel_time") for event in nodes)
+        return (re.sub(r"\d+", "0", pathlib.Path(path).name),
+                sorted({event["name"] for event in events if event["cat"] == "Session"}),
+                len([event for event in events if event["name"] == "model_run"]),
+                [[event["args"][key] for key in ("op_name", "provider", "output_type_shape")] for event in nodes],
                 loaded.end_profiling())
     assert_same(behaviour)
     assert_same(lambda ort: (session(ort).end_profiling(), session(ort).get_profiling_start_time_ns()))

@@ -41,8 +41,8 @@ def dict_vectorizer():
 
 SEQUENCE_MADE = model([h.make_node("SequenceConstruct", ["x", "x"], ["y"])], [value("x", T.FLOAT, ["n"])],
                       [h.make_tensor_sequence_value_info("y", T.FLOAT, ["n"])])
-SEQUENCE_READ = model([h.make_node("SequenceLength", ["x"], ["y"])], [h.make_tensor_sequence_value_info("x", T.FLOAT, ["n"])],
-                      [value("y", T.INT64, [])])
+SEQUENCE_READ = model([h.make_node("SequenceLength", ["x"], ["y"])],
+                      [h.make_tensor_sequence_value_info("x", T.FLOAT, ["n"])], [value("y", T.INT64, [])])
 OPTIONAL = model([h.make_node("OptionalHasElement", ["x"], ["y"])],
                  [h.make_value_info("x", h.make_optional_type_proto(h.make_tensor_type_proto(T.FLOAT, ["n"])))],
                  [value("y", T.BOOL, [])])
@@ -51,8 +51,8 @@ GATHER = model([h.make_node("Gather", ["x", "i"], ["y"], name="pick")],
 MATMUL = model([h.make_node("MatMul", ["x", "w"], ["y"])], [value("x", T.FLOAT, None), value("w", T.FLOAT, None)],
                [value("y", T.FLOAT, None)])
 OVERRIDABLE = h.make_model(
-    h.make_graph([h.make_node("Add", ["x", "w"], ["y"])], "g", [value("x", 1, [2]), value("w", 1, [2])], [value("y", 1, [2])],
-                 [onnx.numpy_helper.from_array(np.ones(2, np.float32), "w")]),
+    h.make_graph([h.make_node("Add", ["x", "w"], ["y"])], "g", [value("x", 1, [2]), value("w", 1, [2])],
+                 [value("y", 1, [2])], [onnx.numpy_helper.from_array(np.ones(2, np.float32), "w")]),
     opset_imports=[h.make_opsetid("", 21)], ir_version=10).SerializeToString()
 
 RUNS = {
@@ -116,9 +116,10 @@ BROKEN = {
     "an undefined name": model([h.make_node("Add", ["x", "gone"], ["y"])], *ONE),
     "a cycle": model([h.make_node("Add", ["x", "z"], ["y"]), h.make_node("Neg", ["y"], ["z"])], *ONE),
     "a name defined twice": model([NODE, NODE], *ONE),
-    "types that do not fit": model([h.make_node("Add", ["x", "w"], ["y"])], [value("x", 1, [1]), value("w", 7, [1])], ONE[1]),
-    "shapes that do not fit": model([h.make_node("MatMul", ["x", "w"], ["y"])], [value("x", 1, [1, 2]), value("w", 1, [3, 1])],
-                                    [value("y", 1, [1, 1])]),
+    "types that do not fit": model([h.make_node("Add", ["x", "w"], ["y"])], [value("x", 1, [1]), value("w", 7, [1])],
+                                   ONE[1]),
+    "shapes that do not fit": model([h.make_node("MatMul", ["x", "w"], ["y"])],
+                                    [value("x", 1, [1, 2]), value("w", 1, [3, 1])], [value("y", 1, [1, 1])]),
     "an unknown attribute": model([h.make_node("Neg", ["x"], ["y"], foo=1)], *ONE),
     "a wrong output type": model([NODE], ONE[0], [value("y", 7, [1])]),
 }
@@ -141,7 +142,8 @@ def test_models_come_from_paths_and_bytes(tmp_path):
     (tmp_path / "junk.onnx").write_bytes(b"junk")
     for source in (path, str(path), linear(), tmp_path / "junk.onnx"):
         assert_same(lambda ort: ort.InferenceSession(source).run(["z"], {"x": X}))
-    assert_same(lambda ort: ort.InferenceSession(path_or_bytes=linear(), sess_options=None, providers=None).run(["y"], {"x": X}))
+    keywords = dict(path_or_bytes=linear(), sess_options=None, providers=None, provider_options=None)
+    assert_same(lambda ort: ort.InferenceSession(**keywords).run(["y"], {"x": X}))
     assert tenon.onnxruntime.InferenceSession(path)._model_path == str(path)
 
 
@@ -176,7 +178,8 @@ def test_metadata():
     entry = proto.metadata_props.add()
     entry.key, entry.value = "k", "v"
     names = ("custom_metadata_map", "description", "domain", "graph_description", "graph_name", "producer_name", "version")
-    assert_same(lambda ort: [getattr(ort.InferenceSession(proto.SerializeToString()).get_modelmeta(), name) for name in names])
+    data = proto.SerializeToString()
+    assert_same(lambda ort: [getattr(ort.InferenceSession(data).get_modelmeta(), name) for name in names])
 
 
 def test_terminate_refuses_runs_and_is_taken_back():

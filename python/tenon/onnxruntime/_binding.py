@@ -22,14 +22,14 @@ class IOBinding:
     def __init__(self, session: InferenceSession):
         self._session = session
         self._inputs: dict[str, Any] = {}
-        self._destinations: dict[str, Tensor] = {}  # memory that the caller gave
         self._outputs: dict[str, OrtValue | None] = {}  # in the order of binding, with what the last run made
-        self._shapes: Any = None  # of the inputs of the last run
+        self._given: set[str] = set()  # outputs whose memory is the caller's
+        self._into: dict[str, Tensor] = {}  # memory that the next run writes to
 
     def bind_cpu_input(self, name: str, arr_on_cpu: np.ndarray) -> None:
         if not isinstance(arr_on_cpu, np.ndarray):
             raise RuntimeError(f"an input is bound to a NumPy array, got {type(arr_on_cpu).__name__}")
-        self._bind(name, arr_on_cpu)
+        self._bind(name, Tensor(arr_on_cpu))
 
     def bind_input(self, name: str, device_type: str, device_id: int, element_type: Any, shape: Sequence[int],
                    buffer_ptr: int) -> None:
@@ -43,9 +43,10 @@ class IOBinding:
                     shape: Sequence[int] | None = None, buffer_ptr: int | None = None) -> None:
         """Without memory, the run allocates it; later runs write to the same, as long as sizes stay."""
         require_cpu(device_type, device_id)
-        self._destinations.pop(name, None)
-        self._outputs[name] = None
         if buffer_ptr is None:
+            self._outputs[name] = None
+            self._given.discard(name)
+            self._into.pop(name, None)
             return
         if element_type is None or shape is None:
             raise ValueError("`element_type` and `shape` are to be provided if pre-allocated memory is provided")
@@ -57,11 +58,18 @@ class IOBinding:
     def _bind(self, name: str, value: Any) -> None:
         if name not in self._session._types:
             raise RunError(f"the model has no input '{name}'; it has {list(self._session._types)}", "unknown-name")
+        if getattr(value, "shape", None) != getattr(self._inputs.get(name), "shape", None):
+            self._forget_memory()
         self._inputs[name] = value
 
     def _bind_destination(self, name: str, tensor: Tensor) -> None:
-        self._destinations[name] = tensor
         self._outputs[name] = OrtValue._of(tensor)
+        self._given.add(name)
+        self._into[name] = tensor
+
+    def _forget_memory(self) -> None:
+        """Of outputs that runs allocated: those of the next run may have other sizes."""
+        self._into = {name: tensor for name, tensor in self._into.items() if name in self._given}
 
     def synchronize_inputs(self) -> None:
         """Nothing to wait for: memory is the CPU's."""
@@ -84,32 +92,30 @@ class IOBinding:
 
     def clear_binding_outputs(self) -> None:
         self._outputs.clear()
-        self._destinations.clear()
+        self._given.clear()
+        self._into.clear()
 
     def _run(self, run_options: RunOptions | None) -> None:
         if not self._outputs:
             raise RunError("Error in execution: no output is bound", "invalid-argument")
         names = list(self._outputs)
-        shapes = [(name, getattr(value, "shape", None)) for name, value in self._inputs.items()]
-        reused = {}
-        if shapes == self._shapes:
-            reused = {name: value._value for name, value in self._outputs.items()
-                      if value is not None and value.is_tensor() and value._value.dtype != "str"}
         try:
             try:
-                results = self._session._run_model(names, self._inputs, run_options, {**reused, **self._destinations})
+                results = self._session._run_model(names, self._inputs, run_options, self._into)
             except Error as error:
-                # Its size follows from the content of the inputs.
-                if error.code != "shape-mismatch" or error.tensor not in reused or error.tensor in self._destinations:
+                if error.code != "shape-mismatch" or error.tensor not in self._into or error.tensor in self._given:
                     raise
-                results = self._session._run_model(names, self._inputs, run_options, self._destinations)
+                # Its size follows from the content of the inputs.
+                self._forget_memory()
+                results = self._session._run_model(names, self._inputs, run_options, self._into)
         except Error as error:
             raise of_bound_run(error) from None
-        self._shapes = shapes
-        for name, value in results.items():
-            before = self._outputs[name]
-            if before is None or before._value is not value:
-                self._outputs[name] = OrtValue._of(value)
+        for name in names:
+            if name in self._into:
+                continue
+            made = self._outputs[name] = OrtValue._of(results[name])
+            if made.is_tensor() and made.data_type() != "tensor(string)":
+                self._into[name] = made._value
 
 
 class SessionIOBinding(IOBinding):

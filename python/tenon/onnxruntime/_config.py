@@ -77,7 +77,7 @@ def check_key(key: str, stacklevel: int) -> None:
 
 
 def options_of(config: Mapping[str, str], disabled: Iterable[str], stacklevel: int) -> dict[str, str]:
-    """What the library takes of the entries. Passes of onnxruntime's that Tenon has none of are left out, with a warning."""
+    """What the library takes of the entries. Passes that Tenon has not are left out, with a warning."""
     taken = config_keys()
     options = {key: value for key, value in config.items() if key in taken}
     names = [name for name in options.pop(DISABLED_PASSES, "").replace(",", ";").split(";") if name] + list(disabled)

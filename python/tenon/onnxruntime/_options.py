@@ -88,8 +88,8 @@ class SessionOptions:
 
     def _copy(self) -> SessionOptions:
         copy = SessionOptions()
-        for name in ("_values", "_config", "_sizes", "_denoted_sizes", "_initializers", "_external", "_libraries", "_providers"):
-            setattr(copy, name, type(getattr(self, name))(getattr(self, name)))
+        for name in self.__slots__[:-1]:
+            setattr(copy, name, getattr(self, name).copy())
         return copy
 
     def add_session_config_entry(self, key: str, value: str) -> None:

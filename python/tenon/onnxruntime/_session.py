@@ -95,9 +95,9 @@ class InferenceSession:
             self._save_optimized(options)
         except Error as error:
             if error.code == "provider-unavailable":
-                raise of_load(type(error)(
-                    f"{error}\n  to go on without it, leave it out of 'providers' or set TENON_ORT_FALLBACK=warn", error.code,
-                    error.message, error.node, error.tensor, error.hint)) from None
+                advice = "to go on without it, leave it out of 'providers' or set TENON_ORT_FALLBACK=warn"
+                raise of_load(type(error)(f"{error}\n  {advice}", error.code, error.message, error.node, error.tensor,
+                                          f"{error.hint}; {advice}")) from None
             raise of_load(error) from None
         usable = _providers.get_available_providers()
         self._providers = [name for name in asked if name in usable and name != _providers.CPU] + [_providers.CPU]
@@ -157,8 +157,8 @@ class InferenceSession:
         severity = self._sess_options.log_severity_level
         for note in self.tenon.notes:
             if any(note.startswith(f"provider '{name}' is not used") for name in asked):
-                warnings.warn(f"{note}; available providers: {', '.join(_providers.get_available_providers())}", UserWarning,
-                              stacklevel=4)
+                usable = ", ".join(_providers.get_available_providers())
+                warnings.warn(f"{note}; available providers: {usable}", UserWarning, stacklevel=4)
             elif (_environment.severity if severity < 0 else severity) <= 2:
                 _log.warning("%s", f"{self._sess_options.logid}: {note}" if self._sess_options.logid else note)
 
@@ -275,7 +275,12 @@ class InferenceSession:
                               cancel=run_options._cancellation if run_options is not None else None,
                               profile=self._recorder.runs if self._recorder else None)
 
-    def _feed(self, feed: Mapping[str, Any]) -> dict[str, Any]:
+    def _feed(self, feed: Mapping[str, Any]) -> Mapping[str, Any]:
+        for value in feed.values():
+            if self._text_inputs or isinstance(value, OrtValue):
+                break
+        else:
+            return feed
         plain = {}
         for name, value in feed.items():
             if isinstance(value, OrtValue):
