@@ -50,10 +50,10 @@ GATHER = model([h.make_node("Gather", ["x", "i"], ["y"], name="pick")],
                [value("x", T.FLOAT, ["n"]), value("i", T.INT64, ["m"])], [value("y", T.FLOAT, ["m"])])
 MATMUL = model([h.make_node("MatMul", ["x", "w"], ["y"])], [value("x", T.FLOAT, None), value("w", T.FLOAT, None)],
                [value("y", T.FLOAT, None)])
-OVERRIDABLE = h.make_model(
+OVERRIDABLE, BEFORE_VERSION_4 = (h.make_model(
     h.make_graph([h.make_node("Add", ["x", "w"], ["y"])], "g", [value("x", 1, [2]), value("w", 1, [2])],
                  [value("y", 1, [2])], [onnx.numpy_helper.from_array(np.ones(2, np.float32), "w")]),
-    opset_imports=[h.make_opsetid("", 21)], ir_version=10).SerializeToString()
+    opset_imports=[h.make_opsetid("", opset)], ir_version=version).SerializeToString() for version, opset in ((10, 21), (3, 8)))
 
 RUNS = {
     "all outputs for None": (linear(), None, {"x": X}),
@@ -154,7 +154,7 @@ def test_missing_external_data(tmp_path):
     assert_same(lambda ort: ort.InferenceSession(tmp_path / "m.onnx"))
 
 
-@pytest.mark.parametrize("data", [linear(), add(), OVERRIDABLE, SEQUENCE_MADE, SEQUENCE_READ, zipmap(), dict_vectorizer(),
+@pytest.mark.parametrize("data", [linear(), add(), OVERRIDABLE, BEFORE_VERSION_4, SEQUENCE_MADE, SEQUENCE_READ, zipmap(), dict_vectorizer(),
                                   *(identity(T.FLOAT, shape) for shape in ((), (1, 2), ("a", 2), (None, 2), None, ("", 3))),
                                   *(identity(kind) for kind in (T.DOUBLE, T.FLOAT16, T.BFLOAT16, T.STRING, T.BOOL, T.INT8,
                                                                 T.UINT8, T.INT16, T.UINT16, T.INT32, T.UINT32, T.INT64,

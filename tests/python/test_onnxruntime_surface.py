@@ -140,8 +140,9 @@ import onnxruntime
 from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument, Fail
 from onnxruntime.capi import _pybind_state as C
 import onnxruntime.capi.onnxruntime_inference_collection as collection
-from onnxruntime import InferenceSession, SessionOptions
+from onnxruntime import InferenceSession, SessionOptions, backend
 assert ort is tenon.onnxruntime and C.InvalidArgument is InvalidArgument and collection.InferenceSession is InferenceSession
+assert backend.prepare({path!r}).run([[[1.0, 2.0, 3.0]]])["y"].shape == (1, 2)
 for part in ("quantization", "transformers", "training"):
     try:
         __import__("onnxruntime." + part)
