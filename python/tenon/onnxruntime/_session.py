@@ -171,9 +171,6 @@ class InferenceSession:
         return [NodeArg(info) for info in self.tenon.outputs]
 
     def get_overridable_initializers(self) -> list[NodeArg]:
-        """Before version 4 of ONNX's format every initializer had to be an input too, so that says nothing there."""
-        if self.tenon.info.ir_version < 4:
-            return []
         return [NodeArg(info) for info in self.tenon.overridable_initializers]
 
     def get_modelmeta(self) -> ModelMetadata:
