@@ -11,8 +11,10 @@ import onnx
 import pytest
 import tenon
 import tenon.onnxruntime as ours
+from onnx import TensorProto as T
+from onnx import helper as h
 from side_by_side import assert_same, onnxruntime
-from small_models import heavy, linear
+from small_models import heavy, linear, model, value
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 OPTIONS = [name for name, member in vars(ours.SessionOptions).items() if name[0] != "_" and not callable(member)]
@@ -126,6 +128,41 @@ def test_config_entries_are_honoured():
     options.add_session_config_entry("session.set_denormal_as_zero", "yes")
     with pytest.raises(ours.capi.onnxruntime_pybind11_state.InvalidArgument, match="takes 0 or 1, got 'yes'"):
         ours.InferenceSession(linear(), options).run(None, {"x": tiny})
+
+
+def test_quantized_islands_can_stay_floats():
+    nodes = [h.make_node("QuantizeLinear", ["x", "s", "z"], ["q"]), h.make_node("DequantizeLinear", ["q", "s", "z"], ["a"]),
+             h.make_node("DequantizeLinear", ["w", "s", "z"], ["b"]), h.make_node("MatMul", ["a", "b"], ["p"]),
+             h.make_node("QuantizeLinear", ["p", "s", "z"], ["r"]), h.make_node("DequantizeLinear", ["r", "s", "z"], ["y"])]
+    data = model(nodes, [value("x", T.FLOAT, [2, 2])], [value("y", T.FLOAT, [2, 2])],
+                 {"s": np.array(0.5, np.float32), "z": np.array(128, np.uint8), "w": np.full((2, 2), 130, np.uint8)})
+
+    def passes(setting):
+        options = ours.SessionOptions()
+        options.add_session_config_entry("session.disable_quant_qdq", setting)
+        return [rewrite.pass_name for rewrite in ours.InferenceSession(data, options).tenon.rewrites]
+    assert "qdq" in passes("0") and "qdq" not in passes("1")
+
+
+def test_memory_is_given_back_after_runs_that_say_so():
+    loaded, options = session(ours, heavy(2, 512)), ours.RunOptions()
+    x = np.ones((512, 512), np.float32)
+    loaded.run(None, {"x": x})
+    assert loaded.tenon.memory().cached + loaded.tenon.memory().in_use > 0
+    options.add_run_config_entry("memory.enable_memory_arena_shrinkage", "cpu:0")
+    outputs = loaded.run(None, {"x": x}, options)
+    assert loaded.tenon.memory().cached == 0 and loaded.tenon.memory().in_use == outputs[0].nbytes
+
+
+def test_assignment_of_nodes():
+    def behaviour(ort, record="1"):
+        options = ort.SessionOptions()
+        options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+        options.add_session_config_entry("session.record_ep_graph_assignment_info", record)
+        parts = ort.InferenceSession(linear(), options).get_provider_graph_assignment_info()
+        return sorted((part.ep_name, node.name, node.op_type, node.domain) for part in parts for node in part.get_nodes())
+    assert_same(behaviour)
+    assert_same(lambda ort: behaviour(ort, "0"))
 
 
 def test_disabled_optimizers():

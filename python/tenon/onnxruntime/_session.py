@@ -17,7 +17,8 @@ from ..errors import Error
 from . import _config, _environment, _providers
 from ._binding import IOBinding
 from ._enums import ExecutionMode, GraphOptimizationLevel, OrtAllocatorType, OrtMemType
-from ._errors import of_load, of_run
+from ._errors import Fail, of_load, of_run, status_error
+from ._nodes import OrtEpAssignedSubgraph
 from ._options import RunOptions, SessionOptions
 from ._profile import Recorder
 from ._values import OrtMemoryInfo, OrtValue, OrtValueVector
@@ -193,6 +194,11 @@ class InferenceSession:
         """Where every node runs, and which providers declined it with what reason. onnxruntime has no such method."""
         return self.tenon.placement()
 
+    def get_provider_graph_assignment_info(self) -> list[OrtEpAssignedSubgraph]:
+        if self._sess_options._config.get(_config.RECORD_ASSIGNMENT) != "1":
+            raise status_error(Fail, f"'{_config.RECORD_ASSIGNMENT}' must be \"1\" for this; placement() needs no option")
+        return [OrtEpAssignedSubgraph(node) for node in self.tenon.placement()]
+
     def get_input_memory_infos(self) -> list[OrtMemoryInfo]:
         return [_cpu_memory() for _ in self.tenon.inputs]
 
@@ -271,9 +277,13 @@ class InferenceSession:
                    into: Mapping[str, Any] | None = None) -> dict[str, Any]:
         if run_options is not None and not isinstance(run_options, RunOptions):
             raise TypeError(f"run_options are RunOptions, got {type(run_options).__name__}")
-        return self.tenon.run(feed, outputs=names, into=into or None,
-                              cancel=run_options._cancellation if run_options is not None else None,
-                              profile=self._recorder.runs if self._recorder else None)
+        profile = self._recorder.runs if self._recorder else None
+        if run_options is None:
+            return self.tenon.run(feed, outputs=names, into=into or None, profile=profile)
+        outputs = self.tenon.run(feed, outputs=names, into=into or None, cancel=run_options._cancellation, profile=profile)
+        if _config.SHRINK in run_options._config:
+            self.tenon.trim()
+        return outputs
 
     def _feed(self, feed: Mapping[str, Any]) -> Mapping[str, Any]:
         for value in feed.values():
