@@ -298,6 +298,9 @@ def test_a_provider_that_cannot_start_is_an_error_with_a_way_out(monkeypatch):
     with pytest.raises(ours.capi.onnxruntime_pybind11_state.EPFail, match="TENON_ORT_FALLBACK=warn") as caught:
         session(ours, providers=[missing, "CPUExecutionProvider"])
     assert caught.value.code == "provider-unavailable" and missing in str(caught.value)
+    monkeypatch.setenv("TENON_ORT_FALLBACK", "yes")
+    with pytest.raises(tenon.ArgumentError, match="'error' or 'warn', not 'yes'"):
+        session(ours)
     monkeypatch.setenv("TENON_ORT_FALLBACK", "warn")
     with pytest.warns(UserWarning, match=f"provider '{missing}' is not used.*available providers: .*CPUExecutionProvider"):
         loaded = session(ours, providers=[missing, "CPUExecutionProvider"])
