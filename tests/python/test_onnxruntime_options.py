@@ -308,6 +308,19 @@ def test_a_provider_that_cannot_start_is_an_error_with_a_way_out(monkeypatch):
     assert missing in [name for name, _ in loaded.placement()[0].declined]
 
 
+def test_warnings_are_of_the_line_that_causes_them(monkeypatch):
+    monkeypatch.setenv("TENON_ORT_FALLBACK", "warn")
+    options = ours.SessionOptions()
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        options.add_session_config_entry("no.such.key", "1")
+        options.add_session_config_entry("optimization.disable_specified_optimizers", "Nonsense")
+        loaded = ours.InferenceSession(linear(), options, ["XExecutionProvider"] + ["CPUExecutionProvider"] * 2)
+        loaded.set_providers(["CPUExecutionProvider"] * 2)
+        ours.set_seed(1)
+    assert len(heard) == 7 and {one.filename for one in heard} == {__file__}
+
+
 def test_available_providers_can_start():
     assert ours.get_available_providers()[-1] == "CPUExecutionProvider"
     for name in ours.get_available_providers():

@@ -46,7 +46,7 @@ WITHOUT_MEANING: dict[str, str] = {
             "session.inter_op.allow_spinning", "session.inter_op.spin_duration_us", "session.inter_op.spin_backoff_max",
             "session.intra_op.spin_backoff_max", "session.force_spinning_stop", "session.intra_op_thread_affinities",
             "session.dynamic_block_base"),
-        "the saved optimised model keeps external data where the model had it": (
+        "external weights go into one file beside the optimised model": (
             "session.optimized_model_external_initializers_file_name",
             "session.optimized_model_external_initializers_min_size_in_bytes",
             "session.use_external_initializer_file_buffers_directly"),

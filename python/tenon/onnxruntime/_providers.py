@@ -64,7 +64,7 @@ def normalized(providers: Any, provider_options: Any) -> dict[str, dict[str, str
             raise ValueError("'providers' values must be either strings or (string, dict) tuples.")
         name, options = named
         if name in result:
-            warnings.warn(f"Duplicate provider '{name}' encountered, ignoring.", UserWarning, stacklevel=4)
+            warnings.warn(f"Duplicate provider '{name}' encountered, ignoring.", UserWarning, stacklevel=3)
             continue
         result[name] = {str(key): str(value) for key, value in options.items()}
     return result
