@@ -236,6 +236,33 @@ def test_initializers_can_be_given(tmp_path):
     assert_same(lambda ort: ort.SessionOptions().add_external_initializers(["w", "b"], []))
 
 
+@pytest.mark.parametrize("from_bytes", [False, True])
+def test_external_data_is_given_as_files_in_memory(tmp_path, from_bytes):
+    onnx.save(onnx.load_from_string(linear()), tmp_path / "m.onnx", save_as_external_data=True, location="m.data",
+              size_threshold=0)
+    data = (tmp_path / "m.data").read_bytes()
+    (tmp_path / "m.data").unlink()
+
+    def behaviour(ort, names=("m.data",), buffers=(data,), lengths=(len(data),)):
+        options = ort.SessionOptions()
+        options.add_external_initializers_from_files_in_memory(list(names), list(buffers), list(lengths))
+        source = (tmp_path / "m.onnx").read_bytes() if from_bytes else tmp_path / "m.onnx"
+        return ort.InferenceSession(source, options).run(["y"], {"x": X})
+    assert_same(behaviour)
+    assert_same(lambda ort: behaviour(ort, buffers=[bytearray(data)]))
+    assert_same(lambda ort: behaviour(ort, lengths=[]))
+    with pytest.raises(RuntimeError, match="not in '../m.data'"):
+        behaviour(ours, names=["../m.data"])
+
+
+def test_loading_is_cancelled():
+    def behaviour(ort):
+        options = ort.SessionOptions()
+        options.set_load_cancellation_flag(True)
+        ort.InferenceSession(linear(), options)
+    assert_same(behaviour)
+
+
 def test_external_data_of_bytes_has_a_folder(tmp_path):
     onnx.save(onnx.load_from_string(linear()), tmp_path / "m.onnx", save_as_external_data=True, location="m.data",
               size_threshold=0)

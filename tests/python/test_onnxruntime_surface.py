@@ -51,9 +51,8 @@ def test_every_option_and_key_is_documented():
 
 #: Members of classes that are not here.
 MEMBERS_NOT_HERE = {
-    "SessionOptions": {"add_external_initializers_from_files_in_memory", "add_provider_for_devices",
-                       "clear_ep_context_data_read_func", "set_ep_context_data_read_func", "set_load_cancellation_flag", "set_provider_selection_policy",
-                       "set_provider_selection_policy_delegate"},
+    "SessionOptions": {"add_provider_for_devices", "clear_ep_context_data_read_func", "set_ep_context_data_read_func",
+                       "set_provider_selection_policy", "set_provider_selection_policy_delegate"},
     "RunOptions": {"add_active_adapter"},
     "OrtValue": {"as_sparse_tensor", "ort_value_from_sparse_tensor"},
     "InferenceSession": {"get_input_epdevices", "release_captured_graph", "set_ep_dynamic_options"},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import pathlib
 import tempfile
 import threading
 import time
@@ -17,7 +18,7 @@ from ..errors import Error
 from . import _config, _environment, _providers
 from ._binding import IOBinding
 from ._enums import ExecutionMode, GraphOptimizationLevel, OrtAllocatorType, OrtMemType
-from ._errors import Fail, of_load, of_run, status_error
+from ._errors import Fail, ModelLoadCanceled, of_load, of_run, status_error
 from ._nodes import OrtEpAssignedSubgraph
 from ._options import RunOptions, SessionOptions
 from ._profile import Recorder
@@ -89,6 +90,8 @@ class InferenceSession:
     # Loading
 
     def _load(self, asked: dict[str, dict[str, str]]) -> None:
+        if self._sess_options._is_cancelled:
+            raise status_error(ModelLoadCanceled, "the options say that loading is cancelled", code="cancelled")
         start = time.monotonic_ns()
         options = self._load_options(list(asked))
         try:
@@ -125,6 +128,17 @@ class InferenceSession:
 
     def _load_model(self, options: dict[str, Any]) -> _tenon.Model:
         source = self._model_path if self._model_bytes is None else self._model_bytes
+        if files := self._sess_options._files:
+            with tempfile.TemporaryDirectory() as folder:
+                for name, data in files.items():
+                    path = pathlib.Path(folder, name)
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    path.write_bytes(data)
+                source = pathlib.Path(source).read_bytes() if self._model_bytes is None else source
+                return self._load_with_initializers(source, {**options, "folder": folder})
+        return self._load_with_initializers(source, options)
+
+    def _load_with_initializers(self, source: str | bytes, options: dict[str, Any]) -> _tenon.Model:
         shared = {name: value._tensor() for name, value in self._sess_options._initializers.items()}
         external = {name: value._tensor() for name, value in self._sess_options._external.items()}
         while True:
