@@ -25,7 +25,8 @@ def public(thing):
 
 def classes(module, base=object):
     """The names of a module's public classes."""
-    return [name for name in public(module) if inspect.isclass(getattr(module, name)) and issubclass(getattr(module, name), base)]
+    members = [(name, getattr(module, name)) for name in public(module)]
+    return [name for name, member in members if inspect.isclass(member) and issubclass(member, base)]
 
 
 def test_every_public_name_is_here_or_has_a_reason():
