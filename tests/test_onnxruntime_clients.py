@@ -4,7 +4,8 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-import tenon.onnxruntime
+import tenon.onnxruntime as tenon_onnxruntime
+from conftest import ROOT
 
 SMALL = ["bilstm", "crnn_ocr", "dlrm", "llama_tiny_gqa_kv", "minilm_l6", "mlp", "mobilenet_v3_large", "resnet18_dynamo"]
 
@@ -25,7 +26,7 @@ def assert_close(actual, expected):
 @pytest.mark.parametrize("name", SMALL)
 def test_sessions_describe_and_run_alike(name, tmp_path):
     path = model_cases.make(name)
-    ours, real = load(tenon.onnxruntime, path), load(onnxruntime, path)
+    ours, real = load(tenon_onnxruntime, path), load(onnxruntime, path)
     assert [(arg.name, arg.type, arg.shape) for arg in ours.get_inputs()] == \
         [(arg.name, arg.type, arg.shape) for arg in real.get_inputs()]
     assert [(arg.name, arg.type, len(arg.shape)) for arg in ours.get_outputs()] == \
@@ -34,7 +35,7 @@ def test_sessions_describe_and_run_alike(name, tmp_path):
     expected = real.run(None, inputs)
     for actual, other in zip(ours.run(None, inputs), expected, strict=True):
         assert_close(actual, other)
-    load(tenon.onnxruntime, path, optimized_model_filepath=str(tmp_path / "optimized.onnx"))
+    load(tenon_onnxruntime, path, optimized_model_filepath=str(tmp_path / "optimized.onnx"))
     for actual, other in zip(load(onnxruntime, tmp_path / "optimized.onnx").run(None, inputs), expected, strict=True):
         assert_close(actual, other)
 
@@ -68,4 +69,14 @@ def generate(ort, steps):
 
 
 def test_generating_with_bound_caches():
-    assert generate(tenon.onnxruntime, 12) == generate(onnxruntime, 12)
+    assert generate(tenon_onnxruntime, 12) == generate(onnxruntime, 12)
+
+
+def test_libraries_of_custom_operators(tenon):
+    options = tenon_onnxruntime.SessionOptions()
+    options.register_custom_ops_library(str(tenon.parent / "libexample_operators.so"))
+    session = tenon_onnxruntime.InferenceSession(ROOT / "examples/custom_operator/model.onnx", options)
+    x = np.array([[3, 6, 11]], np.float32)
+    assert session.run(None, {"x": x})[0].tolist() == [[1, 1, 1]]
+    with pytest.raises(tenon_onnxruntime.capi.onnxruntime_pybind11_state.InvalidGraph, match="com.example"):
+        tenon_onnxruntime.InferenceSession(ROOT / "examples/custom_operator/model.onnx")
