@@ -53,6 +53,12 @@ struct SessionOptions {
   std::vector<std::string> disabled_passes;
   // Values that no rewrite may take away or rename, beside the model's outputs.
   std::vector<std::string> keep;
+  // Sizes of dimensions that the model names, such as {"batch", 1}, or that its inputs denote, such as "DATA_BATCH".
+  // Inputs of other sizes are then refused. What the model does not have is ignored; notes() says so.
+  std::map<std::string, int64_t> sizes, denoted_sizes;
+  // Tensors to use in place of initializers of the main graph, by name; of the same type and shape. Their memory is not
+  // copied, and external data that they replace need not be there.
+  std::map<std::string, Tensor, std::less<>> initializers;
   // Operators of the user's own that this session knows beside Tenon's; see tenon/custom_operator.h.
   std::vector<CustomOperator> custom_operators;
   // Shared libraries with such operators. Their code runs in this process, so they must be trusted; they stay loaded
@@ -74,7 +80,7 @@ struct ValueInfo {
 struct ModelInfo {
   int64_t ir_version = 0;
   std::vector<std::pair<std::string, int64_t>> opsets;
-  std::string producer_name, producer_version, domain, graph_name, doc_string;
+  std::string producer_name, producer_version, domain, graph_name, doc_string, graph_doc_string;
   int64_t model_version = 0;
   std::vector<std::pair<std::string, std::string>> metadata;
 };
@@ -147,6 +153,9 @@ struct RunOptions {
   std::vector<StepProfile>* profile = nullptr;
 };
 
+// The providers of this build that can start on this machine, by name.
+std::vector<std::string> available_providers();
+
 // A model that is ready to run. Cheap to move; `run` may be called from many threads at once.
 class Session {
  public:
@@ -163,7 +172,8 @@ class Session {
   const ModelInfo& model() const;
   const std::vector<ValueInfo>& inputs() const;
   const std::vector<ValueInfo>& outputs() const;
-  // Initializers that are inputs too: a run may give them another value.
+  // Initializers that are inputs too: a run may give them another value. Before version 4 of the format all had to be
+  // inputs, so there they are constants.
   const std::vector<ValueInfo>& overridable_initializers() const;
   // Every node with its provider, kernel and reasons, in the order they run; subgraphs included.
   const std::vector<NodePlacement>& placement() const;

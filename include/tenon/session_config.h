@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string_view>
+#include <vector>
 
 #include "tenon/session.h"
 
@@ -26,5 +27,8 @@ namespace tenon {
 //
 // Throws ErrorCode::invalid_argument for another key, with the nearest of these, or for a value that does not fit.
 void set_config(SessionOptions& options, std::string_view key, std::string_view value);
+
+// Every key that set_config takes.
+std::vector<std::string_view> config_keys();
 
 }  // namespace tenon

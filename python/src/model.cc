@@ -1,5 +1,7 @@
 #include "model.h"
 
+#include <chrono>
+
 #include "bindings.h"
 #include "tenon/tools/benchmark.h"
 #include "tenon/tools/make_inputs.h"
@@ -72,7 +74,7 @@ NamedValues gather_inputs(const nb::args& positional, const nb::kwargs& named, c
 }
 
 nb::dict run(const Model& model, const nb::args& positional, nb::handle outputs, nb::handle into,
-             const Cancellation* cancel, const nb::kwargs& named) {
+             const Cancellation* cancel, const nb::object& profile, const nb::kwargs& named) {
   const NamedValues inputs = as_run([&] { return gather_inputs(positional, named, model.session); });
   RunOptions options;
   if (!outputs.is_none()) options.outputs = words(outputs);
@@ -90,11 +92,18 @@ nb::dict run(const Model& model, const nb::args& positional, nb::handle outputs,
     }
   }
   if (cancel) options.cancel = cancel->source.get_token();
+  tools::ProfiledRun measured;
+  if (!profile.is_none()) options.profile = &measured.steps;
   NamedValues results;
   {
     nb::gil_scoped_release free;
+    const auto now = [] { return std::chrono::steady_clock::now().time_since_epoch(); };
+    const auto start = now();
     results = as_run([&] { return model.session.run(inputs, options); });
+    measured.start_ns = std::chrono::nanoseconds(start).count();
+    measured.duration_ns = std::chrono::nanoseconds(now() - start).count();
   }
+  if (!profile.is_none()) profile.attr("append")(std::move(measured));
   nb::dict arrays;
   for (const ValueInfo& info : model.session.outputs()) {
     auto result = results.find(info.name);
@@ -153,7 +162,7 @@ nb::dict random_inputs(const Model& model, std::map<std::string, int64_t> dims, 
 constexpr const char* run_signature =
     "(self, *inputs: typing.Any, outputs: str | collections.abc.Iterable[str] | None = None, "
     "into: collections.abc.Mapping[str, typing.Any] | None = None, cancel: Cancellation | None = None, "
-    "**named: typing.Any) -> dict[str, typing.Any]";
+    "profile: list[ProfiledRun] | None = None, **named: typing.Any) -> dict[str, typing.Any]";
 
 constexpr const char* run_doc =
     "Runs the model and returns its outputs by name.\n\n"
@@ -170,6 +179,7 @@ constexpr const char* run_doc =
     ":param outputs: names of the outputs to compute; only the nodes that they need run.\n"
     ":param into: arrays to write outputs into, by name; they are returned in their place.\n"
     ":param cancel: ends the run early, from another thread.\n"
+    ":param profile: a list that what every step of the run did is appended to.\n"
     ":raises InputError: if an input is missing, unknown, or of a type or shape that the model does not take.\n"
     ":raises RunError: if a node fails.";
 
@@ -210,10 +220,11 @@ void bind_models(nb::module_& module) {
   bind_profile(module);
 
   nb::class_<Model>(module, "Model", "A model that is ready to run. :func:`load` makes one.")
-      .def("run", &run, "inputs"_a, "outputs"_a = nb::none(), "into"_a = nb::none(), "cancel"_a = nb::none(), "named"_a,
-           run_doc, nb::sig((std::string("def run") + run_signature).c_str()))
+      .def("run", &run, "inputs"_a, "outputs"_a = nb::none(), "into"_a = nb::none(), "cancel"_a = nb::none(),
+           "profile"_a = nb::none(), "named"_a, run_doc, nb::sig((std::string("def run") + run_signature).c_str()))
       .def("__call__", &run, "inputs"_a, "outputs"_a = nb::none(), "into"_a = nb::none(), "cancel"_a = nb::none(),
-           "named"_a, "The same as :meth:`run`.", nb::sig((std::string("def __call__") + run_signature).c_str()))
+           "profile"_a = nb::none(), "named"_a, "The same as :meth:`run`.",
+           nb::sig((std::string("def __call__") + run_signature).c_str()))
       .def_prop_ro("inputs", [](const Model& m) { return m.session.inputs(); })
       .def_prop_ro("outputs", [](const Model& m) { return m.session.outputs(); })
       .def_prop_ro(

@@ -54,6 +54,7 @@ void bind_model_reports(nb::module_& module) {
       .field("domain", &ModelInfo::domain)
       .field("graph_name", &ModelInfo::graph_name)
       .field("doc_string", &ModelInfo::doc_string)
+      .field("graph_doc_string", &ModelInfo::graph_doc_string)
       .field("model_version", &ModelInfo::model_version)
       .field("metadata", &ModelInfo::metadata);
   Record<NodePlacement>(module, "NodePlacement", "Where a node runs, and why there.")

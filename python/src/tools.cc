@@ -33,7 +33,9 @@ std::function<void(const std::string&)> log_to(nb::object function) {
 Model load(nb::object source, int threads, int spin_microseconds, bool parallel_branches, bool flush_denormals,
            nb::handle providers, bool allow_fallback, int64_t memory_limit, const std::string& memory, nb::handle decompose, const std::string& level,
            nb::handle disabled_passes, nb::handle keep, nb::handle custom_operator_libraries, nb::object log,
-           const std::map<std::string, std::string>& config, const std::optional<Path>& folder) {
+           const std::map<std::string, std::string>& config, const std::optional<Path>& folder,
+           const std::map<std::string, int64_t>& sizes, const std::map<std::string, int64_t>& denoted_sizes,
+           nb::handle initializers) {
   SessionOptions options;
   options.threads = threads;
   options.spin_microseconds = spin_microseconds;
@@ -48,6 +50,13 @@ Model load(nb::object source, int threads, int spin_microseconds, bool parallel_
   options.disabled_passes = words(disabled_passes);
   options.keep = words(keep);
   options.custom_operator_libraries = paths(custom_operator_libraries);
+  options.sizes = sizes;
+  options.denoted_sizes = denoted_sizes;
+  if (!initializers.is_none()) {
+    for (nb::handle key : nb::iter(initializers.attr("keys")())) {
+      options.initializers.emplace(text_of(key), import_tensor(initializers[key], ElementType::undefined));
+    }
+  }
   if (!log.is_none()) options.log = log_to(std::move(log));
   for (const auto& [key, value] : config) set_config(options, key, value);
 
@@ -152,6 +161,9 @@ constexpr const char* load_doc =
     ":param log: is called with what a user should know but need not act on.\n"
     ":param config: options by name, as onnxruntime and ``tenon --config`` have them.\n"
     ":param folder: where a model in memory has its external data.\n"
+    ":param sizes: of dimensions that the model names, such as ``{'batch': 1}``.\n"
+    ":param denoted_sizes: of dimensions that inputs denote, such as ``{'DATA_BATCH': 1}``.\n"
+    ":param initializers: arrays to use in place of the model's weights, by name; of the same type and shape.\n"
     ":raises FileError: if the file is not there or not ONNX.\n"
     ":raises ModelError: if the model breaks ONNX's rules.\n"
     ":raises UnavailableError: if something that it needs is not there.";
@@ -165,15 +177,22 @@ void bind_tools(nb::module_& module) {
       "memory_limit"_a = 0, "memory"_a = "normal", "decompose"_a = nb::tuple(),
       "level"_a = "all", "disabled_passes"_a = nb::tuple(), "keep"_a = nb::tuple(),
       "custom_operator_libraries"_a = nb::tuple(), "log"_a = nb::none(),
-      "config"_a = std::map<std::string, std::string>(), "folder"_a = nb::none(), load_doc,
-      nb::sig("def load(model: typing.Any, *, threads: int = 0, spin_microseconds: int = -1, parallel_branches: "
-              "bool = False, flush_denormals: bool = False, providers: str | collections.abc.Iterable[str] = 'cpu', allow_fallback: bool = False, "
-              "memory_limit: int = 0, memory: str = 'normal', decompose: str | collections.abc.Iterable[str] = (), level: str = 'all', "
+      "config"_a = std::map<std::string, std::string>(), "folder"_a = nb::none(),
+      "sizes"_a = std::map<std::string, int64_t>(), "denoted_sizes"_a = std::map<std::string, int64_t>(),
+      "initializers"_a = nb::none(), load_doc,
+      nb::sig("def load(model: typing.Any, *, threads: int = 0, spin_microseconds: int = -1, parallel_branches: bool "
+              "= False, flush_denormals: bool = False, providers: str | collections.abc.Iterable[str] = 'cpu', "
+              "allow_fallback: bool = False, memory_limit: int = 0, memory: str = 'normal', decompose: str | "
+              "collections.abc.Iterable[str] = (), level: str = 'all', "
               "disabled_passes: str | collections.abc.Iterable[str] = (), keep: str | "
               "collections.abc.Iterable[str] = (), custom_operator_libraries: str | os.PathLike | "
               "collections.abc.Iterable[str | os.PathLike] = (), log: collections.abc.Callable[[str], None] | None "
-              "= None, config: collections.abc.Mapping[str, str] = {}, folder: str | os.PathLike | None = None) "
-              "-> Model"));
+              "= None, config: collections.abc.Mapping[str, str] = {}, folder: str | os.PathLike | None = None, "
+              "sizes: collections.abc.Mapping[str, int] = {}, denoted_sizes: collections.abc.Mapping[str, int] = {}, "
+              "initializers: collections.abc.Mapping[str, typing.Any] | None = None) -> Model"));
+  module.def("config_keys", &config_keys, "Every key that ``config`` of :func:`load` may have.");
+  module.def("available_providers", &available_providers,
+             "The providers of this build that can start on this machine.");
   bind_optimizer(module);
   module.def(
       "inspect",

@@ -11,8 +11,9 @@ from . import _tenon
 from ._tenon import (
     BenchResult, Cancellation, Latency, Memory, Model, ModelInfo, ModelSummary, NodePlacement, OperatorChange,
     OperatorInfo, OperatorUse, OptimizationPass, OptimizedModel, PlacementReport, Profile, ProfileTotals, ProfiledRun,
-    ProviderTotals, Rewrite, SparseTensor, StepProfile, Tensor, ValueCopy, ValueInfo, VerifyFailure, difference,
-    doctor, inspect, load, model_text, operators, optimization_passes, optimize, verify_optimization)
+    ProviderTotals, Rewrite, SparseTensor, StepProfile, Tensor, ValueCopy, ValueInfo, VerifyFailure,
+    available_providers, config_keys, difference, doctor, inspect, load, model_text, operators, optimization_passes,
+    optimize, verify_optimization)
 from .errors import (
     ArgumentError, Error, FileError, InputError, InternalError, ModelError, RunError, UnavailableError)
 
@@ -21,9 +22,9 @@ __all__ = [
     "Memory", "Mismatch", "Model", "ModelError", "ModelInfo", "ModelSummary", "NodePlacement", "OperatorChange",
     "OperatorInfo", "OperatorUse", "OptimizationPass", "OptimizedModel", "PlacementReport", "Profile",
     "ProfileTotals", "ProfiledRun", "ProviderTotals", "Rewrite", "RunError", "SparseTensor", "StepProfile", "Tensor",
-    "UnavailableError", "ValueCopy", "ValueInfo", "Verification", "VerifyFailure", "__version__", "difference",
-    "doctor", "inspect", "load", "model_text", "operators", "optimization_passes", "optimize", "verify",
-    "verify_optimization",
+    "UnavailableError", "ValueCopy", "ValueInfo", "Verification", "VerifyFailure", "__version__",
+    "available_providers", "config_keys", "difference", "doctor", "inspect", "load", "model_text", "operators",
+    "optimization_passes", "optimize", "verify", "verify_optimization",
 ]
 
 __version__ = _tenon.version

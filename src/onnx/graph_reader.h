@@ -33,7 +33,10 @@ struct Scope {
 // name defined twice two values: the verifier reports both.
 class GraphReader {
  public:
-  explicit GraphReader(TensorReader& tensors) : tensors_(tensors) {}
+  GraphReader(TensorReader& tensors, const GivenTensors& given) : tensors_(tensors), given_(given) {}
+
+  // Whether initializers of the outermost graph are no inputs, also where it lists them among these.
+  bool initializers_are_constants = false;
 
   std::unique_ptr<ir::Graph> read_graph(WireReader message, const Scope* outer = nullptr);
   std::unique_ptr<ir::Function> read_function(WireReader message);
@@ -49,6 +52,7 @@ class GraphReader {
   ir::Attribute read_attribute(WireReader message, const Scope* scope);
 
   TensorReader& tensors_;
+  const GivenTensors& given_;  // for the outermost graph
   int depth_ = 0;
 };
 

@@ -1,5 +1,8 @@
+#include <algorithm>
+
 #include "base/fail.h"
 #include "base/mapped_file.h"
+#include "base/names.h"
 #include "onnx/graph_reader.h"
 #include "onnx/model_file.h"
 #include "onnx/string_pairs.h"
@@ -7,9 +10,9 @@
 namespace tenon::onnx {
 namespace {
 
-std::unique_ptr<ir::Model> read_model(std::string_view bytes, TensorReader& tensors) {
+std::unique_ptr<ir::Model> read_model(std::string_view bytes, TensorReader& tensors, const ReadOptions& options) {
   auto model = std::make_unique<ir::Model>();
-  GraphReader graphs(tensors);
+  GraphReader graphs(tensors, options.given);
   WireReader message(bytes);
   while (message.next()) {
     switch (message.field()) {
@@ -32,6 +35,8 @@ std::unique_ptr<ir::Model> read_model(std::string_view bytes, TensorReader& tens
         model->doc_string = message.string();
         break;
       case 7:
+        graphs.initializers_are_constants =
+            options.old_inputs_are_constants && model->ir_version > 0 && model->ir_version < 4;
         model->graph = graphs.read_graph(message.message());
         break;
       case 8:
@@ -50,14 +55,31 @@ std::unique_ptr<ir::Model> read_model(std::string_view bytes, TensorReader& tens
   return model;
 }
 
+void require_initializers(const ir::Graph& graph, const GivenTensors& given) {
+  if (given.empty()) return;
+  std::vector<std::string_view> names;
+  for (const ir::Value* value : graph.initializers()) {
+    if (value->constant()) names.push_back(value->name);
+  }
+  for (const auto& [name, _] : given) {
+    if (std::ranges::find(names, name) != names.end()) continue;
+    const std::string_view nearest = nearest_name(name, names);
+    throw Error(ErrorCode::unknown_name, "a tensor is given for this initializer, which the model does not have",
+                nearest.empty() ? "" : fmt::format("did you mean '{}'?", nearest))
+        .on_tensor(name);
+  }
+}
+
 // Reads, and when that fails says what the bytes look like instead, if they look like something.
-std::unique_ptr<ir::Model> read_or_identify(std::span<const std::byte> bytes, TensorReader& tensors) {
+std::unique_ptr<ir::Model> read_or_identify(std::span<const std::byte> bytes, TensorReader& tensors,
+                                            const ReadOptions& options) {
   std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   std::unique_ptr<ir::Model> model;
   std::exception_ptr problem;
   try {
-    model = read_model(text, tensors);
+    model = read_model(text, tensors, options);
     if (model->graph && (model->ir_version > 0 || !model->graph->nodes().empty())) {
+      require_initializers(*model->graph, options.given);
       tensors.finish();
       record_origins(*model);
       return model;
@@ -75,11 +97,12 @@ std::unique_ptr<ir::Model> read_or_identify(std::span<const std::byte> bytes, Te
 
 }  // namespace
 
-std::unique_ptr<ir::Model> load_model(const std::filesystem::path& path, std::vector<FileIdentity>* files) {
+std::unique_ptr<ir::Model> load_model(const std::filesystem::path& path, std::vector<FileIdentity>* files,
+                                      const ReadOptions& options) {
   auto file = MappedFile::open(path);
   TensorReader tensors(file, nullptr, ExternalData(path));
   try {
-    std::unique_ptr<ir::Model> model = read_or_identify(file->bytes(), tensors);
+    std::unique_ptr<ir::Model> model = read_or_identify(file->bytes(), tensors, options);
     if (files) *files = tensors.external_files();
     if (files) files->push_back(file->identity());
     return model;
@@ -96,9 +119,9 @@ std::unique_ptr<ir::Model> load_model(const std::filesystem::path& path, std::ve
 }
 
 std::unique_ptr<ir::Model> parse_model(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
-                                       const std::filesystem::path& folder) {
+                                       const std::filesystem::path& folder, const ReadOptions& options) {
   TensorReader tensors(nullptr, std::move(owner), ExternalData::in_folder(folder));
-  return read_or_identify(bytes, tensors);
+  return read_or_identify(bytes, tensors, options);
 }
 
 }  // namespace tenon::onnx

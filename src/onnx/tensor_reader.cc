@@ -147,6 +147,22 @@ bool uses_varints(ElementType type) {
   }
 }
 
+const Tensor* given_for(const ir::Constant& constant, ElementType type, const Shape& shape, const GivenTensors* given) {
+  if (!given) return nullptr;
+  auto found = given->find(constant.name);
+  if (found == given->end()) return nullptr;
+  const Tensor& tensor = found->second;
+  if (tensor.type() != type) {
+    fail(ErrorCode::type_mismatch, "the initializer is of {}, the tensor given for it of {}", name_of(type),
+         name_of(tensor.type()));
+  }
+  if (!(tensor.shape() == shape)) {
+    fail(ErrorCode::shape_mismatch, "the initializer has shape {}, the tensor given for it {}", shape.to_string(),
+         tensor.shape().to_string());
+  }
+  return &tensor;
+}
+
 }  // namespace
 
 TensorReader::TensorReader(std::shared_ptr<const MappedFile> file, std::shared_ptr<const void> owner,
@@ -170,7 +186,7 @@ void TensorReader::take_bytes(ir::Constant& constant, ElementType type, Shape sh
     copies_.push_back({constant.tensor, bytes, file});
 }
 
-std::shared_ptr<ir::Constant> TensorReader::read(WireReader message) {
+std::shared_ptr<ir::Constant> TensorReader::read(WireReader message, const GivenTensors* given) {
   auto constant = std::make_shared<ir::Constant>();
   Fields fields = read_fields(message, *constant);
   try {
@@ -180,7 +196,9 @@ std::shared_ptr<ir::Constant> TensorReader::read(WireReader message) {
     Shape shape(fields.dims);
     int64_t elements = shape.elements();
     int64_t size = byte_size(type, elements);
-    if (fields.external) {
+    if (const Tensor* tensor = given_for(*constant, type, shape, given)) {
+      constant->tensor = *tensor;
+    } else if (fields.external) {
       constant->storage = ir::Constant::Storage::external;
       if (type == ElementType::string) fail(ErrorCode::invalid_model, "strings cannot be stored externally");
       ExternalData::Location found = external_.find(*constant, size);

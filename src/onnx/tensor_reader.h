@@ -8,6 +8,7 @@
 
 #include "base/mapped_file.h"
 #include "ir/graph.h"
+#include "onnx/model_file.h"
 #include "onnx/wire.h"
 
 namespace tenon::onnx {
@@ -47,7 +48,8 @@ class TensorReader {
   // `file` is what the messages lie in, when it is a mapped file; `owner` keeps any other memory alive.
   TensorReader(std::shared_ptr<const MappedFile> file, std::shared_ptr<const void> owner, ExternalData external);
 
-  std::shared_ptr<ir::Constant> read(WireReader message);
+  // What `given` has for the tensor's name takes the place of its content, which is not looked at.
+  std::shared_ptr<ir::Constant> read(WireReader message, const GivenTensors* given = nullptr);
   ir::SparseConstantPtr read_sparse(WireReader message);
   // Copies what must be copied, on all threads; throws if external data is missing.
   void finish();

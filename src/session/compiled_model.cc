@@ -16,6 +16,7 @@
 #include "session/custom_operator.h"
 #include "session/describe.h"
 #include "session/evaluate.h"
+#include "session/fixed_sizes.h"
 #include "session/memory_pool.h"
 #include "session/providers.h"
 
@@ -67,6 +68,7 @@ CompiledModel::CompiledModel(std::unique_ptr<ir::Model> loaded, const SessionOpt
     : info(describe(*loaded)), model_(std::move(loaded)) {
   start_providers(options);
   check_decompose(options);
+  note(fix_sizes(*model_->graph, options));
   note(passes::lift_to_newest_opset(
       *model_, list_custom_operators(options.custom_operators, options.custom_operator_libraries)));
   ir::Graph& graph = *model_->graph;

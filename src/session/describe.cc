@@ -23,6 +23,7 @@ ModelInfo describe(const ir::Model& model) {
   info.domain = model.domain;
   info.graph_name = model.graph->name;
   info.doc_string = model.doc_string;
+  info.graph_doc_string = model.graph->doc_string;
   info.model_version = model.model_version;
   info.metadata = model.metadata;
   return info;

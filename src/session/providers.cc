@@ -54,6 +54,19 @@ std::vector<std::string> provider_names() {
   return names;
 }
 
+std::vector<std::string> available_providers() {
+  std::vector<std::string> names;
+  for (const std::string& name : provider_names()) {
+    try {
+      start_provider(name);
+      names.push_back(name);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::provider_unavailable) throw;
+    }
+  }
+  return names;
+}
+
 std::unique_ptr<Provider> start_provider(const std::string& name) {
   StartProvider start;
   {

@@ -66,6 +66,10 @@ TEST_F(Providers, ClaimNodesInTheUsersOrder) {
   EXPECT_EQ(chain().session(with({"cpu", "fake"})).placement()[0].provider, "cpu");
 }
 
+TEST_F(Providers, ThoseThatCanStartAreListed) {
+  EXPECT_EQ(available_providers(), (std::vector<std::string>{"cpu", "fake"}));
+}
+
 TEST_F(Providers, TensorsThatChangeMemoryAreListed) {
   Session session = chain().session(with({"fake", "cpu"}));
   std::vector<std::string> copies;

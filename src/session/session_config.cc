@@ -82,14 +82,19 @@ const Entry entries[] = {
 
 }  // namespace
 
-void set_config(SessionOptions& options, std::string_view key, std::string_view value) {
+std::vector<std::string_view> config_keys() {
   std::vector<std::string_view> keys;
+  for (const Entry& entry : entries) keys.push_back(entry.key);
+  return keys;
+}
+
+void set_config(SessionOptions& options, std::string_view key, std::string_view value) {
   for (const Entry& entry : entries) {
-    keys.push_back(entry.key);
     if (entry.key != key) continue;
     if (entry.set(options, value)) return;
     fail(ErrorCode::invalid_argument, "'{}' takes {}, got '{}'", key, entry.form, value);
   }
+  const std::vector<std::string_view> keys = config_keys();
   const std::string_view nearest = nearest_name(key, keys);
   throw Error(ErrorCode::invalid_argument, fmt::format("there is no session option '{}'", key),
               nearest.empty() ? fmt::format("the options are {}", quoted_list(keys))

@@ -33,6 +33,15 @@ TEST(SessionConfig, SetsWhatTheKeyMeans) {
   EXPECT_EQ(options.memory_limit, 1000000000000);
 }
 
+TEST(SessionConfig, EveryKeyIsListed) {
+  for (std::string_view key : config_keys()) {
+    SessionOptions options;
+    EXPECT_EQ(error_of([&] { set_config(options, key, "?"); }).find("there is no session option"), std::string::npos)
+        << key;
+  }
+  EXPECT_GT(config_keys().size(), 5u);
+}
+
 TEST(SessionConfig, Errors) {
   SessionOptions options;
   EXPECT_EQ(error_of([&] { set_config(options, "session.intra_op.spin_duration", "5"); }),

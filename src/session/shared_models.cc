@@ -14,6 +14,7 @@ struct Key {
   std::filesystem::path path;
   std::vector<std::string> providers, decompose, disabled_passes, keep;
   std::vector<std::filesystem::path> libraries;
+  std::map<std::string, int64_t> sizes, denoted_sizes;
   OptimizationLevel level;
   MemoryUse memory;
   int64_t memory_limit;  // constants must fit too
@@ -41,10 +42,12 @@ std::map<Key, Entry> models;  // guarded by the mutex
 std::shared_ptr<const CompiledModel> shared_model(const std::filesystem::path& path, const SessionOptions& options,
                                                   ThreadPool& threads) {
   auto load = [&](std::vector<FileIdentity>& files) {
-    return std::make_shared<const CompiledModel>(onnx::load_model(path, &files), options, threads);
+    return std::make_shared<const CompiledModel>(
+        onnx::load_model(path, &files, {.given = options.initializers, .old_inputs_are_constants = true}), options,
+        threads);
   };
   Entry entry;
-  if (!options.custom_operators.empty()) return load(entry.files);
+  if (!options.custom_operators.empty() || !options.initializers.empty()) return load(entry.files);
   std::error_code error;
   const Key key{std::filesystem::absolute(path, error),
                 options.providers,
@@ -52,6 +55,8 @@ std::shared_ptr<const CompiledModel> shared_model(const std::filesystem::path& p
                 options.disabled_passes,
                 options.keep,
                 options.custom_operator_libraries,
+                options.sizes,
+                options.denoted_sizes,
                 options.level,
                 options.memory,
                 options.memory_limit,
