@@ -31,11 +31,11 @@ std::function<void(const std::string&)> log_to(nb::object function) {
 }
 
 Model load(nb::object source, int threads, int spin_microseconds, bool parallel_branches, bool flush_denormals,
-           nb::handle providers, bool allow_fallback, int64_t memory_limit, const std::string& memory, nb::handle decompose, const std::string& level,
-           nb::handle disabled_passes, nb::handle keep, nb::handle custom_operator_libraries, nb::object log,
-           const std::map<std::string, std::string>& config, const std::optional<Path>& folder,
-           const std::map<std::string, int64_t>& sizes, const std::map<std::string, int64_t>& denoted_sizes,
-           nb::handle initializers) {
+           nb::handle providers, bool allow_fallback, int64_t memory_limit, const std::string& memory,
+           nb::handle decompose, const std::string& level, nb::handle disabled_passes, nb::handle keep,
+           nb::handle custom_operator_libraries, nb::object log, const std::map<std::string, std::string>& config,
+           const std::optional<Path>& folder, const std::map<std::string, int64_t>& sizes,
+           const std::map<std::string, int64_t>& denoted_sizes, nb::handle initializers) {
   SessionOptions options;
   options.threads = threads;
   options.spin_microseconds = spin_microseconds;
@@ -147,7 +147,8 @@ constexpr const char* load_doc =
     ":param model: a path, the bytes of a model, or an ``onnx.ModelProto``.\n"
     ":param threads: to compute with. 0: the pool that all models share, one for each CPU of the process.\n"
     ":param spin_microseconds: that threads of its own wait for work before they sleep.\n"
-    ":param parallel_branches: lets nodes that do not depend on each other run at the same time, where that is faster.\n"
+    ":param parallel_branches: lets nodes that do not depend on each other run at the same time, where that is "
+    "faster.\n"
     ":param flush_denormals: takes and gives numbers too small for full precision as zero.\n"
     ":param providers: in order of preference. One that cannot start is an error, unless ``allow_fallback``.\n"
     ":param allow_fallback: goes on without providers that cannot start; :attr:`Model.notes` says which and why.\n"
@@ -174,10 +175,9 @@ void bind_tools(nb::module_& module) {
   module.def(
       "load", &load, "model"_a, nb::kw_only(), "threads"_a = 0, "spin_microseconds"_a = -1,
       "parallel_branches"_a = false, "flush_denormals"_a = false, "providers"_a = "cpu", "allow_fallback"_a = false,
-      "memory_limit"_a = 0, "memory"_a = "normal", "decompose"_a = nb::tuple(),
-      "level"_a = "all", "disabled_passes"_a = nb::tuple(), "keep"_a = nb::tuple(),
-      "custom_operator_libraries"_a = nb::tuple(), "log"_a = nb::none(),
-      "config"_a = std::map<std::string, std::string>(), "folder"_a = nb::none(),
+      "memory_limit"_a = 0, "memory"_a = "normal", "decompose"_a = nb::tuple(), "level"_a = "all",
+      "disabled_passes"_a = nb::tuple(), "keep"_a = nb::tuple(), "custom_operator_libraries"_a = nb::tuple(),
+      "log"_a = nb::none(), "config"_a = std::map<std::string, std::string>(), "folder"_a = nb::none(),
       "sizes"_a = std::map<std::string, int64_t>(), "denoted_sizes"_a = std::map<std::string, int64_t>(),
       "initializers"_a = nb::none(), load_doc,
       nb::sig("def load(model: typing.Any, *, threads: int = 0, spin_microseconds: int = -1, parallel_branches: bool "

@@ -5,20 +5,12 @@
 namespace tenon::kernels {
 namespace {
 
-struct Tile {
+struct Tile : BroadcastPixels<Avx512, 1> {
   using Arch = Avx512;
   static constexpr int vectors = 1;
   static constexpr int pixels = 14;
+  static constexpr int two_pixels = 14;
   static constexpr int dw_pixels = 8;
-
-  template <int P, int Lanes, class F>
-  static void multiply_add(F (&acc)[P][vectors], const float* const (&x)[P], int64_t at, const float* w) {
-    multiply_add_broadcast_pixels<Arch, P, Lanes>(acc, x, at, w);
-  }
-  template <int P, int Lanes, class F>
-  static void multiply_add_even(F (&acc)[P][vectors], const float* x, const float* w, int64_t step) {
-    multiply_add_even_pixels<Arch, P, Lanes>(acc, x, w, step);
-  }
 };
 
 }  // namespace

@@ -56,7 +56,7 @@ class DenseBlockedConv {
         lanes_(weights.plain_input_ ? 1 : k_.block),
         in_blocks_(s_.in_channels / lanes_),
         out_blocks_(s_.out_channels / block_),
-        zeros_(static_cast<size_t>(block_)) {
+        zeros_(static_cast<size_t>(2 * block_)) {
     const int64_t bytes = s_.kernel_size() * lanes_ * block_ * static_cast<int64_t>(sizeof(float));
     in_blocks_at_once_ = std::clamp<int64_t>(weight_bytes_at_once / bytes, 1, std::max<int64_t>(1, in_blocks_));
   }
@@ -116,12 +116,14 @@ class DenseBlockedConv {
     const int64_t largest = std::clamp((s_.kernel_size() == 1 ? pointwise_group_floats : group_floats) / per_pixel,
                                        least_group_pixels, most_group_pixels);
     const int64_t groups = ceil_div(pixels, largest), group = ceil_div(pixels, groups);
-    const int64_t work = 1 + group * block_ * static_cast<int64_t>(steps.size()) * lanes_;
-    pool_.parallel_for(groups * out_blocks_, 1 + (128 << 10) / work, [&](int64_t first, int64_t last) {
+    // Output channels are worked on in one or two blocks at a time.
+    const int64_t at_once = k_.two_pixels > 0 ? 2 : 1, turns = ceil_div(out_blocks_, at_once);
+    const int64_t work = 1 + group * at_once * block_ * static_cast<int64_t>(steps.size()) * lanes_;
+    pool_.parallel_for(groups * turns, 1 + (128 << 10) / work, [&](int64_t first, int64_t last) {
       int64_t offsets[most_group_pixels];
       int64_t filled = -1;
       for (int64_t i = first; i < last; ++i) {
-        const int64_t from = i / out_blocks_ * group, count = std::min(group, pixels - from);
+        const int64_t from = i / turns * group, count = std::min(group, pixels - from);
         if (count <= 0) continue;
         if (filled != from) {
           for (int64_t p = 0; p < count; ++p) {
@@ -130,18 +132,21 @@ class DenseBlockedConv {
           }
           filled = from;
         }
-        const int64_t out = i % out_blocks_;
+        const int64_t out = i % turns * at_once, blocks = std::min(at_once, out_blocks_ - out);
         const int64_t at = (out * s_.output[1] * s_.output[2] + begin * s_.output[2] + from) * block_;
-        run_group(x, offsets, count, steps, out, residual ? residual + at : nullptr, y + at);
+        run_group(x, offsets, count, steps, out, blocks, residual ? residual + at : nullptr, y + at);
       }
     });
   }
 
-  // A block of output channels of some pixels.
+  // One or two blocks of output channels of some pixels.
   void run_group(const float* x, const int64_t* offsets, int64_t count, const std::vector<int64_t>& steps, int64_t out,
-                 const float* residual, float* y) const {
-    const auto& kernels = lanes_ == 1 ? k_.plain : k_.blocked;
-    const int64_t taps = s_.kernel_size(), tiles = ceil_div(count, k_.pixels);
+                 int64_t blocks, const float* residual, float* y) const {
+    const auto* one = lanes_ == 1 ? k_.plain : k_.blocked;
+    const auto* two = lanes_ == 1 ? k_.two_plain : k_.two_blocked;
+    const auto* kernels = blocks == 1 ? one : two;
+    const int64_t taps = s_.kernel_size(), tiles = ceil_div(count, blocks == 1 ? k_.pixels : k_.two_pixels);
+    const int64_t y_step = s_.output[1] * s_.output[2] * block_;
     const float* bias = epilogue_.bias ? epilogue_.bias + out * block_ : zeros_.data();
     for (int64_t c = 0; c == 0 || c < in_blocks_; c += in_blocks_at_once_) {
       const int64_t c_end = std::min(c + in_blocks_at_once_, in_blocks_);
@@ -154,6 +159,8 @@ class DenseBlockedConv {
         tile.steps = steps.data() + c * taps;
         tile.step_count = (c_end - c) * taps;
         tile.weights = weights_ + (out * in_blocks_ + c) * taps * lanes_ * block_;
+        tile.weight_step = in_blocks_ * taps * lanes_ * block_;
+        tile.y_step = y_step;
         tile.start = c == 0 ? bias : nullptr;
         tile.y = y + from * block_;
         tile.residual = last && residual ? residual + from * block_ : nullptr;
@@ -163,7 +170,8 @@ class DenseBlockedConv {
         kernels[to - from](tile);
       }
     }
-    if (epilogue_.activation) epilogue_.activation(y, y, count * block_);
+    for (int64_t b = 0; epilogue_.activation && b < blocks; ++b)
+      epilogue_.activation(y + b * y_step, y + b * y_step, count * block_);
   }
 
   ThreadPool& pool_;

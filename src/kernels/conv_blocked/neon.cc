@@ -9,6 +9,7 @@ struct Tile {
   using Arch = Neon;
   static constexpr int vectors = 2;
   static constexpr int pixels = 12;
+  static constexpr int two_pixels = 0;  // one block fills the registers
   static constexpr int dw_pixels = 6;
 
   // The accumulators, the weights of two lanes and the next pixels fill the registers. These statements stay in their
@@ -25,7 +26,7 @@ struct Tile {
   }
 
   template <int P, int Lanes, class F>
-  static void multiply_add(F (&acc)[P][vectors], const float* const (&x)[P], int64_t at, const float* w) {
+  static void multiply_add(F (&acc)[P][vectors], const float* const (&x)[P], int64_t at, const float* w, int64_t) {
     constexpr int ahead = P < 4 ? P : 4;
     const int64_t bytes = at * static_cast<int64_t>(sizeof(float));
     float32x4_t value[ahead];

@@ -9,11 +9,13 @@ struct Tile {
   using Arch = Portable;
   static constexpr int vectors = 2;
   static constexpr int pixels = 4;
+  static constexpr int two_pixels = 3;
   static constexpr int dw_pixels = 4;
 
-  template <int P, int Lanes, class F>
-  static void multiply_add(F (&acc)[P][vectors], const float* const (&x)[P], int64_t at, const float* w) {
-    multiply_add_broadcast_pixels<Arch, P, Lanes>(acc, x, at, w);
+  template <int P, int Lanes, class F, int V>
+  static void multiply_add(F (&acc)[P][V], const float* const (&x)[P], int64_t at, const float* w,
+                           int64_t weight_step) {
+    BroadcastPixels<Arch, vectors>::multiply_add<P, Lanes>(acc, x, at, w, weight_step);
   }
 };
 

@@ -10,15 +10,17 @@ namespace tenon::kernels {
 inline constexpr int most_tile_pixels = 16;
 
 // Pixel i of a tile reads x[pixels[i] + steps[s] + lane] for every step s and every lane of an input block, and stores
-// a block of output channels at y + i * block.
+// a block of output channels at y + i * block; in a tile of two blocks, the second one at y_step from there.
 struct BlockedTile {
   const float* x;
   const int64_t* pixels;
   const int64_t* steps;
   int64_t step_count;
   const float* weights;  // [step][lane][block]
-  const float* start;    // what the sums start with, `block` floats for all pixels; null: with what y holds
+  int64_t weight_step;   // from those of the first block to those of the second
+  const float* start;    // what the sums start with, `block` floats a block for all pixels; null: with what y holds
   float* y;
+  int64_t y_step;
   const float* residual;  // laid out as y is; null adds nothing
   bool clamp;             // to [lo, hi]; NaN stays NaN
   float lo;
@@ -44,12 +46,14 @@ struct DepthwiseTile {
 
 struct ConvBlockedKernels {
   Isa isa;
-  int block;      // output channels side by side
-  int pixels;     // at most, in a tile
-  int dw_pixels;  // at most, in a depthwise tile
+  int block;       // output channels side by side
+  int pixels;      // at most, in a tile of one block
+  int two_pixels;  // at most, in a tile of two; 0: there are none
+  int dw_pixels;   // at most, in a depthwise tile
   // By the number of pixels, from 1 on; [0] is not used. Input blocks have `block` lanes, or one in `plain`.
-  void (*blocked[most_tile_pixels + 1])(const BlockedTile& tile);
-  void (*plain[most_tile_pixels + 1])(const BlockedTile& tile);
+  using Function = void (*)(const BlockedTile& tile);
+  Function blocked[most_tile_pixels + 1], plain[most_tile_pixels + 1];
+  Function two_blocked[most_tile_pixels + 1], two_plain[most_tile_pixels + 1];
   void (*depthwise[most_tile_pixels + 1])(const DepthwiseTile& tile);
 };
 

@@ -8,7 +8,8 @@
 
 namespace tenon::kernels {
 
-// Tile is a struct of internal linkage: Arch, vectors (of a block), pixels, dw_pixels and multiply_add.
+// Tile is a struct of internal linkage: Arch, vectors (of a block), pixels, two_pixels, dw_pixels and multiply_add, of
+// one block where two_pixels is 0, else of any.
 template <class Tile>
 struct ConvBlockedTiles {
   using S = Simd<typename Tile::Arch>;
@@ -16,14 +17,15 @@ struct ConvBlockedTiles {
   static constexpr int vectors = Tile::vectors;
   static constexpr int block = vectors * S::width;
 
-  template <int P>
-  static void store(const F (&acc)[P][vectors], const float* residual, bool clamp, float lo, float hi, float* y,
-                    int64_t y_step) {
+  // Blocks of `vectors` each.
+  template <int P, int V>
+  static void store(const F (&acc)[P][V], const float* residual, bool clamp, float lo, float hi, float* y,
+                    int64_t pixel_step, int64_t block_step) {
 #pragma GCC unroll 16
     for (int i = 0; i < P; ++i) {
 #pragma GCC unroll 4
-      for (int j = 0; j < vectors; ++j) {
-        const int64_t at = i * y_step + j * S::width;
+      for (int j = 0; j < V; ++j) {
+        const int64_t at = i * pixel_step + j / vectors * block_step + j % vectors * S::width;
         F v = acc[i][j];
         if (residual) v += S::load(residual + at);
         if (clamp) v = S::min(S::set(hi), S::max(S::set(lo), v));
@@ -32,34 +34,35 @@ struct ConvBlockedTiles {
     }
   }
 
-  template <int P, int Lanes>
+  template <int P, int Lanes, int Blocks>
   static void run(const BlockedTile& t) {
-    F acc[P][vectors];
+    F acc[P][vectors * Blocks];
     const float* x[P];
 #pragma GCC unroll 16
     for (int i = 0; i < P; ++i) {
       x[i] = t.x + t.pixels[i];
 #pragma GCC unroll 4
-      for (int j = 0; j < vectors; ++j)
-        acc[i][j] = S::load(t.start ? t.start + j * S::width : t.y + i * block + j * S::width);
+      for (int j = 0; j < vectors * Blocks; ++j)
+        acc[i][j] = S::load(t.start ? t.start + j * S::width
+                                    : t.y + i * block + j / vectors * t.y_step + j % vectors * S::width);
     }
     const float* w = t.weights;
-    if constexpr (requires { Tile::template multiply_add_even<P, Lanes>(acc, x[0], w, 0); }) {
+    if constexpr (requires { Tile::template multiply_add_even<P, Lanes>(acc, x[0], w, t.weight_step, 0); }) {
       const int64_t step = P > 1 ? t.pixels[1] - t.pixels[0] : 0;
       bool is_even = true;
       for (int i = 2; i < P; ++i) is_even &= t.pixels[i] - t.pixels[i - 1] == step;
       if (is_even) {
         for (int64_t s = 0; s < t.step_count; ++s, w += Lanes * block)
-          Tile::template multiply_add_even<P, Lanes>(acc, x[0] + t.steps[s], w, step);
-        return store(acc, t.residual, t.clamp, t.lo, t.hi, t.y, block);
+          Tile::template multiply_add_even<P, Lanes>(acc, x[0] + t.steps[s], w, t.weight_step, step);
+        return store(acc, t.residual, t.clamp, t.lo, t.hi, t.y, block, t.y_step);
       }
     }
     for (int64_t s = 0; s < t.step_count; ++s, w += Lanes * block) {
 #pragma GCC unroll 16
       for (int line = 0; line < Lanes * block; line += 16) __builtin_prefetch(w + 4 * Lanes * block + line);
-      Tile::template multiply_add<P, Lanes>(acc, x, t.steps[s], w);
+      Tile::template multiply_add<P, Lanes>(acc, x, t.steps[s], w, t.weight_step);
     }
-    store(acc, t.residual, t.clamp, t.lo, t.hi, t.y, block);
+    store(acc, t.residual, t.clamp, t.lo, t.hi, t.y, block, t.y_step);
   }
 
   template <int P>
@@ -81,65 +84,77 @@ struct ConvBlockedTiles {
         for (int j = 0; j < vectors; ++j) acc[i][j] = S::fma(S::load(x + j * S::width), weight[j], acc[i][j]);
       }
     }
-    store(acc, t.residual, true, t.lo, t.hi, t.y, t.y_step);
+    store(acc, t.residual, true, t.lo, t.hi, t.y, t.y_step, 0);
   }
 
-  template <int... P, int... D>
-  static constexpr ConvBlockedKernels table(std::integer_sequence<int, P...>, std::integer_sequence<int, D...>) {
+  template <int... P, int... T, int... D>
+  static constexpr ConvBlockedKernels table(std::integer_sequence<int, P...>, std::integer_sequence<int, T...>,
+                                            std::integer_sequence<int, D...>) {
     return {Tile::Arch::isa,
             block,
             Tile::pixels,
+            Tile::two_pixels,
             Tile::dw_pixels,
-            {nullptr, &run<P + 1, block>...},
-            {nullptr, &run<P + 1, 1>...},
+            {nullptr, &run<P + 1, block, 1>...},
+            {nullptr, &run<P + 1, 1, 1>...},
+            {nullptr, &run<T + 1, block, 2>...},
+            {nullptr, &run<T + 1, 1, 2>...},
             {nullptr, &depthwise<D + 1>...}};
   }
   static constexpr ConvBlockedKernels table() {
-    return table(std::make_integer_sequence<int, Tile::pixels>{}, std::make_integer_sequence<int, Tile::dw_pixels>{});
+    return table(std::make_integer_sequence<int, Tile::pixels>{}, std::make_integer_sequence<int, Tile::two_pixels>{},
+                 std::make_integer_sequence<int, Tile::dw_pixels>{});
   }
 };
 
-// multiply_add for instruction sets that broadcast from memory.
-template <class Arch, int P, int Lanes, class F, int V>
-inline void multiply_add_broadcast_pixels(F (&acc)[P][V], const float* const (&x)[P], int64_t at, const float* w) {
+// What Tile has for instruction sets that broadcast from memory; a block is a vector or more.
+template <class Arch, int Vectors>
+struct BroadcastPixels {
   using S = Simd<Arch>;
+
+  template <int P, int Lanes, class F, int V>
+  static void multiply_add(F (&acc)[P][V], const float* const (&x)[P], int64_t at, const float* w,
+                           int64_t weight_step) {
 #pragma GCC unroll 2
-  for (int lane = 0; lane < Lanes; ++lane, w += V * S::width) {
-    F weight[V];
-#pragma GCC unroll 4
-    for (int j = 0; j < V; ++j) weight[j] = S::load(w + j * S::width);
+    for (int lane = 0; lane < Lanes; ++lane, w += Vectors * S::width) {
+      F weight[V];
+      load_weights(weight, w, weight_step);
 #pragma GCC unroll 16
-    for (int i = 0; i < P; ++i) {
-      const F value = S::set(x[i][at + lane]);
-#pragma GCC unroll 4
-      for (int j = 0; j < V; ++j) acc[i][j] = S::fma(value, weight[j], acc[i][j]);
+      for (int i = 0; i < P; ++i) add_products(acc[i], x[i][at + lane], weight);
     }
   }
-}
 
-// The same for pixels that are `step` apart: few pointers do, where one for each would be more than there are
-// registers.
-template <class Arch, int P, int Lanes, class F, int V>
-inline void multiply_add_even_pixels(F (&acc)[P][V], const float* x, const float* w, int64_t step) {
-  using S = Simd<Arch>;
-  constexpr int at_once = Lanes % 4 == 0 ? 4 : 1;
-  for (int lane = 0; lane < Lanes; lane += at_once, x += at_once, w += at_once * V * S::width) {
-    const float* bases[(P + 2) / 3];
+  // The same for pixels that are `step` apart: few pointers do, where one for each would be more than there are
+  // registers.
+  template <int P, int Lanes, class F, int V>
+  static void multiply_add_even(F (&acc)[P][V], const float* x, const float* w, int64_t weight_step, int64_t step) {
+    constexpr int at_once = Lanes % 4 == 0 ? 4 : 1;
+    for (int lane = 0; lane < Lanes; lane += at_once, x += at_once, w += at_once * Vectors * S::width) {
+      const float* bases[(P + 2) / 3];
 #pragma GCC unroll 8
-    for (int k = 0; k < (P + 2) / 3; ++k) bases[k] = x + 3 * k * step;
+      for (int k = 0; k < (P + 2) / 3; ++k) bases[k] = x + 3 * k * step;
 #pragma GCC unroll 4
-    for (int l = 0; l < at_once; ++l) {
-      F weight[V];
-#pragma GCC unroll 4
-      for (int j = 0; j < V; ++j) weight[j] = S::load(w + (l * V + j) * S::width);
+      for (int l = 0; l < at_once; ++l) {
+        F weight[V];
+        load_weights(weight, w + l * Vectors * S::width, weight_step);
 #pragma GCC unroll 16
-      for (int i = 0; i < P; ++i) {
-        const F value = S::set(bases[i / 3][i % 3 * step + l]);
-#pragma GCC unroll 4
-        for (int j = 0; j < V; ++j) acc[i][j] = S::fma(value, weight[j], acc[i][j]);
+        for (int i = 0; i < P; ++i) add_products(acc[i], bases[i / 3][i % 3 * step + l], weight);
       }
     }
   }
-}
+
+ private:
+  template <class F, int V>
+  static void load_weights(F (&weight)[V], const float* w, int64_t weight_step) {
+#pragma GCC unroll 4
+    for (int j = 0; j < V; ++j) weight[j] = S::load(w + j / Vectors * weight_step + j % Vectors * S::width);
+  }
+  template <class F, int V>
+  static void add_products(F (&acc)[V], float x, const F (&weight)[V]) {
+    const F value = S::set(x);
+#pragma GCC unroll 4
+    for (int j = 0; j < V; ++j) acc[j] = S::fma(value, weight[j], acc[j]);
+  }
+};
 
 }  // namespace tenon::kernels

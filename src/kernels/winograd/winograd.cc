@@ -86,7 +86,7 @@ class WinogradConv {
         out_blocks_(s_.out_channels / block_),
         tile_rows_(ceil_div(s_.output[1], tile_)),
         tile_columns_(ceil_div(s_.output[2], tile_)),
-        zeros_(static_cast<size_t>(block_)) {}
+        zeros_(static_cast<size_t>(2 * block_)) {}
 
   void run() {
     const int64_t tiles = s_.batch * tile_rows_ * tile_columns_, points = n_ * n_;
@@ -116,11 +116,14 @@ class WinogradConv {
     std::vector<int64_t> steps, pixels;
     for (int64_t c = 0; c < in_blocks_; ++c) steps.push_back(c * count * block_);
     for (int64_t t = 0; t < count; ++t) pixels.push_back(t * block_);
-    const int64_t units = n_ * n_ * out_blocks_, work = 1 + count * s_.in_channels * block_;
-    pool_.parallel_for(units, 1 + (128 << 10) / work, [&](int64_t begin, int64_t end) {
+    // Output channels are worked on in one or two blocks at a time.
+    const int64_t at_once = k_.two_pixels > 0 ? 2 : 1, turns = ceil_div(out_blocks_, at_once);
+    const int64_t work = 1 + count * s_.in_channels * at_once * block_;
+    pool_.parallel_for(n_ * n_ * turns, 1 + (128 << 10) / work, [&](int64_t begin, int64_t end) {
       for (int64_t unit = begin; unit < end; ++unit) {
-        const int64_t point = unit / out_blocks_, block = unit % out_blocks_;
-        multiply(in + point * in_step_, weights_ + unit * s_.in_channels * block_, steps, pixels, count,
+        const int64_t point = unit / turns, block = unit % turns * at_once;
+        multiply(in + point * in_step_, weights_ + (point * out_blocks_ + block) * s_.in_channels * block_, steps,
+                 pixels, count, std::min(at_once, out_blocks_ - block),
                  out + point * out_step_ + block * count * block_);
       }
     });
@@ -169,10 +172,11 @@ class WinogradConv {
       }
   }
 
-  // A block of output channels at one point of all tiles.
+  // One or two blocks of output channels at one point of all tiles.
   void multiply(const float* in, const float* weights, const std::vector<int64_t>& steps,
-                const std::vector<int64_t>& pixels, int64_t count, float* out) const {
-    const int64_t groups = ceil_div(count, k_.pixels);
+                const std::vector<int64_t>& pixels, int64_t count, int64_t blocks, float* out) const {
+    const auto* kernels = blocks == 1 ? k_.blocked : k_.two_blocked;
+    const int64_t groups = ceil_div(count, blocks == 1 ? k_.pixels : k_.two_pixels);
     for (int64_t g = 0; g < groups; ++g) {
       const int64_t from = count * g / groups, to = count * (g + 1) / groups;
       BlockedTile tile{};
@@ -181,9 +185,11 @@ class WinogradConv {
       tile.steps = steps.data();
       tile.step_count = in_blocks_;
       tile.weights = weights;
+      tile.weight_step = s_.in_channels * block_;
       tile.start = zeros_.data();
       tile.y = out + from * block_;
-      k_.blocked[to - from](tile);
+      tile.y_step = count * block_;
+      kernels[to - from](tile);
     }
   }
 
