@@ -117,7 +117,7 @@ class InferenceSession:
     def _load_options(self, asked: list[str]) -> dict[str, Any]:
         options = self._sess_options
         config = _config.options_of(options._config, self._disabled, stacklevel=4)
-        if options.execution_mode == ExecutionMode.ORT_PARALLEL and "tenon.parallel_branches" in _tenon.config_keys():
+        if options.execution_mode == ExecutionMode.ORT_PARALLEL:
             config.setdefault("tenon.parallel_branches", "1")
         threads = options.intra_op_num_threads if options.use_per_session_threads else 0
         return {"level": _LEVELS[options.graph_optimization_level], "threads": max(threads, 0),
