@@ -214,6 +214,27 @@ TEST(LowMemory, WhatIsMadeOfSeveralConstantsNeedsAllOfThem) {
     expect_close(low.run(inputs).at(name).tensor(), normal.run(inputs).at(name).tensor());
 }
 
+// What Winograd's algorithm multiplies by is larger than a convolution's weights, by at most 1.2 times all weights.
+TEST(LowMemory, WeightsDoNotGrow) {
+  ModelBuilder b;
+  b.input("x", ElementType::float32, SymbolicShape{1, 64, 28, 28});
+  int64_t bytes = 0;
+  for (const char* name : {"a", "b", "c"}) {
+    const Shape shape{64, 64, 3, 3};
+    b.initializer(std::string("w_") + name, Tensor(shape, std::span<const float>(random_floats(shape.elements(), 1))));
+    b.node("Conv",
+           {name == std::string("a") ? "x" : std::string(1, static_cast<char>(name[0] - 1)), std::string("w_") + name},
+           {name})
+        .set_attribute(ir::Attribute("pads", std::vector<int64_t>(4, 1)));
+    bytes += shape.elements() * 4;
+  }
+  b.output("c");
+  const int64_t normal = b.session(with(MemoryUse::normal)).memory().weights;
+  EXPECT_GT(normal, bytes * 3 / 2);
+  EXPECT_LE(normal, bytes + bytes * 12 / 10);
+  EXPECT_EQ(b.session(with(MemoryUse::low)).memory().weights, bytes);
+}
+
 TEST(LowMemory, NothingIsHeldBetweenRuns) {
   const Session normal = product(16, 64).session(with(MemoryUse::normal)),
                 low = product(16, 64).session(with(MemoryUse::low));
