@@ -40,24 +40,51 @@ bool spin_until(Done done, std::chrono::microseconds time) {
 
 }  // namespace
 
-// Lives on the caller's stack; a worker touches it only between joining and leaving, both under the pool's mutex.
+// A loop. It lives on the caller's stack.
 struct ThreadPool::Job {
   FunctionRef<void(int64_t, int64_t)> body;
   const int64_t size;
   const int64_t range;
   const uint64_t mode = float_mode();
   std::atomic<int64_t> next{0};
-  std::atomic<int> users{0};
-  bool caller_sleeps = false;
   std::exception_ptr error;
 
   Job(FunctionRef<void(int64_t, int64_t)> loop_body, int64_t n, int64_t range_length)
       : body(loop_body), size(n), range(range_length) {}
 };
 
+// Where workers find a loop without a lock. A worker may touch the job only while it counts among the users; the caller
+// closes the slot and waits for those to leave. Callers who find no free slot work alone.
+struct alignas(64) ThreadPool::Slot {
+  static constexpr int count = 32;
+  // The state: flags, how many more workers are wanted, and how many are in.
+  static constexpr uint32_t is_taken = 1u << 31, is_open = 1u << 30, caller_sleeps = 1u << 29;
+  static constexpr uint32_t wanted_one = 1u << 14, most_wanted = (1u << 14) - 1, user_mask = (1u << 14) - 1;
+
+  std::atomic<uint32_t> state{0};
+  Job* job = nullptr;
+
+  static int64_t wanted(uint32_t state) { return state / wanted_one % (most_wanted + 1); }
+
+  bool join() {
+    uint32_t now = state.load(std::memory_order_relaxed);
+    while ((now & is_open) && wanted(now) > 0) {
+      if (state.compare_exchange_weak(now, now - wanted_one + 1, std::memory_order_acquire, std::memory_order_relaxed))
+        return true;
+    }
+    return false;
+  }
+  void leave() {
+    const uint32_t before = state.fetch_sub(1, std::memory_order_release);
+    if ((before & user_mask) == 1 && (before & caller_sleeps)) state.notify_all();
+  }
+  bool has_users() const { return state.load(std::memory_order_acquire) & user_mask; }
+};
+
 int default_spin_microseconds() { return number_in_environment("TENON_SPIN", 0).value_or(20); }
 
-ThreadPool::ThreadPool(int threads, int spin_microseconds) : spin_time_(spin_microseconds) {
+ThreadPool::ThreadPool(int threads, int spin_microseconds)
+    : spin_time_(spin_microseconds), slots_(std::make_unique<Slot[]>(Slot::count)) {
   const int count = threads > 0 ? threads : default_thread_count();
   workers_.reserve(static_cast<size_t>(count - 1));
   try {
@@ -68,12 +95,9 @@ ThreadPool::ThreadPool(int threads, int spin_microseconds) : spin_time_(spin_mic
 }
 
 ThreadPool::~ThreadPool() {
-  {
-    std::lock_guard lock(mutex_);
-    stop_ = true;
-    generation_.fetch_add(1, std::memory_order_release);
-  }
-  wake_.notify_all();
+  stop_ = true;
+  generation_.fetch_add(1);
+  wake(size());
   for (std::thread& worker : workers_) worker.join();
 }
 
@@ -91,34 +115,51 @@ void ThreadPool::parallel_for(int64_t n, int64_t grain, FunctionRef<void(int64_t
   const int64_t range_count = ranges_per_thread * size();
   const int64_t range = std::max({grain, (n - 1) / range_count + 1, int64_t{1}});
   Job job(body, n, range);
-  add(job, (n - 1) / range);
+  Slot* slot = open(job, (n - 1) / range);
   run_ranges(job);
-  finish(job);
+  if (slot) close(*slot);
   if (job.error) std::rethrow_exception(job.error);
 }
 
-void ThreadPool::add(Job& job, int64_t helpers_wanted) {
-  int to_wake;
-  {
-    std::lock_guard lock(mutex_);
-    jobs_.push_back(&job);
-    generation_.fetch_add(1, std::memory_order_release);
-    to_wake = static_cast<int>(std::min<int64_t>(sleeping_, helpers_wanted));
+// Lets workers in.
+ThreadPool::Slot* ThreadPool::open(Job& job, int64_t helpers_wanted) {
+  const int64_t wanted = std::min<int64_t>({helpers_wanted, size() - 1, Slot::most_wanted});
+  for (int i = 0; i < Slot::count; ++i) {
+    Slot& slot = slots_[static_cast<size_t>(i)];
+    uint32_t free = 0;
+    if (slot.state.load(std::memory_order_relaxed) != 0 ||
+        !slot.state.compare_exchange_strong(free, Slot::is_taken, std::memory_order_acquire))
+      continue;
+    slot.job = &job;
+    slot.state.store(Slot::is_taken | Slot::is_open | static_cast<uint32_t>(wanted) * Slot::wanted_one,
+                     std::memory_order_release);
+    generation_.fetch_add(1);
+    wake(wanted);
+    return &slot;
   }
-  for (int i = 0; i < to_wake; ++i) wake_.notify_one();
+  return nullptr;
 }
 
-// Closes the job to new workers and waits for those that joined.
-void ThreadPool::finish(Job& job) {
-  {
-    std::lock_guard lock(mutex_);
-    jobs_.erase(std::find(jobs_.begin(), jobs_.end(), &job));
+// Lets no more in, and waits for those that are.
+void ThreadPool::close(Slot& slot) {
+  slot.state.fetch_and(Slot::is_taken | Slot::user_mask, std::memory_order_relaxed);
+  if (!spin_until([&] { return !slot.has_users(); }, spin_time_)) {
+    uint32_t now = slot.state.fetch_or(Slot::caller_sleeps, std::memory_order_acquire) | Slot::caller_sleeps;
+    while (now & Slot::user_mask) {
+      slot.state.wait(now, std::memory_order_acquire);
+      now = slot.state.load(std::memory_order_acquire);
+    }
   }
-  const auto left = [&job] { return job.users.load(std::memory_order_acquire) == 0; };
-  if (spin_until(left, spin_time_)) return;
-  std::unique_lock lock(mutex_);
-  job.caller_sleeps = true;
-  job_done_.wait(lock, left);
+  slot.state.store(0, std::memory_order_release);
+}
+
+// Workers that sleep, as many as there are. They count themselves before they look for the last time, and this looks
+// for them after the change that they are to see, so none sleeps through it.
+void ThreadPool::wake(int64_t count) {
+  int64_t sleeping = std::min<int64_t>(sleeping_.load(), count);
+  if (sleeping == 0) return;
+  { std::lock_guard lock(mutex_); }
+  for (; sleeping > 0; --sleeping) wake_.notify_one();
 }
 
 void ThreadPool::run_ranges(Job& job) {
@@ -138,38 +179,35 @@ void ThreadPool::run_ranges(Job& job) {
   inside_body = false;
 }
 
-// The job with work left that has the fewest workers. The mutex must be held.
-ThreadPool::Job* ThreadPool::find_job() const {
-  Job* best = nullptr;
-  for (Job* job : jobs_) {
-    if (job->next.load(std::memory_order_relaxed) >= job->size) continue;
-    if (!best || job->users.load(std::memory_order_relaxed) < best->users.load(std::memory_order_relaxed)) best = job;
+// Works on the loop that has the fewest workers; says whether there was one.
+bool ThreadPool::help() {
+  Slot* best = nullptr;
+  uint32_t fewest = ~0u;
+  for (int i = 0; i < Slot::count; ++i) {
+    Slot& slot = slots_[static_cast<size_t>(i)];
+    const uint32_t state = slot.state.load(std::memory_order_relaxed);
+    if (!(state & Slot::is_open) || Slot::wanted(state) == 0 || (state & Slot::user_mask) >= fewest) continue;
+    best = &slot;
+    fewest = state & Slot::user_mask;
   }
-  return best;
+  if (!best) return false;
+  if (best->join()) {
+    run_ranges(*best->job);
+    best->leave();
+  }
+  return true;
 }
 
 void ThreadPool::work() {
-  std::unique_lock lock(mutex_);
   while (!stop_) {
-    if (Job* job = find_job()) {
-      job->users.fetch_add(1, std::memory_order_relaxed);
-      lock.unlock();
-      run_ranges(*job);
-      lock.lock();
-      // The caller may return, and the job vanish, as soon as the count reaches zero.
-      const bool caller_sleeps = job->caller_sleeps;
-      if (job->users.fetch_sub(1, std::memory_order_release) == 1 && caller_sleeps) job_done_.notify_all();
-      continue;
-    }
-    const uint64_t seen = generation_.load(std::memory_order_relaxed);
-    const auto changed = [this, seen] { return generation_.load(std::memory_order_acquire) != seen; };
-    lock.unlock();
-    const bool found = spin_until(changed, spin_time_);
-    lock.lock();
-    if (found) continue;
-    ++sleeping_;
+    const uint64_t seen = generation_.load();
+    if (help()) continue;
+    const auto changed = [this, seen] { return generation_.load() != seen; };
+    if (spin_until(changed, spin_time_)) continue;
+    std::unique_lock lock(mutex_);
+    sleeping_.fetch_add(1);
     wake_.wait(lock, changed);
-    --sleeping_;
+    sleeping_.fetch_sub(1);
   }
 }
 

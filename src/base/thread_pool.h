@@ -45,22 +45,23 @@ class ThreadPool {
 
  private:
   struct Job;
+  struct Slot;
 
   void work();
-  Job* find_job() const;
+  bool help();
   void run_ranges(Job& job);
-  void add(Job& job, int64_t helpers_wanted);
-  void finish(Job& job);
+  Slot* open(Job& job, int64_t helpers_wanted);
+  void close(Slot& slot);
+  void wake(int64_t count);
 
   const std::chrono::microseconds spin_time_;
+  const std::unique_ptr<Slot[]> slots_;  // where workers find loops
   std::vector<std::thread> workers_;
-  std::mutex mutex_;                     // guards jobs_, sleeping_, stop_ and every Job's users and error
-  std::condition_variable wake_;         // workers sleep here
-  std::condition_variable job_done_;     // callers sleep here
-  std::vector<Job*> jobs_;               // those that still accept workers
-  std::atomic<uint64_t> generation_{0};  // changes with every added job
-  int sleeping_ = 0;
-  bool stop_ = false;
+  std::atomic<uint64_t> generation_{0};  // changes with every loop
+  std::atomic<int> sleeping_{0};
+  std::atomic<bool> stop_{false};
+  std::mutex mutex_;              // guards falling asleep, and every Job's error
+  std::condition_variable wake_;  // workers sleep here
 };
 
 }  // namespace tenon
