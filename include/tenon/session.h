@@ -158,7 +158,8 @@ class Session {
   const ModelInfo& model() const;
   const std::vector<ValueInfo>& inputs() const;
   const std::vector<ValueInfo>& outputs() const;
-  // Initializers that are inputs too: a run may give them another value.
+  // Initializers that are inputs too: a run may give them another value. Before version 4 of the format all had to be
+  // inputs, so there they are constants.
   const std::vector<ValueInfo>& overridable_initializers() const;
   // Every node with its provider, kernel and reasons, in the order they run; subgraphs included.
   const std::vector<NodePlacement>& placement() const;

@@ -1,5 +1,7 @@
 #include "onnx/graph_reader.h"
 
+#include <unordered_set>
+
 #include "base/fail.h"
 #include "onnx/string_pairs.h"
 
@@ -232,10 +234,14 @@ std::unique_ptr<ir::Graph> GraphReader::read_graph(WireReader message, const Sco
     }
   }
 
+  std::unordered_set<std::string_view> constants;
+  if (initializers_are_constants && !outer) {
+    for (const auto& constant : initializers) constants.insert(constant->name);
+  }
   for (ValueInfo& info : inputs) {
     ir::Value& value = graph->add_value(std::string(info.name));
     scope.names.try_emplace(info.name, &value);
-    graph->add_input(value);
+    if (!constants.contains(info.name)) graph->add_input(value);
     info.apply_to(value);
   }
   auto define_initializer = [&](std::string_view name) -> ir::Value& {

@@ -35,6 +35,9 @@ class GraphReader {
  public:
   GraphReader(TensorReader& tensors, const GivenTensors& given) : tensors_(tensors), given_(given) {}
 
+  // Whether initializers of the outermost graph are no inputs, also where it lists them among these.
+  bool initializers_are_constants = false;
+
   std::unique_ptr<ir::Graph> read_graph(WireReader message, const Scope* outer = nullptr);
   std::unique_ptr<ir::Function> read_function(WireReader message);
 

@@ -13,17 +13,25 @@ namespace tenon::onnx {
 // Tensors that take the place of initializers of the main graph, by name.
 using GivenTensors = std::map<std::string, Tensor, std::less<>>;
 
+struct ReadOptions {
+  // Each must have the type and shape of the initializer whose place it takes, and must have one to take, else:
+  // type_mismatch, shape_mismatch, unknown_name.
+  GivenTensors given = {};
+  // Before version 4 of the format every initializer had to be an input too, so that says nothing. Whether they are
+  // read as constants, as they are meant.
+  bool old_inputs_are_constants = false;
+};
+
 // Reads an ONNX model. The file stays mapped while tensors view into it; aligned data is not copied. External data is
 // opened and checked too. Throws missing_file, not_onnx, truncated, invalid_model or missing_external_data. `files`, if
-// not null, receives the files that were opened. A tensor of `given` must have the type and shape of the initializer
-// whose place it takes, and must have one to take, else: type_mismatch, shape_mismatch, unknown_name.
+// not null, receives the files that were opened.
 std::unique_ptr<ir::Model> load_model(const std::filesystem::path& path, std::vector<FileIdentity>* files = nullptr,
-                                      const GivenTensors& given = {});
+                                      const ReadOptions& options = {});
 
 // The same from memory, which `owner` keeps alive (null: the tensors are copied). External data is looked for below
 // `folder`; an empty one means that the model may have none.
 std::unique_ptr<ir::Model> parse_model(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
-                                       const std::filesystem::path& folder = {}, const GivenTensors& given = {});
+                                       const std::filesystem::path& folder = {}, const ReadOptions& options = {});
 
 // The inverse: nothing is lifted or reordered, unknown fields are kept.
 std::string serialize_model(const ir::Model& model);

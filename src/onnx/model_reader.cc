@@ -10,9 +10,9 @@
 namespace tenon::onnx {
 namespace {
 
-std::unique_ptr<ir::Model> read_model(std::string_view bytes, TensorReader& tensors, const GivenTensors& given) {
+std::unique_ptr<ir::Model> read_model(std::string_view bytes, TensorReader& tensors, const ReadOptions& options) {
   auto model = std::make_unique<ir::Model>();
-  GraphReader graphs(tensors, given);
+  GraphReader graphs(tensors, options.given);
   WireReader message(bytes);
   while (message.next()) {
     switch (message.field()) {
@@ -35,6 +35,8 @@ std::unique_ptr<ir::Model> read_model(std::string_view bytes, TensorReader& tens
         model->doc_string = message.string();
         break;
       case 7:
+        graphs.initializers_are_constants =
+            options.old_inputs_are_constants && model->ir_version > 0 && model->ir_version < 4;
         model->graph = graphs.read_graph(message.message());
         break;
       case 8:
@@ -70,14 +72,14 @@ void require_initializers(const ir::Graph& graph, const GivenTensors& given) {
 
 // Reads, and when that fails says what the bytes look like instead, if they look like something.
 std::unique_ptr<ir::Model> read_or_identify(std::span<const std::byte> bytes, TensorReader& tensors,
-                                            const GivenTensors& given) {
+                                            const ReadOptions& options) {
   std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   std::unique_ptr<ir::Model> model;
   std::exception_ptr problem;
   try {
-    model = read_model(text, tensors, given);
+    model = read_model(text, tensors, options);
     if (model->graph && (model->ir_version > 0 || !model->graph->nodes().empty())) {
-      require_initializers(*model->graph, given);
+      require_initializers(*model->graph, options.given);
       tensors.finish();
       record_origins(*model);
       return model;
@@ -96,11 +98,11 @@ std::unique_ptr<ir::Model> read_or_identify(std::span<const std::byte> bytes, Te
 }  // namespace
 
 std::unique_ptr<ir::Model> load_model(const std::filesystem::path& path, std::vector<FileIdentity>* files,
-                                      const GivenTensors& given) {
+                                      const ReadOptions& options) {
   auto file = MappedFile::open(path);
   TensorReader tensors(file, nullptr, ExternalData(path));
   try {
-    std::unique_ptr<ir::Model> model = read_or_identify(file->bytes(), tensors, given);
+    std::unique_ptr<ir::Model> model = read_or_identify(file->bytes(), tensors, options);
     if (files) *files = tensors.external_files();
     if (files) files->push_back(file->identity());
     return model;
@@ -117,9 +119,9 @@ std::unique_ptr<ir::Model> load_model(const std::filesystem::path& path, std::ve
 }
 
 std::unique_ptr<ir::Model> parse_model(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
-                                       const std::filesystem::path& folder, const GivenTensors& given) {
+                                       const std::filesystem::path& folder, const ReadOptions& options) {
   TensorReader tensors(nullptr, std::move(owner), ExternalData::in_folder(folder));
-  return read_or_identify(bytes, tensors, given);
+  return read_or_identify(bytes, tensors, options);
 }
 
 }  // namespace tenon::onnx

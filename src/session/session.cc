@@ -148,7 +148,8 @@ Session Session::from_bytes(std::span<const std::byte> bytes, const SessionOptio
                             const std::filesystem::path& folder) {
   auto copy = std::make_shared<std::vector<std::byte>>(bytes.begin(), bytes.end());
   auto implementation = std::make_unique<Implementation>(options);
-  implementation->load(onnx::parse_model(*copy, copy, folder, options.initializers));
+  implementation->load(
+      onnx::parse_model(*copy, copy, folder, {.given = options.initializers, .old_inputs_are_constants = true}));
   return Session(std::move(implementation));
 }
 

@@ -51,6 +51,19 @@ TEST(Session, RunsByName) {
   EXPECT_EQ(floats(outputs["z"]), (std::vector<float>{2, 4}));
 }
 
+TEST(Session, InitializersThatAreInputsAreDefaultsFromVersion4OfTheFormatOn) {
+  ModelBuilder b = two_outputs();
+  b.graph().add_input(b.value("w"));
+  EXPECT_EQ(b.session().overridable_initializers().size(), 1u);
+  b.model().ir_version = 3;
+  Session session = b.session();
+  EXPECT_EQ(session.inputs().size(), 1u);
+  EXPECT_EQ(session.overridable_initializers().size(), 0u);
+  const Tensor x({1, 2}, {1.0f, 2.0f});
+  EXPECT_EQ(floats(session.run({{"x", x}})["y"]), (std::vector<float>{3, 0}));
+  EXPECT_EQ(error_of([&] { session.run({{"x", x}, {"w", x}}); }).find("unknown-name"), 0u);
+}
+
 TEST(Session, RunsOnlyWhatIsAskedFor) {
   Session session = two_outputs().session();
   RunOptions options;

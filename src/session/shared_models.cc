@@ -41,8 +41,9 @@ std::map<Key, Entry> models;  // guarded by the mutex
 std::shared_ptr<const CompiledModel> shared_model(const std::filesystem::path& path, const SessionOptions& options,
                                                   ThreadPool& threads) {
   auto load = [&](std::vector<FileIdentity>& files) {
-    return std::make_shared<const CompiledModel>(onnx::load_model(path, &files, options.initializers), options,
-                                                 threads);
+    return std::make_shared<const CompiledModel>(
+        onnx::load_model(path, &files, {.given = options.initializers, .old_inputs_are_constants = true}), options,
+        threads);
   };
   Entry entry;
   if (!options.custom_operators.empty() || !options.initializers.empty()) return load(entry.files);

@@ -86,7 +86,7 @@ std::unique_ptr<ir::Model> lifted(const ir::Model& model, const ops::CustomOpera
 ModelSummary inspect(const std::filesystem::path& path, const SessionOptions& options) {
   const ops::CustomOperatorList custom =
       list_custom_operators(options.custom_operators, options.custom_operator_libraries);
-  std::unique_ptr<ir::Model> model = onnx::load_model(path);
+  std::unique_ptr<ir::Model> model = onnx::load_model(path, nullptr, {.old_inputs_are_constants = true});
   ModelSummary summary;
   summary.info = describe(*model);
   Counter counter(summary);

@@ -34,7 +34,7 @@ using passes::OptimizerOptions;
 
 std::unique_ptr<ir::Model> load_lifted(const std::filesystem::path& path, const OptimizeOptions& options,
                                        std::vector<std::string>& notes) {
-  std::unique_ptr<ir::Model> model = onnx::load_model(path);
+  std::unique_ptr<ir::Model> model = onnx::load_model(path, nullptr, {.old_inputs_are_constants = true});
   notes = passes::lift_to_newest_opset(
       *model, list_custom_operators(options.custom_operators, options.custom_operator_libraries));
   passes::inline_functions(*model);

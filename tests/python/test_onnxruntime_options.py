@@ -11,8 +11,10 @@ import onnx
 import pytest
 import tenon
 import tenon.onnxruntime as ours
+from onnx import TensorProto as T
+from onnx import helper as h
 from side_by_side import assert_same, onnxruntime
-from small_models import heavy, linear
+from small_models import heavy, linear, model, value
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 OPTIONS = [name for name, member in vars(ours.SessionOptions).items() if name[0] != "_" and not callable(member)]
@@ -128,6 +130,41 @@ def test_config_entries_are_honoured():
         ours.InferenceSession(linear(), options).run(None, {"x": tiny})
 
 
+def test_quantized_islands_can_stay_floats():
+    nodes = [h.make_node("QuantizeLinear", ["x", "s", "z"], ["q"]), h.make_node("DequantizeLinear", ["q", "s", "z"], ["a"]),
+             h.make_node("DequantizeLinear", ["w", "s", "z"], ["b"]), h.make_node("MatMul", ["a", "b"], ["p"]),
+             h.make_node("QuantizeLinear", ["p", "s", "z"], ["r"]), h.make_node("DequantizeLinear", ["r", "s", "z"], ["y"])]
+    data = model(nodes, [value("x", T.FLOAT, [2, 2])], [value("y", T.FLOAT, [2, 2])],
+                 {"s": np.array(0.5, np.float32), "z": np.array(128, np.uint8), "w": np.full((2, 2), 130, np.uint8)})
+
+    def passes(setting):
+        options = ours.SessionOptions()
+        options.add_session_config_entry("session.disable_quant_qdq", setting)
+        return [rewrite.pass_name for rewrite in ours.InferenceSession(data, options).tenon.rewrites]
+    assert "qdq" in passes("0") and "qdq" not in passes("1")
+
+
+def test_memory_is_given_back_after_runs_that_say_so():
+    loaded, options = session(ours, heavy(2, 512)), ours.RunOptions()
+    x = np.ones((512, 512), np.float32)
+    loaded.run(None, {"x": x})
+    assert loaded.tenon.memory().cached + loaded.tenon.memory().in_use > 0
+    options.add_run_config_entry("memory.enable_memory_arena_shrinkage", "cpu:0")
+    outputs = loaded.run(None, {"x": x}, options)
+    assert loaded.tenon.memory().cached == 0 and loaded.tenon.memory().in_use == outputs[0].nbytes
+
+
+def test_assignment_of_nodes():
+    def behaviour(ort, record="1"):
+        options = ort.SessionOptions()
+        options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+        options.add_session_config_entry("session.record_ep_graph_assignment_info", record)
+        parts = ort.InferenceSession(linear(), options).get_provider_graph_assignment_info()
+        return sorted((part.ep_name, node.name, node.op_type, node.domain) for part in parts for node in part.get_nodes())
+    assert_same(behaviour)
+    assert_same(lambda ort: behaviour(ort, "0"))
+
+
 def test_disabled_optimizers():
     name = tenon.load(linear()).rewrites[0].pass_name
     with warnings.catch_warnings():
@@ -199,6 +236,33 @@ def test_initializers_can_be_given(tmp_path):
     assert_same(lambda ort: ort.SessionOptions().add_external_initializers(["w", "b"], []))
 
 
+@pytest.mark.parametrize("from_bytes", [False, True])
+def test_external_data_is_given_as_files_in_memory(tmp_path, from_bytes):
+    onnx.save(onnx.load_from_string(linear()), tmp_path / "m.onnx", save_as_external_data=True, location="m.data",
+              size_threshold=0)
+    data = (tmp_path / "m.data").read_bytes()
+    (tmp_path / "m.data").unlink()
+
+    def behaviour(ort, names=("m.data",), buffers=(data,), lengths=(len(data),)):
+        options = ort.SessionOptions()
+        options.add_external_initializers_from_files_in_memory(list(names), list(buffers), list(lengths))
+        source = (tmp_path / "m.onnx").read_bytes() if from_bytes else tmp_path / "m.onnx"
+        return ort.InferenceSession(source, options).run(["y"], {"x": X})
+    assert_same(behaviour)
+    assert_same(lambda ort: behaviour(ort, buffers=[bytearray(data)]))
+    assert_same(lambda ort: behaviour(ort, lengths=[]))
+    with pytest.raises(RuntimeError, match="not in '../m.data'"):
+        behaviour(ours, names=["../m.data"])
+
+
+def test_loading_is_cancelled():
+    def behaviour(ort):
+        options = ort.SessionOptions()
+        options.set_load_cancellation_flag(True)
+        ort.InferenceSession(linear(), options)
+    assert_same(behaviour)
+
+
 def test_external_data_of_bytes_has_a_folder(tmp_path):
     onnx.save(onnx.load_from_string(linear()), tmp_path / "m.onnx", save_as_external_data=True, location="m.data",
               size_threshold=0)
@@ -261,11 +325,27 @@ def test_a_provider_that_cannot_start_is_an_error_with_a_way_out(monkeypatch):
     with pytest.raises(ours.capi.onnxruntime_pybind11_state.EPFail, match="TENON_ORT_FALLBACK=warn") as caught:
         session(ours, providers=[missing, "CPUExecutionProvider"])
     assert caught.value.code == "provider-unavailable" and missing in str(caught.value)
+    monkeypatch.setenv("TENON_ORT_FALLBACK", "yes")
+    with pytest.raises(tenon.ArgumentError, match="'error' or 'warn', not 'yes'"):
+        session(ours)
     monkeypatch.setenv("TENON_ORT_FALLBACK", "warn")
     with pytest.warns(UserWarning, match=f"provider '{missing}' is not used.*available providers: .*CPUExecutionProvider"):
         loaded = session(ours, providers=[missing, "CPUExecutionProvider"])
     assert loaded.get_providers() == ["CPUExecutionProvider"]
     assert missing in [name for name, _ in loaded.placement()[0].declined]
+
+
+def test_warnings_are_of_the_line_that_causes_them(monkeypatch):
+    monkeypatch.setenv("TENON_ORT_FALLBACK", "warn")
+    options = ours.SessionOptions()
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        options.add_session_config_entry("no.such.key", "1")
+        options.add_session_config_entry("optimization.disable_specified_optimizers", "Nonsense")
+        loaded = ours.InferenceSession(linear(), options, ["XExecutionProvider"] + ["CPUExecutionProvider"] * 2)
+        loaded.set_providers(["CPUExecutionProvider"] * 2)
+        ours.set_seed(1)
+    assert len(heard) == 7 and {one.filename for one in heard} == {__file__}
 
 
 def test_available_providers_can_start():

@@ -50,10 +50,16 @@ GATHER = model([h.make_node("Gather", ["x", "i"], ["y"], name="pick")],
                [value("x", T.FLOAT, ["n"]), value("i", T.INT64, ["m"])], [value("y", T.FLOAT, ["m"])])
 MATMUL = model([h.make_node("MatMul", ["x", "w"], ["y"])], [value("x", T.FLOAT, None), value("w", T.FLOAT, None)],
                [value("y", T.FLOAT, None)])
-OVERRIDABLE, BEFORE_VERSION_4 = (h.make_model(
-    h.make_graph([h.make_node("Add", ["x", "w"], ["y"])], "g", [value("x", 1, [2]), value("w", 1, [2])],
-                 [value("y", 1, [2])], [onnx.numpy_helper.from_array(np.ones(2, np.float32), "w")]),
-    opset_imports=[h.make_opsetid("", opset)], ir_version=version).SerializeToString() for version, opset in ((10, 21), (3, 8)))
+
+
+def with_default(ir_version, opset):
+    """y = x + w, where w is an initializer and an input."""
+    graph = h.make_graph([h.make_node("Add", ["x", "w"], ["y"])], "g", [value("x", 1, [2]), value("w", 1, [2])],
+                         [value("y", 1, [2])], [onnx.numpy_helper.from_array(np.ones(2, np.float32), "w")])
+    return h.make_model(graph, opset_imports=[h.make_opsetid("", opset)], ir_version=ir_version).SerializeToString()
+
+
+OVERRIDABLE, BEFORE_VERSION_4 = with_default(10, 21), with_default(3, 8)
 
 RUNS = {
     "all outputs for None": (linear(), None, {"x": X}),
@@ -95,6 +101,8 @@ RUNS = {
     "nothing for an optional": (OPTIONAL, None, {"x": None}),
     "an initializer by default": (OVERRIDABLE, None, {"x": np.ones(2, np.float32)}),
     "an initializer overridden": (OVERRIDABLE, None, {"x": np.ones(2, np.float32), "w": np.zeros(2, np.float32)}),
+    "what was an input by rule": (BEFORE_VERSION_4, None, {"x": np.ones(2, np.float32)}),
+    "what was an input by rule, overridden": (BEFORE_VERSION_4, None, dict.fromkeys("xw", np.ones(2, np.float32))),
     "an index out of range": (GATHER, None, {"x": X[0], "i": np.array([5])}),
     "shapes that do not fit in a node": (MATMUL, None, {"x": X, "w": X}),
 }
@@ -154,7 +162,8 @@ def test_missing_external_data(tmp_path):
     assert_same(lambda ort: ort.InferenceSession(tmp_path / "m.onnx"))
 
 
-@pytest.mark.parametrize("data", [linear(), add(), OVERRIDABLE, BEFORE_VERSION_4, SEQUENCE_MADE, SEQUENCE_READ, zipmap(), dict_vectorizer(),
+@pytest.mark.parametrize("data", [linear(), add(), OVERRIDABLE, BEFORE_VERSION_4, SEQUENCE_MADE, SEQUENCE_READ,
+                                  zipmap(), dict_vectorizer(),
                                   *(identity(T.FLOAT, shape) for shape in ((), (1, 2), ("a", 2), (None, 2), None, ("", 3))),
                                   *(identity(kind) for kind in (T.DOUBLE, T.FLOAT16, T.BFLOAT16, T.STRING, T.BOOL, T.INT8,
                                                                 T.UINT8, T.INT16, T.UINT16, T.INT32, T.UINT32, T.INT64,

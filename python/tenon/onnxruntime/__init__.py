@@ -16,6 +16,7 @@ from ._environment import (
     get_build_info, get_version_string, has_collective_ops, preload_dlls, print_debug_info, set_default_logger_severity,
     set_default_logger_verbosity, set_global_thread_pool_sizes, set_seed)
 from ._install import install, uninstall
+from ._nodes import OrtEpAssignedNode, OrtEpAssignedSubgraph
 from ._options import RunOptions, SessionOptions
 from ._providers import get_all_providers, get_available_providers, get_device
 from ._session import InferenceSession, ModelMetadata, NodeArg
@@ -25,13 +26,14 @@ package_name, version, cuda_version = "onnxruntime", __version__, ""
 
 __all__ = [
     "ExecutionMode", "ExecutionOrder", "GraphOptimizationLevel", "IOBinding", "InferenceSession", "ModelMetadata",
-    "NodeArg", "OrtAllocatorType", "OrtArenaCfg", "OrtDevice", "OrtDeviceMemoryType", "OrtDeviceVendorId", "OrtMemType",
-    "OrtMemoryInfo", "OrtMemoryInfoDeviceType", "OrtSparseFormat", "OrtValue", "RunOptions", "SessionIOBinding",
-    "SessionOptions", "capi", "copy_tensors", "create_and_register_allocator", "create_and_register_allocator_v2", "cuda_version",
-    "disable_telemetry_events", "enable_telemetry_events", "get_all_providers", "get_available_providers", "get_build_info",
-    "get_device", "get_version_string", "has_collective_ops", "install", "package_name", "preload_dlls", "print_debug_info",
-    "set_default_logger_severity", "set_default_logger_verbosity", "set_global_thread_pool_sizes", "set_seed", "uninstall",
-    "version",
+    "NodeArg", "OrtAllocatorType", "OrtArenaCfg", "OrtDevice", "OrtDeviceMemoryType", "OrtDeviceVendorId",
+    "OrtEpAssignedNode", "OrtEpAssignedSubgraph", "OrtMemType", "OrtMemoryInfo", "OrtMemoryInfoDeviceType",
+    "OrtSparseFormat", "OrtValue", "RunOptions", "SessionIOBinding", "SessionOptions", "capi", "copy_tensors",
+    "create_and_register_allocator", "create_and_register_allocator_v2", "cuda_version", "disable_telemetry_events",
+    "enable_telemetry_events", "get_all_providers", "get_available_providers", "get_build_info", "get_device",
+    "get_version_string", "has_collective_ops", "install", "package_name", "preload_dlls", "print_debug_info",
+    "set_default_logger_severity", "set_default_logger_verbosity", "set_global_thread_pool_sizes", "set_seed",
+    "uninstall", "version",
 ]
 
 

@@ -11,6 +11,10 @@ from .._tenon import config_keys, optimization_passes
 #: The folder of external data of a model that is given as bytes.
 FOLDER = "session.model_external_initializers_file_folder_path"
 DISABLED_PASSES = "optimization.disable_specified_optimizers"
+NO_INTEGERS = "session.disable_quant_qdq"
+RECORD_ASSIGNMENT = "session.record_ep_graph_assignment_info"
+#: A run's: gives memory back after it.
+SHRINK = "memory.enable_memory_arena_shrinkage"
 
 #: Keys without a meaning here, with the reason.
 WITHOUT_MEANING: dict[str, str] = {
@@ -27,7 +31,7 @@ WITHOUT_MEANING: dict[str, str] = {
             "session.use_ort_model_bytes_for_initializers", "session.use_memory_mapped_ort_model",
             "session.enable_saved_runtime_optimizations", "optimization.minimal_build_optimizations"),
         "the optimiser decides what pays; single passes can be disabled": (
-            "session.disable_quant_qdq", "session.disable_double_qdq_remover", "session.enable_quant_qdq_cleanup",
+            "session.disable_double_qdq_remover", "session.enable_quant_qdq_cleanup",
             "session.disable_qdq_constant_folding", "session.qdqisint8allowed", "session.x64quantprecision",
             "session.enable_dq_matmulnbits_fusion", "session.qdq_matmulnbits_accuracy_level",
             "session.qdq_matmulnbits_block_size", "session.disable_aot_function_inlining",
@@ -42,7 +46,7 @@ WITHOUT_MEANING: dict[str, str] = {
             "session.inter_op.allow_spinning", "session.inter_op.spin_duration_us", "session.inter_op.spin_backoff_max",
             "session.intra_op.spin_backoff_max", "session.force_spinning_stop", "session.intra_op_thread_affinities",
             "session.dynamic_block_base"),
-        "the saved optimised model keeps external data where the model had it": (
+        "external weights go into one file beside the optimised model": (
             "session.optimized_model_external_initializers_file_name",
             "session.optimized_model_external_initializers_min_size_in_bytes",
             "session.use_external_initializer_file_buffers_directly"),
@@ -57,13 +61,12 @@ WITHOUT_MEANING: dict[str, str] = {
             "session.disable_model_compile", "session.compile_only", "session.fail_on_suboptimal_compiled_model",
             "session.node_partition_config_file", "session.resource_cuda_partitioning_settings",
             "session.layer_assignment_settings", "session.name_based_layer_assignment"),
-        "placement() always says where nodes run": ("session.record_ep_graph_assignment_info",),
     }.items() for key in keys
 }
 
 
 def known_keys() -> list[str]:
-    return [*config_keys(), FOLDER, *WITHOUT_MEANING]
+    return [*config_keys(), FOLDER, NO_INTEGERS, RECORD_ASSIGNMENT, *WITHOUT_MEANING]
 
 
 def check_key(key: str, stacklevel: int) -> None:
@@ -81,6 +84,8 @@ def options_of(config: Mapping[str, str], disabled: Iterable[str], stacklevel: i
     taken = config_keys()
     options = {key: value for key, value in config.items() if key in taken}
     names = [name for name in options.pop(DISABLED_PASSES, "").replace(",", ";").split(";") if name] + list(disabled)
+    if config.get(NO_INTEGERS) == "1":
+        names.append("qdq")
     passes = [one.name for one in optimization_passes()]
     for name in names:
         if name not in passes:

@@ -143,7 +143,3 @@ def of_run(error: Error, required: Iterable[str] = (), fed: Iterable[str] = ()) 
 def of_bound_run(error: Error) -> Error:
     """What onnxruntime raises where a run of bound values failed like this: a RuntimeError."""
     return RunError(f"Error in execution: {error}", error.code, error.message, error.node, error.tensor, error.hint)
-
-
-#: By name, as ``onnxruntime.capi.onnxruntime_pybind11_state`` has them.
-EXCEPTIONS = {kind.__name__: kind for kind in StatusError.__subclasses__()}

@@ -18,8 +18,6 @@ REASONS: dict[str, str] = {
     "OrtEpContextData": _COMPILE,
     "OrtEpContextDataBuffer": _COMPILE,
     "OrtExternalInitializerInfo": _COMPILE,
-    "OrtEpAssignedNode": "InferenceSession.placement() says where nodes run, and why",
-    "OrtEpAssignedSubgraph": "InferenceSession.placement() says where nodes run, and why",
     "OrtEpDevice": _PLUGINS,
     "OrtExecutionProviderDevicePolicy": _PLUGINS,
     "OrtHardwareDevice": _PLUGINS,

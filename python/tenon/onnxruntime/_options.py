@@ -57,7 +57,7 @@ class SessionOptions:
     """onnxruntime's. docs/migration.md says what every one does here."""
 
     __slots__ = ("_values", "_config", "_sizes", "_denoted_sizes", "_initializers", "_external", "_libraries", "_providers",
-                 "__weakref__")
+                 "_files", "_is_cancelled", "__weakref__")
 
     graph_optimization_level = _Option(GraphOptimizationLevel.ORT_ENABLE_ALL, "How much the model is rewritten.")
     intra_op_num_threads = _Option(0, "Threads to compute with. 0: the pool that all sessions share.")
@@ -85,11 +85,14 @@ class SessionOptions:
         self._external: dict[str, OrtValue] = {}
         self._libraries: list[str] = []
         self._providers: list[tuple[str, dict[str, str]]] = []
+        self._files: dict[str, bytes] = {}
+        self._is_cancelled = False
 
     def _copy(self) -> SessionOptions:
         copy = SessionOptions()
         for name in self.__slots__[:-1]:
-            setattr(copy, name, getattr(self, name).copy())
+            value = getattr(self, name)
+            setattr(copy, name, value if isinstance(value, bool) else value.copy())
         return copy
 
     def add_session_config_entry(self, key: str, value: str) -> None:
@@ -125,6 +128,21 @@ class SessionOptions:
             if not isinstance(value, OrtValue):
                 raise RuntimeError(f"an initializer is an OrtValue, got {type(value).__name__}")
             self._external[name] = value
+
+    def add_external_initializers_from_files_in_memory(self, names: Iterable[str], buffers: Iterable[Any],
+                                                       lengths: Iterable[int]) -> None:
+        """The contents of the files that hold the model's external data."""
+        names, buffers, lengths = list(names), list(buffers), list(lengths)
+        if not len(names) == len(buffers) == len(lengths):
+            raise RuntimeError(f"{len(names)} names, {len(buffers)} buffers and {len(lengths)} lengths were given")
+        for name, buffer, length in zip(names, buffers, lengths):
+            if os.path.isabs(name) or ".." in name.split("/"):
+                raise RuntimeError(f"external data is in the model's folder, not in '{name}'")
+            self._files[name] = bytes(memoryview(buffer).cast("B")[:length])
+
+    def set_load_cancellation_flag(self, value: bool) -> None:
+        """True: sessions are not loaded. A load that goes on ends all the same."""
+        self._is_cancelled = bool(value)
 
     def register_custom_ops_library(self, path: str | os.PathLike) -> None:
         """A library of Tenon's custom operators. One for onnxruntime is refused, as it calls onnxruntime."""

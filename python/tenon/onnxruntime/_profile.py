@@ -10,8 +10,8 @@ import time
 from typing import Any
 
 from .._tenon import ProfiledRun
+from ._nodes import name_and_index, provider_name
 
-_NODE = re.compile(r"(?:.*[ /])?(?P<op>\S+?)(?: '(?P<name>.*)')? \(node (?P<index>\d+)\)$")
 _VALUE = re.compile(r"(?P<type>\S+) \[(?P<sizes>[^\]]*)\]$")
 
 
@@ -46,18 +46,12 @@ class Recorder:
                 "ts": (start - self.start) // 1000, "ph": "X", "name": name, "args": args}
 
     def _step(self, step: Any) -> dict[str, Any]:
-        found = _NODE.match(step.node)
-        index = found["index"] if found else ""
-        name = (found and found["name"]) or f"{step.op_type}_{index}"
-        return self._event("Node", f"{name}_kernel_time", step.start_ns, step.duration_ns, {
-            "op_name": step.op_type, "provider": _provider(step.provider), "node_index": index, "node": step.node,
+        name, index = name_and_index(step.node)
+        return self._event("Node", f"{name or f'{step.op_type}_{index}'}_kernel_time", step.start_ns, step.duration_ns, {
+            "op_name": step.op_type, "provider": provider_name(step.provider), "node_index": index, "node": step.node,
             "kernel": step.kernel, "flops": step.flops, "bytes": step.bytes,
             "input_type_shape": [_typed(text) for text in step.inputs],
             "output_type_shape": [_typed(text) for text in step.outputs]})
-
-
-def _provider(name: str) -> str:
-    return f"{name.upper()}ExecutionProvider"
 
 
 def _typed(text: str) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import warnings
 from typing import Any, Sequence
 
 from .._tenon import available_providers
+from ..errors import ArgumentError
 
 _NAMES = {"cuda": "CUDAExecutionProvider", "cpu": "CPUExecutionProvider"}
 CPU = "CPUExecutionProvider"
@@ -32,7 +33,10 @@ def get_device() -> str:
 
 def goes_on() -> bool:
     """Whether a provider that cannot start is a warning, not an error."""
-    return installed or os.environ.get("TENON_ORT_FALLBACK", "") == "warn"
+    setting = os.environ.get("TENON_ORT_FALLBACK", "")
+    if setting not in ("", "error", "warn"):
+        raise ArgumentError(f"TENON_ORT_FALLBACK is 'error' or 'warn', not '{setting}'", "invalid-argument")
+    return installed or setting == "warn"
 
 
 def normalized(providers: Any, provider_options: Any) -> dict[str, dict[str, str]]:
@@ -60,7 +64,7 @@ def normalized(providers: Any, provider_options: Any) -> dict[str, dict[str, str
             raise ValueError("'providers' values must be either strings or (string, dict) tuples.")
         name, options = named
         if name in result:
-            warnings.warn(f"Duplicate provider '{name}' encountered, ignoring.", UserWarning, stacklevel=4)
+            warnings.warn(f"Duplicate provider '{name}' encountered, ignoring.", UserWarning, stacklevel=3)
             continue
         result[name] = {str(key): str(value) for key, value in options.items()}
     return result

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import pathlib
 import tempfile
 import threading
 import time
@@ -17,7 +18,8 @@ from ..errors import Error
 from . import _config, _environment, _providers
 from ._binding import IOBinding
 from ._enums import ExecutionMode, GraphOptimizationLevel, OrtAllocatorType, OrtMemType
-from ._errors import of_load, of_run
+from ._errors import Fail, ModelLoadCanceled, of_load, of_run, status_error
+from ._nodes import OrtEpAssignedSubgraph
 from ._options import RunOptions, SessionOptions
 from ._profile import Recorder
 from ._values import OrtMemoryInfo, OrtValue, OrtValueVector
@@ -88,6 +90,8 @@ class InferenceSession:
     # Loading
 
     def _load(self, asked: dict[str, dict[str, str]]) -> None:
+        if self._sess_options._is_cancelled:
+            raise status_error(ModelLoadCanceled, "the options say that loading is cancelled", code="cancelled")
         start = time.monotonic_ns()
         options = self._load_options(list(asked))
         try:
@@ -124,6 +128,17 @@ class InferenceSession:
 
     def _load_model(self, options: dict[str, Any]) -> _tenon.Model:
         source = self._model_path if self._model_bytes is None else self._model_bytes
+        if files := self._sess_options._files:
+            with tempfile.TemporaryDirectory() as folder:
+                for name, data in files.items():
+                    path = pathlib.Path(folder, name)
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    path.write_bytes(data)
+                source = pathlib.Path(source).read_bytes() if self._model_bytes is None else source
+                return self._load_with_initializers(source, {**options, "folder": folder})
+        return self._load_with_initializers(source, options)
+
+    def _load_with_initializers(self, source: str | bytes, options: dict[str, Any]) -> _tenon.Model:
         shared = {name: value._tensor() for name, value in self._sess_options._initializers.items()}
         external = {name: value._tensor() for name, value in self._sess_options._external.items()}
         while True:
@@ -171,9 +186,6 @@ class InferenceSession:
         return [NodeArg(info) for info in self.tenon.outputs]
 
     def get_overridable_initializers(self) -> list[NodeArg]:
-        """Before version 4 of ONNX's format every initializer had to be an input too, so that says nothing there."""
-        if self.tenon.info.ir_version < 4:
-            return []
         return [NodeArg(info) for info in self.tenon.overridable_initializers]
 
     def get_modelmeta(self) -> ModelMetadata:
@@ -195,6 +207,11 @@ class InferenceSession:
     def placement(self) -> list[_tenon.NodePlacement]:
         """Where every node runs, and which providers declined it with what reason. onnxruntime has no such method."""
         return self.tenon.placement()
+
+    def get_provider_graph_assignment_info(self) -> list[OrtEpAssignedSubgraph]:
+        if self._sess_options._config.get(_config.RECORD_ASSIGNMENT) != "1":
+            raise status_error(Fail, f"'{_config.RECORD_ASSIGNMENT}' must be \"1\" for this; placement() needs no option")
+        return [OrtEpAssignedSubgraph(node) for node in self.tenon.placement()]
 
     def get_input_memory_infos(self) -> list[OrtMemoryInfo]:
         return [_cpu_memory() for _ in self.tenon.inputs]
@@ -274,9 +291,13 @@ class InferenceSession:
                    into: Mapping[str, Any] | None = None) -> dict[str, Any]:
         if run_options is not None and not isinstance(run_options, RunOptions):
             raise TypeError(f"run_options are RunOptions, got {type(run_options).__name__}")
-        return self.tenon.run(feed, outputs=names, into=into or None,
-                              cancel=run_options._cancellation if run_options is not None else None,
-                              profile=self._recorder.runs if self._recorder else None)
+        profile = self._recorder.runs if self._recorder else None
+        if run_options is None:
+            return self.tenon.run(feed, outputs=names, into=into or None, profile=profile)
+        outputs = self.tenon.run(feed, outputs=names, into=into or None, cancel=run_options._cancellation, profile=profile)
+        if _config.SHRINK in run_options._config:
+            self.tenon.trim()
+        return outputs
 
     def _feed(self, feed: Mapping[str, Any]) -> Mapping[str, Any]:
         for value in feed.values():

@@ -114,19 +114,18 @@ class OrtArenaCfg:
 class OrtValue:
     """A tensor, sequence, map or optional that runs take and make."""
 
-    __slots__ = ("_value", "_numpy", "__weakref__")
+    __slots__ = ("_value", "__weakref__")
 
     def __init__(self, ortvalue: OrtValue, numpy_obj: np.ndarray | None = None):
         if not isinstance(ortvalue, OrtValue):
             raise ValueError(f"an OrtValue is made with its class methods, not of {type(ortvalue).__name__}")
-        self._value, self._numpy = ortvalue._value, numpy_obj
+        self._value = ortvalue._value
 
     @classmethod
     def _of(cls, value: Any) -> OrtValue:
         """Of what a run made: arrays become tensors over the same memory."""
         made = cls.__new__(cls)
         made._value = Tensor(value) if isinstance(value, np.ndarray) else value
-        made._numpy = None
         return made
 
     @classmethod

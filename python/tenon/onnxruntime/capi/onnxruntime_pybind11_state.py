@@ -11,6 +11,7 @@ from .._environment import (
 from .._errors import (
     DeviceReset, EngineError, EPFail, Fail, InvalidArgument, InvalidGraph, InvalidProtobuf, ModelLoadCanceled, ModelLoaded,
     ModelRequiresCompilation, NoModel, NoSuchFile, NotFound, NotImplemented, RuntimeException)
+from .._nodes import OrtEpAssignedNode, OrtEpAssignedSubgraph
 from .._options import RunOptions, SessionOptions
 from .._providers import get_all_providers, get_available_providers, get_device
 from .._session import InferenceSession, ModelMetadata, NodeArg
