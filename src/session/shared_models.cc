@@ -17,7 +17,7 @@ struct Key {
   std::map<std::string, int64_t> sizes, denoted_sizes;
   OptimizationLevel level;
   int64_t memory_limit;  // constants must fit too
-  bool allow_fallback;
+  bool allow_fallback, trust_size_names;
 
   auto operator<=>(const Key&) const = default;  // NOLINT(modernize-use-nullptr): it means the zero of <=>
 };
@@ -58,7 +58,8 @@ std::shared_ptr<const CompiledModel> shared_model(const std::filesystem::path& p
                 options.denoted_sizes,
                 options.level,
                 options.memory_limit,
-                options.allow_fallback};
+                options.allow_fallback,
+                options.trust_size_names};
   {
     std::lock_guard lock(mutex);
     auto found = models.find(key);

@@ -5,9 +5,11 @@ import tempfile
 import numpy as np
 import torch
 from optimum.exporters.onnx import onnx_export_from_model
-from optimum.onnxruntime import ORTModelForCausalLM, ORTModelForFeatureExtraction, ORTModelForSequenceClassification
+from optimum.onnxruntime import (
+    ORTModelForCausalLM, ORTModelForFeatureExtraction, ORTModelForSeq2SeqLM, ORTModelForSequenceClassification)
 from transformers import (
-    BertConfig, BertForSequenceClassification, BertModel, GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM)
+    BertConfig, BertForSequenceClassification, BertModel, GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM,
+    T5Config, T5ForConditionalGeneration)
 
 IDS = torch.tensor([[5, 17, 42, 3, 9, 11], [8, 2, 77, 30, 1, 1]])
 MASK = torch.tensor([[1, 1, 1, 1, 1, 1], [1, 1, 1, 1, 0, 0]])
@@ -38,4 +40,7 @@ def results():
         found[f"{name}, greedy"] = decoder.generate(IDS, max_new_tokens=12, do_sample=False, pad_token_id=0).numpy()
         found[f"{name}, beams"] = decoder.generate(IDS, max_new_tokens=8, num_beams=3, pad_token_id=0).numpy()
         found[f"{name}, logits"] = decoder(input_ids=IDS, attention_mask=MASK).logits.numpy()
+    t5 = T5Config(vocab_size=100, d_model=64, d_kv=16, d_ff=96, num_layers=2, num_heads=4, decoder_start_token_id=0)
+    translator = export(T5ForConditionalGeneration(t5), "text2text-generation-with-past", ORTModelForSeq2SeqLM)
+    found["t5, greedy"] = translator.generate(IDS, max_new_tokens=8).numpy()
     return found
