@@ -1,6 +1,7 @@
 """tenon.ray on a cluster of two nodes. With TENON_ALL=1, in an environment that has Ray (`make test-ray`)."""
 import os
 import signal
+import socket
 import sys
 import time
 
@@ -30,6 +31,7 @@ def model(small_models, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def cluster():
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # nothing is sent anywhere
     import ray
     from ray.cluster_utils import Cluster
     size = {"num_cpus": 2, "object_store_memory": 100 * 2**20}
@@ -157,6 +159,11 @@ def test_a_deployment_answers_in_batches(cluster, model, small_models):
     import requests
     import tenon.ray
     from ray import serve
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    serve.start(proxy_location="HeadOnly", http_options={"host": "127.0.0.1", "port": port})
+    url = f"http://127.0.0.1:{port}/linear"
     handle = serve.run(tenon.ray.deployment(model, max_batch_size=8, batch_wait_timeout_s=0.2,
                                             deployment_options={"num_replicas": 2}), route_prefix="/linear")
     try:
@@ -168,9 +175,9 @@ def test_a_deployment_answers_in_batches(cluster, model, small_models):
         with pytest.raises(Exception, match="shape-mismatch"):
             wrong.result(timeout_s=120)
 
-        answer = requests.post("http://127.0.0.1:8000/linear", json={"x": [1, 2, 3]}, timeout=120)
+        answer = requests.post(url, json={"x": [1, 2, 3]}, timeout=120)
         assert answer.status_code == 200 and answer.json() == {"y": [17.0, 21.0], "z": [-17.0, -21.0]}
-        answer = requests.post("http://127.0.0.1:8000/linear", json={"x": [1, 2]}, timeout=120)
+        answer = requests.post(url, json={"x": [1, 2]}, timeout=120)
         assert answer.status_code == 400 and "shape-mismatch" in answer.json()["error"]
     finally:
         serve.shutdown()

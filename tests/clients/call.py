@@ -9,6 +9,8 @@ import runpy
 import sys
 from pathlib import Path
 
+import numpy
+
 LIBRARIES = {"onnxruntime": "onnxruntime_pybind11_state", "tenon": "/_tenon."}
 
 
@@ -22,6 +24,7 @@ def main():
     if runtime == "tenon":
         import tenon.onnxruntime
         tenon.onnxruntime.install()
+    numpy.random.seed(0)  # some programs draw noise
     results = runpy.run_path(str(Path(__file__).resolve().parent / "programs" / f"{name}.py"))["results"]()
 
     # What computed: the library that is loaded, and not the other one.

@@ -7,13 +7,12 @@ Each program of programs/ runs in the environment that requirements/ has for it,
 another after tenon.onnxruntime.install(). Texts and whole numbers must be equal, and other numbers within 1e-4 of the
 largest one beside them.
 """
+import json
+import math
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
-
-import json
-import math
 
 from environments import FOLDER, make_environment, make_wheel
 

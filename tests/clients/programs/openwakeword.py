@@ -6,7 +6,6 @@ RATE, FRAME = 16000, 1280
 
 
 def results():
-    np.random.seed(0)  # the model begins with noise of its own
     rng = np.random.default_rng(0)
     t = np.arange(3 * RATE) / RATE
     sound = 6000 * np.sin(2 * np.pi * (300 + 200 * np.sin(2 * np.pi * 0.7 * t)) * t) * (np.sin(2 * np.pi * 3 * t) > 0)
