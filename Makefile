@@ -98,11 +98,11 @@ test-differential: build venv  ## thousands of random nodes against onnxruntime
 	TENON_ALL=1 $(PYTHON) -m pytest tests/test_differential.py
 
 .PHONY: test-clients
-test-clients: build venv  ## programs that use onnxruntime, as they are, with Tenon in its place; downloads 600 MB
+test-clients: $(BUILD)/build.ninja venv | packages  ## programs that use onnxruntime, as they are, with Tenon in its place; downloads 600 MB
 	TENON_ALL=1 $(PYTHON) -m pytest tests/test_clients.py
 
 .PHONY: test-ray
-test-ray: build venv  ## tenon.ray on a local cluster of two nodes
+test-ray: $(BUILD)/build.ninja venv | packages  ## tenon.ray on a local cluster of two nodes
 	$(PYTHON) tests/clients/environments.py ray
 	TENON_ALL=1 $(BUILD)/clients/ray/bin/python -m pytest tests/test_ray.py -W ignore::DeprecationWarning
 
