@@ -63,6 +63,8 @@ test-all: packages-all  ## test, and everything that takes long: sanitizers, thr
 	$(MAKE) test-models
 	$(MAKE) test-differential
 	$(MAKE) test-wheel
+	$(MAKE) test-clients
+	$(MAKE) test-ray
 	$(MAKE) test-address
 	$(MAKE) test-thread
 	$(MAKE) check-tidy
@@ -94,6 +96,15 @@ test-models: build venv  ## every model of tests/models, and those of PyPI packa
 .PHONY: test-differential
 test-differential: build venv  ## thousands of random nodes against onnxruntime
 	TENON_ALL=1 $(PYTHON) -m pytest tests/test_differential.py
+
+.PHONY: test-clients
+test-clients: $(BUILD)/build.ninja venv | packages  ## programs that use onnxruntime, as they are, with Tenon in its place; downloads 600 MB
+	TENON_ALL=1 $(PYTHON) -m pytest tests/test_clients.py
+
+.PHONY: test-ray
+test-ray: $(BUILD)/build.ninja venv | packages  ## tenon.ray on a local cluster of two nodes
+	$(PYTHON) tests/clients/environments.py ray
+	TENON_ALL=1 $(BUILD)/clients/ray/bin/python -m pytest tests/test_ray.py -W ignore::DeprecationWarning
 
 # As a user installs it: nothing but what pyproject.toml asks for, and the oldest NumPy that it allows.
 .PHONY: test-wheel

@@ -1,17 +1,9 @@
 #!/usr/bin/env python3
-"""What a call from Python costs beside the run itself, and how runs of several threads add up.
+"""What a call from Python costs beside the run itself: CPU time of a call of a model with one small node, beside onnxruntime.
 
-usage: python_calls.py [--threads 8]
-
-The first table is the CPU time of a call of a model with one small node, beside onnxruntime. The second one is runs per
-second of a model of products on one session, each run on the thread that calls it, and the share of their time in which
-the threads neither ran nor waited for a CPU: that is what they waited for each other, also on a busy machine. Run it
-with the Python of .venv, after `make python`.
+Run it with the Python of .venv, after `make python`.
 """
-import argparse
-import os
 import sys
-import threading
 import time
 from pathlib import Path
 
@@ -20,7 +12,7 @@ import onnxruntime
 import tenon
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "python"))
-from small_models import add, heavy  # noqa: E402
+from small_models import add  # noqa: E402
 
 
 def microseconds(call, repeat=7, count=3000):
@@ -49,51 +41,5 @@ def print_calls():
         print(f"  {name:16} {microseconds(call):6.2f}")
 
 
-def on_cpu_or_queue():
-    """Seconds that this thread has run, or waited for a CPU."""
-    running, waiting, _ = Path(f"/proc/self/task/{threading.get_native_id()}/schedstat").read_text().split()
-    return (int(running) + int(waiting)) / 1e9
-
-
-def run_side_by_side(call, threads, seconds=2.0):
-    """Runs per second, and the share of the threads' time in which they were blocked."""
-    counts, blocked = [0] * threads, [0.0] * threads
-
-    def work(i):
-        before, start = on_cpu_or_queue(), time.perf_counter()
-        while time.perf_counter() - start < seconds:
-            call()
-            counts[i] += 1
-        blocked[i] = 1 - (on_cpu_or_queue() - before) / (time.perf_counter() - start)
-
-    workers = [threading.Thread(target=work, args=(i,)) for i in range(threads)]
-    start = time.perf_counter()
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
-    return sum(counts) / (time.perf_counter() - start), sum(blocked) / threads
-
-
-def print_threads(most):
-    model = tenon.load(heavy(depth=40), threads=1)
-    x = np.eye(192, dtype=np.float32)
-    print(f"one model by threads that call it; {len(os.sched_getaffinity(0))} CPUs")
-    print("  threads  runs/s  times  blocked")
-    alone = None
-    for threads in sorted({1, 2, 4, most}):
-        rate, blocked = run_side_by_side(lambda: model.run(x=x), threads)
-        alone = alone or rate
-        print(f"  {threads:7} {rate:7.1f}  {rate / alone:5.2f}  {100 * blocked:5.1f} %")
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--threads", type=int, default=8)
-    arguments = parser.parse_args()
-    print_calls()
-    print_threads(arguments.threads)
-
-
 if __name__ == "__main__":
-    main()
+    print_calls()

@@ -56,6 +56,9 @@ struct SessionOptions {
   // Sizes of dimensions that the model names, such as {"batch", 1}, or that its inputs denote, such as "DATA_BATCH".
   // Inputs of other sizes are then refused. What the model does not have is ignored; notes() says so.
   std::map<std::string, int64_t> sizes, denoted_sizes;
+  // Whether dimensions of one name have one size, as ONNX has it; a run with others is refused. If not, names mean
+  // nothing, and less is known of shapes before a run.
+  bool trust_size_names = true;
   // Tensors to use in place of initializers of the main graph, by name; of the same type and shape. Their memory is not
   // copied, and external data that they replace need not be there.
   std::map<std::string, Tensor, std::less<>> initializers;

@@ -24,6 +24,7 @@ namespace tenon {
 //   tenon.memory                                normal or low
 //   tenon.memory_limit                          bytes
 //   tenon.decompose, tenon.keep                 names, separated by ';' or ','
+//   tenon.trust_size_names                      0 or 1
 //
 // Throws ErrorCode::invalid_argument for another key, with the nearest of these, or for a value that does not fit.
 void set_config(SessionOptions& options, std::string_view key, std::string_view value);

@@ -69,6 +69,7 @@ CompiledModel::CompiledModel(std::unique_ptr<ir::Model> loaded, const SessionOpt
   start_providers(options);
   check_decompose(options);
   note(fix_sizes(*model_->graph, options));
+  if (!options.trust_size_names) forget_size_names(*model_->graph);
   note(passes::lift_to_newest_opset(
       *model_, list_custom_operators(options.custom_operators, options.custom_operator_libraries)));
   ir::Graph& graph = *model_->graph;

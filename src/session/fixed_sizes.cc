@@ -1,11 +1,32 @@
 #include "session/fixed_sizes.h"
 
+#include <algorithm>
+#include <functional>
 #include <set>
 
 #include "base/fail.h"
 
 namespace tenon {
 namespace {
+
+// `change` is called with every dimension of the type.
+void change_dims(ir::Type& type, const std::function<void(Dim&)>& change) {
+  if (type.inner) {
+    ir::Type inner = *type.inner;
+    change_dims(inner, change);
+    type.inner = std::make_shared<const ir::Type>(std::move(inner));
+  }
+  if (type.shape) std::ranges::for_each(*type.shape, change);
+}
+
+// Of all values, in subgraphs too.
+void change_dims(ir::Graph& graph, const std::function<void(Dim&)>& change) {
+  for (ir::Value& value : graph.values()) change_dims(value.type, change);
+  for (ir::Node& node : graph.nodes()) {
+    for (ir::Attribute& attribute : node.attributes)
+      attribute.for_each_graph([&](ir::Graph& inner) { change_dims(inner, change); });
+  }
+}
 
 class SizeFixer {
  public:
@@ -32,10 +53,12 @@ class SizeFixer {
   }
 
   void fix(ir::Graph& graph) {
-    for (ir::Value& value : graph.values()) fix(value.type);
-    for (ir::Node& node : graph.nodes()) {
-      for (ir::Attribute& attribute : node.attributes) attribute.for_each_graph([&](ir::Graph& inner) { fix(inner); });
-    }
+    change_dims(graph, [&](Dim& dim) {
+      auto found = dim.is_known() ? sizes_.end() : sizes_.find(std::string(dim.symbol_name()));
+      if (found == sizes_.end()) return;
+      used_.insert(found->first);
+      dim = found->second;
+    });
   }
 
   std::vector<std::string> unused(const SessionOptions& options) const {
@@ -56,21 +79,6 @@ class SizeFixer {
     }
   }
 
-  void fix(ir::Type& type) {
-    if (type.inner) {
-      ir::Type inner = *type.inner;
-      fix(inner);
-      type.inner = std::make_shared<const ir::Type>(std::move(inner));
-    }
-    if (!type.shape) return;
-    for (Dim& dim : *type.shape) {
-      auto found = dim.is_known() ? sizes_.end() : sizes_.find(std::string(dim.symbol_name()));
-      if (found == sizes_.end()) continue;
-      used_.insert(found->first);
-      dim = found->second;
-    }
-  }
-
   std::map<std::string, int64_t> sizes_;
   const std::map<std::string, int64_t>& denoted_;
   std::set<std::string> used_;
@@ -84,6 +92,12 @@ std::vector<std::string> fix_sizes(ir::Graph& graph, const SessionOptions& optio
   for (ir::Value* input : graph.inputs()) fixer.fix_denoted(*input);
   fixer.fix(graph);
   return fixer.unused(options);
+}
+
+void forget_size_names(ir::Graph& graph) {
+  change_dims(graph, [](Dim& dim) {
+    if (!dim.is_known()) dim = Dim::unknown();
+  });
 }
 
 }  // namespace tenon

@@ -9,4 +9,7 @@ namespace tenon {
 // ErrorCode::invalid_argument for a negative size.
 std::vector<std::string> fix_sizes(ir::Graph& graph, const SessionOptions& options);
 
+// Makes every size that is no number in a declared type unknown.
+void forget_size_names(ir::Graph& graph);
+
 }  // namespace tenon

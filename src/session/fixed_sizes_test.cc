@@ -48,6 +48,23 @@ TEST(FixedSizes, WhatTheModelDoesNotHaveIsNoted) {
   EXPECT_EQ(error_of([&] { sum().session(options); }), "invalid-argument: the size given for 'batch' is negative: -1");
 }
 
+TEST(SizeNames, MustAgreeUnlessTheyAreNotTrusted) {
+  ModelBuilder b;
+  b.input("x", ElementType::float32, SymbolicShape{batch, 2});
+  b.input("z", ElementType::float32, SymbolicShape{batch, 2});
+  b.node("Concat", {"x", "z"}, {"y"});
+  b.graph().nodes().front().set_attribute(ir::Attribute("axis", int64_t{0}));
+  b.output("y", ir::Type::tensor(ElementType::float32, SymbolicShape{batch + batch, 2}));
+  auto rows = [&](const SessionOptions& options) {
+    NamedValues inputs{{"x", Tensor(ElementType::float32, {3, 2})}, {"z", Tensor(ElementType::float32, {1, 2})}};
+    return b.session(options).run(inputs)["y"].tensor().shape()[0];
+  };
+  SessionOptions options;
+  EXPECT_NE(error_of([&] { rows(options); }).find("size 'batch' is 3"), std::string::npos);
+  options.trust_size_names = false;
+  EXPECT_EQ(rows(options), 4);
+}
+
 TEST(GivenInitializers, TakeThePlaceOfTheModels) {
   SessionOptions options;
   options.initializers.emplace("w", Tensor({2}, {10.0f, 20.0f}));

@@ -78,6 +78,8 @@ const Entry entries[] = {
     {"tenon.memory_limit", number, [](SessionOptions& o, std::string_view v) { return parse(v, o.memory_limit); }},
     {"tenon.decompose", names, [](SessionOptions& o, std::string_view v) { return add_names(v, o.decompose); }},
     {"tenon.keep", names, [](SessionOptions& o, std::string_view v) { return add_names(v, o.keep); }},
+    {"tenon.trust_size_names", flag,
+     [](SessionOptions& o, std::string_view v) { return parse_flag(v, o.trust_size_names); }},
 };
 
 }  // namespace

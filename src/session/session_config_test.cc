@@ -31,6 +31,8 @@ TEST(SessionConfig, SetsWhatTheKeyMeans) {
   EXPECT_TRUE(options.parallel_branches);
   EXPECT_EQ(options.threads, 3);
   EXPECT_EQ(options.memory_limit, 1000000000000);
+  set_config(options, "tenon.trust_size_names", "0");
+  EXPECT_FALSE(options.trust_size_names);
 }
 
 TEST(SessionConfig, EveryKeyIsListed) {

@@ -18,7 +18,7 @@ struct Key {
   OptimizationLevel level;
   MemoryUse memory;
   int64_t memory_limit;  // constants must fit too
-  bool allow_fallback;
+  bool allow_fallback, trust_size_names;
 
   auto operator<=>(const Key&) const = default;  // NOLINT(modernize-use-nullptr): it means the zero of <=>
 };
@@ -60,7 +60,8 @@ std::shared_ptr<const CompiledModel> shared_model(const std::filesystem::path& p
                 options.level,
                 options.memory,
                 options.memory_limit,
-                options.allow_fallback};
+                options.allow_fallback,
+                options.trust_size_names};
   {
     std::lock_guard lock(mutex);
     auto found = models.find(key);

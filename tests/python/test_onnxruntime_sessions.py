@@ -254,3 +254,31 @@ def test_sessions_can_be_derived_from():
             super().__init__(path, providers=["CPUExecutionProvider"])
     assert Mine(linear()).run(["y"], {"x": X})[0].shape == (2, 2)
     assert os.path.basename(tenon.onnxruntime.__file__) == "__init__.py"
+
+
+@pytest.mark.parametrize("bound", [False, True])
+def test_sizes_of_one_name_may_differ_where_programs_cannot_be_edited(monkeypatch, bound):
+    left, right = np.ones((3, 4), np.float32), np.ones((1, 4), np.float32)
+
+    def run(session):
+        if not bound:
+            return session.run(None, {"left": left, "right": right})[0]
+        binding = session.io_binding()
+        binding.bind_cpu_input("left", left)
+        binding.bind_cpu_input("right", right)
+        binding.bind_output("sum")
+        session.run_with_iobinding(binding)
+        return binding.copy_outputs_to_cpu()[0]
+
+    monkeypatch.delenv("TENON_ORT_FALLBACK", raising=False)
+    with pytest.raises(tenon.Error, match="'batch' is 3 .* but 1"):
+        run(tenon.onnxruntime.InferenceSession(add()))
+    monkeypatch.setenv("TENON_ORT_FALLBACK", "warn")
+    session = tenon.onnxruntime.InferenceSession(add())
+    shapes = [arg.shape for arg in session.get_inputs()]
+    with pytest.warns(UserWarning, match="size 'batch' is 3 .* loaded again"):
+        np.testing.assert_array_equal(run(session), left + right)
+    np.testing.assert_array_equal(run(session), left + right)
+    assert [arg.shape for arg in session.get_inputs()] == shapes
+    with pytest.raises(tenon.onnxruntime.capi.onnxruntime_pybind11_state.InvalidArgument, match="takes rank 2"):
+        session.run(None, {"left": left[0], "right": right})

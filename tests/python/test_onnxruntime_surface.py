@@ -144,13 +144,17 @@ import onnxruntime.capi.onnxruntime_inference_collection as collection
 from onnxruntime import InferenceSession, SessionOptions, backend
 assert ort is tenon.onnxruntime and C.InvalidArgument is InvalidArgument and collection.InferenceSession is InferenceSession
 assert backend.prepare({path!r}).run([[[1.0, 2.0, 3.0]]])["y"].shape == (1, 2)
-for part in ("quantization", "transformers", "training"):
-    try:
-        __import__("onnxruntime." + part)
-    except ImportError as error:
-        assert "Tenon has no onnxruntime." + part in str(error), error
-    else:
-        raise AssertionError(part)
+from onnxruntime import quantization, tools, transformers
+assert all("site-packages/onnxruntime/" in part.__file__ for part in (quantization, tools, transformers))
+quantization.quantize_dynamic({path!r}, {path!r} + ".quantized.onnx")
+assert InferenceSession({path!r} + ".quantized.onnx").run(["y"], {{"x": [[1.0, 2.0, 3.0]]}})[0].shape == (1, 2)
+try:
+    import onnxruntime.training
+except ImportError as error:
+    assert "Tenon has no onnxruntime.training" in str(error), error
+else:
+    raise AssertionError("training")
+assert not any("onnxruntime_pybind11_state.cpython" in line for line in open("/proc/self/maps")) or {before!r}
 with warnings.catch_warnings(record=True) as heard:
     warnings.simplefilter("always")
     session = InferenceSession({path!r}, providers=["CUDAExecutionProvider", "CPUExecutionProvider"])

@@ -5,7 +5,7 @@ docs/migration.md says what differs on purpose. ``install()`` is for code that c
 
 from __future__ import annotations
 
-from . import _not_here, capi
+from . import _install, _not_here, capi
 from ._binding import IOBinding, SessionIOBinding
 from ._enums import (
     ExecutionMode, ExecutionOrder, GraphOptimizationLevel, OrtAllocatorType, OrtDeviceMemoryType, OrtDeviceVendorId,
@@ -38,5 +38,7 @@ __all__ = [
 
 
 def __getattr__(name: str):
+    if tool := _install.find_tool(name):
+        return tool
     reason = _not_here.REASONS.get(name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}" + (f": {reason}" if reason else ""))

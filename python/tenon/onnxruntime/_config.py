@@ -12,6 +12,7 @@ from .._tenon import config_keys, optimization_passes
 FOLDER = "session.model_external_initializers_file_folder_path"
 DISABLED_PASSES = "optimization.disable_specified_optimizers"
 NO_INTEGERS = "session.disable_quant_qdq"
+TRUST_SIZE_NAMES = "tenon.trust_size_names"
 RECORD_ASSIGNMENT = "session.record_ep_graph_assignment_info"
 #: A run's: gives memory back after it.
 SHRINK = "memory.enable_memory_arena_shrinkage"

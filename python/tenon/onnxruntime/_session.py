@@ -103,6 +103,7 @@ class InferenceSession:
                 raise of_load(type(error)(f"{error}\n  {advice}", error.code, error.message, error.node, error.tensor,
                                           f"{error.hint}; {advice}")) from None
             raise of_load(error) from None
+        self._inputs, self._outputs = self.tenon.inputs, self.tenon.outputs
         usable = _providers.get_available_providers()
         self._providers = [name for name in asked if name in usable and name != _providers.CPU] + [_providers.CPU]
         self._provider_options = {name: asked.get(name, {}) if name != _providers.CPU else {} for name in self._providers}
@@ -180,10 +181,10 @@ class InferenceSession:
     # What the session says about itself
 
     def get_inputs(self) -> list[NodeArg]:
-        return [NodeArg(info) for info in self.tenon.inputs]
+        return [NodeArg(info) for info in self._inputs]
 
     def get_outputs(self) -> list[NodeArg]:
-        return [NodeArg(info) for info in self.tenon.outputs]
+        return [NodeArg(info) for info in self._outputs]
 
     def get_overridable_initializers(self) -> list[NodeArg]:
         return [NodeArg(info) for info in self.tenon.overridable_initializers]
@@ -291,6 +292,19 @@ class InferenceSession:
                    into: Mapping[str, Any] | None = None) -> dict[str, Any]:
         if run_options is not None and not isinstance(run_options, RunOptions):
             raise TypeError(f"run_options are RunOptions, got {type(run_options).__name__}")
+        try:
+            return self._run_once(names, feed, run_options, into)
+        except Error as error:
+            if not (_providers.goes_on() and error.message.endswith("it must be the same everywhere")):
+                raise
+            warnings.warn(f"{error.tensor}: {error.message}, by ONNX's rules; the model is loaded again without them, and may "
+                          "run slower", UserWarning, stacklevel=4)
+        self._sess_options.add_session_config_entry(_config.TRUST_SIZE_NAMES, "0")
+        self.tenon = self._load_model(self._load_options(list(self._provider_options)))
+        return self._run_once(names, feed, run_options, into)
+
+    def _run_once(self, names: Sequence[str], feed: Mapping[str, Any], run_options: RunOptions | None,
+                  into: Mapping[str, Any] | None) -> dict[str, Any]:
         profile = self._recorder.runs if self._recorder else None
         if run_options is None:
             return self.tenon.run(feed, outputs=names, into=into or None, profile=profile)

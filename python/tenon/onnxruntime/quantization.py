@@ -1,4 +1,4 @@
 """Not part of Tenon yet: importing it says what to use."""
 
-raise ImportError("Tenon has no onnxruntime.quantization yet: quantize with the package onnxruntime itself, in a process "
-                  "where tenon.onnxruntime.install() was not called, and run the model that it writes with Tenon")
+raise ImportError("Tenon has no onnxruntime.quantization yet: quantize with the package onnxruntime itself, which gives "
+                  "`import onnxruntime.quantization` after tenon.onnxruntime.install() too, and run the model that it writes")
