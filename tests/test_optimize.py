@@ -304,3 +304,25 @@ def test_lists_passes(tenon):
     text = optimize(tenon, "--list-passes").stdout
     assert all(p["name"] in text and p["does"] in text for p in passes)
     assert "functions" in listed["always"][0] and all(line in text for line in listed["always"])
+
+
+@pytest.mark.parametrize("opset, ir_version", [(9, 3), (13, 8), (17, 8)])
+def test_blocked_layout_where_a_file_can_hold_it(tenon, tmp_path, opset, ir_version):
+    rng = np.random.default_rng(0)
+    weights = [numpy_helper.from_array(rng.random((64, 64, 3, 3), np.float32) - 0.5, f"w{i}") for i in range(3)]
+    nodes = [helper.make_node("Conv", [f"x{i}", f"w{i}"], [f"x{i + 1}"], pads=[1, 1, 1, 1]) for i in range(3)]
+    image = ["batch", 64, 56, 56]
+    inputs = [helper.make_tensor_value_info("x0", TensorProto.FLOAT, image)]
+    if ir_version < 4:
+        inputs += [helper.make_tensor_value_info(w.name, TensorProto.FLOAT, list(w.dims)) for w in weights]
+    graph = helper.make_graph(nodes, "g", inputs, [helper.make_tensor_value_info("x3", TensorProto.FLOAT, image)], weights)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=ir_version)
+    onnx.save(model, tmp_path / "m.onnx")
+    run = optimize(tenon, tmp_path / "m.onnx", "-o", tmp_path / "o.onnx", "--level", "all")
+    assert run.returncode == 0, run.stderr
+    left_out = "without the passes blocked-layout and winograd" in run.stderr
+    assert left_out == (opset < 15)
+    assert bool(onnx.load(tmp_path / "o.onnx").functions) != left_out
+    x = {"x0": rng.random((1, 64, 56, 56), np.float32)}
+    expected, actual = (run_onnxruntime(tmp_path / name, x)["x3"] for name in ("m.onnx", "o.onnx"))
+    assert not difference(actual, expected)

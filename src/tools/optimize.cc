@@ -56,6 +56,20 @@ OptimizerOptions optimizer_options(const OptimizeOptions& options) {
   return result;
 }
 
+// Nodes in blocked layout are written as functions, whose bodies read sizes. A model that has no functions, or no
+// operator for that, is optimised without them.
+void leave_out_blocked_layout(const ir::Model& model, OptimizerOptions& options, std::vector<std::string>& notes) {
+  constexpr int64_t functions_exist = 8, shape_has_parts = 15;
+  const int64_t opset = model.opset_imports.version("");
+  if (options.level < OptimizationLevel::all) return;
+  if (model.ir_version >= functions_exist && (opset == 0 || opset >= shape_has_parts)) return;
+  for (const char* pass : {"blocked-layout", "winograd"}) options.disabled.emplace_back(pass);
+  notes.push_back(
+      fmt::format("without the passes blocked-layout and winograd: a file of opset {} and IR version {} cannot "
+                  "hold what they make",
+                  opset, model.ir_version));
+}
+
 void count(const ir::Graph& graph, std::map<std::string, OperatorChange>& changes, int64_t OperatorChange::*counter) {
   for (const ir::Node& node : graph.nodes()) {
     std::string name = node.domain.empty() ? node.op_type : node.domain + "." + node.op_type;
@@ -185,7 +199,9 @@ OptimizedModel optimize(const std::filesystem::path& path, const OptimizeOptions
   result.nodes_before = static_cast<int64_t>(ir::count_nodes(*model->graph));
   count(*model->graph, changes, &OperatorChange::before);
   const auto start = std::chrono::steady_clock::now();
-  result.rewrites = passes::optimize(*model->graph, optimizer_options(options));
+  OptimizerOptions how = optimizer_options(options);
+  leave_out_blocked_layout(*model, how, result.notes);
+  result.rewrites = passes::optimize(*model->graph, how);
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   result.nodes_after = static_cast<int64_t>(ir::count_nodes(*model->graph));
   count(*model->graph, changes, &OperatorChange::after);
