@@ -88,7 +88,6 @@ void add_winograd_images(benchmark::internal::Benchmark* images) {
 BENCHMARK(conv_blocked_image)->Name("conv_3x3")->Apply(add_winograd_images);
 BENCHMARK(conv_winograd_image<2>)->Apply(add_winograd_images);
 BENCHMARK(conv_winograd_image<4>)->Apply(add_winograd_images);
-BENCHMARK(conv_winograd_image<6>)->Apply(add_winograd_images);
 
 }  // namespace
 }  // namespace tenon::kernels

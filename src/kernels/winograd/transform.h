@@ -30,9 +30,9 @@ struct WinogradOutput {
 struct WinogradKernels {
   Isa isa;
   int block;
-  // By the size of a tile of the result: 2, 4 and 6; others are not used.
-  void (*input[7])(const WinogradInput& tile);
-  void (*output[7])(const WinogradOutput& tile);
+  // By the size of a tile of the result: 2 and 4; others are not used.
+  void (*input[5])(const WinogradInput& tile);
+  void (*output[5])(const WinogradOutput& tile);
 };
 
 TENON_ISA_TABLES(WinogradKernels, winograd_kernels)

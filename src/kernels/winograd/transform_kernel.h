@@ -1,7 +1,7 @@
 // The transforms, written once; neon.cc, avx2.cc, avx512.cc and portable.cc instantiate them.
 //
 // A tile of size m is interpolated at m + 1 points and infinity: 0, ±1 for 2; 0, ±√½, ±√2 for 4, which round less than
-// whole numbers; 0, ±½, ±1, ±2 for 6. Rows and columns are transformed alike, so that each transform is one of a line,
+// whole numbers. Rows and columns are transformed alike, so that each transform is one of a line,
 // done twice.
 #pragma once
 
@@ -45,31 +45,6 @@ struct WinogradLine {
     y[2] = add(sum1 * 0.5f, 2, sum2);
     y[3] = add(add(m[5], 0.5f, difference1), 2, difference2);
   }
-
-  static void input(const F (&d)[8], F (&v)[8]) {
-    v[0] = add(d[0] - d[6], 5.25f, d[4] - d[2]);
-    v[7] = add(d[7] - d[1], 5.25f, d[3] - d[5]);
-    const F even1 = add(d[2] + d[6], -4.25f, d[4]), odd1 = add(d[1] + d[5], -4.25f, d[3]);
-    v[1] = even1 + odd1;
-    v[2] = even1 - odd1;
-    const F even2 = add(add(d[6], -1.25f, d[4]), 0.25f, d[2]), odd2 = add(add(d[1], -5, d[3]), 4, d[5]);
-    v[3] = add(even2, 0.5f, odd2);
-    v[4] = add(even2, -0.5f, odd2);
-    const F even3 = add(add(d[6], -5, d[4]), 4, d[2]), odd3 = add(add(d[5], -5, d[3]), 4, d[1]);
-    v[5] = add(even3, 0.5f, odd3);
-    v[6] = add(even3, -0.5f, odd3);
-  }
-  static void output(const F (&m)[8], F (&y)[6]) {
-    const F sum1 = m[1] + m[2], difference1 = m[1] - m[2];
-    const F sum2 = m[3] + m[4], difference2 = m[3] - m[4];
-    const F sum3 = m[5] + m[6], difference3 = m[5] - m[6];
-    y[0] = m[0] + sum1 + (sum2 + sum3);
-    y[1] = add(add(difference1, 2, difference2), 0.5f, difference3);
-    y[2] = add(add(sum1, 4, sum2), 0.25f, sum3);
-    y[3] = add(add(difference1, 8, difference2), 0.125f, difference3);
-    y[4] = add(add(sum1, 16, sum2), 0.0625f, sum3);
-    y[5] = add(add(difference1 + m[7], 32, difference2), 0.03125f, difference3);
-  }
 };
 
 // A block is `Vectors` vectors of an Arch of internal linkage.
@@ -86,21 +61,21 @@ struct WinogradTransforms {
     for (int j = 0; j < Vectors; ++j) {
       const float* x = t.x + j * S::width;
       F rows[n][n];  // of the transform, by column of the tile
-#pragma GCC unroll 8
+#pragma GCC unroll 6
       for (int column = 0; column < n; ++column) {
         F d[n];
-#pragma GCC unroll 8
+#pragma GCC unroll 6
         for (int row = 0; row < n; ++row) d[row] = S::load(x + row * t.row_step + column * block);
         Line::input(d, rows[column]);
       }
       float* to = t.points + j * S::width;
-#pragma GCC unroll 8
+#pragma GCC unroll 6
       for (int row = 0; row < n; ++row) {
         F d[n], v[n];
-#pragma GCC unroll 8
+#pragma GCC unroll 6
         for (int column = 0; column < n; ++column) d[column] = rows[column][row];
         Line::input(d, v);
-#pragma GCC unroll 8
+#pragma GCC unroll 6
         for (int column = 0; column < n; ++column, to += t.point_step) S::store(to, v[column]);
       }
     }
@@ -113,19 +88,19 @@ struct WinogradTransforms {
     for (int j = 0; j < Vectors; ++j) {
       const float* from = t.points + j * S::width;
       F rows[n][M];
-#pragma GCC unroll 8
+#pragma GCC unroll 6
       for (int row = 0; row < n; ++row) {
         F m[n];
-#pragma GCC unroll 8
+#pragma GCC unroll 6
         for (int column = 0; column < n; ++column, from += t.point_step) m[column] = S::load(from);
         Line::output(m, rows[row]);
       }
       const F bias = S::load(t.bias + j * S::width);
       F tile[M][M];  // by column, then row
-#pragma GCC unroll 8
+#pragma GCC unroll 6
       for (int column = 0; column < M; ++column) {
         F m[n];
-#pragma GCC unroll 8
+#pragma GCC unroll 6
         for (int row = 0; row < n; ++row) m[row] = rows[row][column];
         Line::output(m, tile[column]);
       }
@@ -143,8 +118,8 @@ struct WinogradTransforms {
   static constexpr WinogradKernels table() {
     return {Arch::isa,
             block,
-            {nullptr, nullptr, &input<2>, nullptr, &input<4>, nullptr, &input<6>},
-            {nullptr, nullptr, &output<2>, nullptr, &output<4>, nullptr, &output<6>}};
+            {nullptr, nullptr, &input<2>, nullptr, &input<4>},
+            {nullptr, nullptr, &output<2>, nullptr, &output<4>}};
   }
 };
 

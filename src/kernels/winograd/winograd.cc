@@ -9,7 +9,7 @@ namespace {
 // Floats of points, of input and output together, that are worked on at once: about what the second cache holds.
 constexpr int64_t floats_at_once = 160 << 10;
 constexpr int64_t least_tiles_at_once = 48;
-constexpr int most_points = 64;
+constexpr int most_points = 36;
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -22,16 +22,8 @@ constexpr double of_4[6][3] = {{1, 0, 0},
                                {1. / 6, sqrt_two / 6, 1. / 3},
                                {1. / 6, -sqrt_two / 6, 1. / 3},
                                {0, 0, 1}};
-constexpr double of_6[8][3] = {{1, 0, 0},
-                               {-2. / 9, -2. / 9, -2. / 9},
-                               {-2. / 9, 2. / 9, -2. / 9},
-                               {1. / 90, 1. / 45, 2. / 45},
-                               {1. / 90, -1. / 45, 2. / 45},
-                               {32. / 45, 16. / 45, 8. / 45},
-                               {32. / 45, -16. / 45, 8. / 45},
-                               {0, 0, 1}};
 
-const double (*lines_of(int tile))[3] { return tile == 2 ? of_2 : tile == 4 ? of_4 : of_6; }
+const double (*lines_of(int tile))[3] { return tile == 2 ? of_2 : of_4; }
 
 }  // namespace
 

@@ -16,7 +16,7 @@ namespace tenon::kernels {
 // Constant weights [out_channels, in_channels, 1, 3, 3] as points, for the instruction set in use when they were made.
 class WinogradWeights {
  public:
-  // Only channels are used of `shape`; both are multiples of the block. `tile` is 2, 4 or 6.
+  // Only channels are used of `shape`; both are multiples of the block. `tile` is 2 or 4.
   WinogradWeights(ThreadPool& pool, const ConvShape& shape, int tile, const float* weights);
   size_t bytes() const { return buffer_.size(); }
   int tile() const { return tile_; }

@@ -55,8 +55,8 @@ void infer_blocked_conv(Inference& i) {
   i.require_rank(2, 1);
   fused_activation(i.node());
   const int64_t tile = i.node().int_attribute("winograd", 0);
-  if (tile != 0 && tile != 2 && tile != 4 && tile != 6)
-    i.fail_with(ErrorCode::invalid_attribute, fmt::format("winograd is {}; it must be 0, 2, 4 or 6", tile));
+  if (tile != 0 && tile != 2 && tile != 4)
+    i.fail_with(ErrorCode::invalid_attribute, fmt::format("winograd is {}; it must be 0, 2 or 4", tile));
   if (!i.has_shape(0) || !i.has_shape(1)) return i.output(0, i.element(0), std::nullopt);
   const bool is_plain = i.node().int_attribute("plain_input", 0) != 0;
   if (is_plain) i.require_rank(0, 4);

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <unordered_map>
 
 #include "base/channel_block.h"
@@ -22,16 +21,9 @@ constexpr int64_t narrow = 32;
 // Nanoseconds that it takes to change the layout of a value, and per thousand floats of it.
 constexpr double conversion_start = 500, conversion = 600;
 
-// Sizes that only a run knows: one image, neither small nor large.
-constexpr int64_t assumed_size = 56;
-
 double elements_of(const SymbolicShape& shape) {
   double total = 1;
-  for (size_t axis = 0; axis < shape.size(); ++axis) {
-    const int64_t assumed = axis == 0 ? 1 : assumed_size;
-    const auto size = shape[axis].evaluate([&](const std::string&) { return assumed; });
-    total *= static_cast<double>(std::max<int64_t>(0, size.value_or(assumed)));
-  }
+  for (size_t axis = 0; axis < shape.size(); ++axis) total *= likely_size(shape, axis);
   return total;
 }
 
@@ -73,10 +65,7 @@ class LayoutChoice {
     const Tensor& w = *Editor::constant(conv.input(1));
     const double per_output = static_cast<double>(w.elements()) / static_cast<double>(w.dim(0));
     const bool is_pointwise = w.dim(2) == 1 && w.dim(3) == 1;
-    const auto steps = conv.ints_attribute("strides"), gaps = conv.ints_attribute("dilations");
-    const auto is_one = [](int64_t i) { return i == 1; };
-    const bool is_winograd = w.dim(2) == 3 && w.dim(3) == 3 && w.dim(0) >= narrow && w.dim(1) >= narrow &&
-                             std::ranges::all_of(steps, is_one) && std::ranges::all_of(gaps, is_one);
+    const bool is_winograd = has_winograd_window(conv, w) && w.dim(0) >= narrow && w.dim(1) >= narrow;
     const Rates rates = w.dim(0) > 1 && conv.int_attribute("group", 1) > 1 ? depthwise
                         : nodes_.reads_plain(conv)                         ? first_layer
                         : is_winograd                                      ? winograd

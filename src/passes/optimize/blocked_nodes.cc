@@ -42,6 +42,19 @@ std::vector<int64_t> with_inner_axis(const ir::Node& node, const char* attribute
 
 }  // namespace
 
+double likely_size(const SymbolicShape& images, size_t axis) {
+  const int64_t assumed = axis == 0 ? 1 : 56;
+  const auto size = images[axis].evaluate([&](const std::string&) { return assumed; });
+  return static_cast<double>(std::max<int64_t>(0, size.value_or(assumed)));
+}
+
+bool has_winograd_window(const ir::Node& conv, const Tensor& weights) {
+  const auto is_one = [](int64_t i) { return i == 1; };
+  return weights.rank() == 4 && weights.dim(2) == 3 && weights.dim(3) == 3 && conv.int_attribute("group", 1) == 1 &&
+         std::ranges::all_of(conv.ints_attribute("strides"), is_one) &&
+         std::ranges::all_of(conv.ints_attribute("dilations"), is_one);
+}
+
 // Whether it is a float image whose channels fill blocks.
 bool BlockedNodes::is_image(const ir::Value* value) {
   if (!value || element_type(editor_, value) != ElementType::float32) return false;

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <map>
 
+#include "passes/optimize/blocked_nodes.h"
 #include "passes/optimize/passes.h"
 
 namespace tenon::passes {
@@ -15,8 +16,6 @@ constexpr double cached_bytes = 1 << 20;
 // Weights at all points take more memory than the kernels they are made of: so much more, as a share of all weights of
 // the model, may be spent.
 constexpr double most_memory = 1.2;
-// Sizes that only a run knows.
-constexpr int64_t assumed_size = 56;
 
 struct Candidate {
   ir::Node* node;
@@ -34,23 +33,15 @@ struct Candidate {
   double memory(int tile) const { return 4 * in * out * ((tile + 2) * (tile + 2) - 9); }
 };
 
-double size_of(const Dim& size, int64_t assumed) {
-  return static_cast<double>(size.evaluate([&](const std::string&) { return assumed; }).value_or(assumed));
-}
-
 std::optional<Candidate> candidate(Editor& editor, ir::Node& node) {
   if (node.domain != ops::tenon_domain || node.op_type != "BlockedConv") return {};
   const Tensor* weights = Editor::constant(node.input(1));
   const SymbolicShape* y = editor.shape(node.output(0));
-  if (!weights || weights->rank() != 4 || weights->dim(2) != 3 || weights->dim(3) != 3 || !y) return {};
-  if (node.int_attribute("group", 1) != 1 || node.int_attribute("plain_input", 0) != 0) return {};
-  for (const char* name : {"strides", "dilations"}) {
-    if (std::ranges::any_of(node.ints_attribute(name), [](int64_t i) { return i != 1; })) return {};
-  }
+  if (!weights || !y || !has_winograd_window(node, *weights) || node.int_attribute("plain_input", 0) != 0) return {};
   return Candidate{&node,
-                   size_of((*y)[0], 1),
-                   size_of((*y)[2], assumed_size),
-                   size_of((*y)[3], assumed_size),
+                   likely_size(*y, 0),
+                   likely_size(*y, 2),
+                   likely_size(*y, 3),
                    static_cast<double>(weights->dim(1)),
                    static_cast<double>(weights->dim(0))};
 }
