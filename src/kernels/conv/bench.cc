@@ -1,9 +1,8 @@
-#include <benchmark/benchmark.h>
-
 #include <vector>
 
 #include "kernels/conv/conv.h"
 #include "kernels/conv_blocked/conv_blocked.h"
+#include "kernels/peak/report.h"
 #include "kernels/winograd/winograd.h"
 
 namespace tenon::kernels {
@@ -27,9 +26,7 @@ void measure(benchmark::State& state, Prepare prepare) {
   std::vector<float> y(static_cast<size_t>(s.out_channels * s.output_size()));
   auto run = prepare(pool, s, weights.data());
   for (auto _ : state) run(x.data(), y.data());
-  state.counters["GFLOP/s"] =
-      benchmark::Counter(2e-9 * static_cast<double>(s.out_channels * s.output_size() * per_output),
-                         benchmark::Counter::kIsIterationInvariantRate);
+  report_flops(state, 2.0 * static_cast<double>(s.out_channels * s.output_size() * per_output), state.range(6));
 }
 
 void conv_image(benchmark::State& state) {
@@ -61,6 +58,8 @@ void add_images(benchmark::internal::Benchmark* images) {
       {3, 64, 1, 224, 7, 2, 1},     {64, 64, 1, 224, 3, 1, 1},  {256, 256, 1, 56, 3, 1, 1},
       {512, 512, 1, 28, 3, 1, 1},   {64, 64, 1, 56, 3, 1, 1},   {128, 128, 1, 28, 3, 1, 1},
       {256, 256, 1, 14, 3, 1, 1},   {512, 512, 1, 7, 3, 1, 1},  {64, 256, 1, 56, 1, 1, 1},
+      {256, 64, 1, 56, 1, 1, 1},    {512, 128, 1, 28, 1, 1, 1}, {1024, 256, 1, 14, 1, 1, 1},
+      {256, 1024, 1, 14, 1, 1, 1},  {512, 2048, 1, 7, 1, 1, 1}, {2048, 512, 1, 7, 1, 1, 1},
       {256, 512, 1, 56, 1, 2, 1},   {16, 96, 1, 112, 1, 1, 1},  {96, 16, 1, 112, 1, 1, 1},
       {96, 96, 96, 112, 3, 1, 1},   {96, 96, 96, 112, 3, 2, 1}, {240, 240, 240, 28, 5, 1, 1},
       {576, 576, 576, 14, 3, 1, 1},

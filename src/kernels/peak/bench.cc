@@ -1,0 +1,21 @@
+#include "kernels/peak/report.h"
+
+namespace tenon::kernels {
+namespace {
+
+void peak(benchmark::State& state) {
+  constexpr int64_t steps = 10'000;
+  for (auto _ : state) benchmark::DoNotOptimize(peak_kernels().multiply_add(steps, 0.5f));
+  report_flops(state, static_cast<double>(steps * peak_kernels().flops_per_step));
+}
+BENCHMARK(peak);
+
+void read_memory(benchmark::State& state) {
+  const std::vector<float> data(64 << 20, 1.0f);
+  for (auto _ : state) benchmark::DoNotOptimize(peak_kernels().read(data.data(), static_cast<int64_t>(data.size())));
+  report_bytes(state, 4.0 * static_cast<double>(data.size()));
+}
+BENCHMARK(read_memory);
+
+}  // namespace
+}  // namespace tenon::kernels
