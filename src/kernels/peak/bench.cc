@@ -1,3 +1,5 @@
+#include <vector>
+
 #include "kernels/peak/report.h"
 
 namespace tenon::kernels {
@@ -5,7 +7,8 @@ namespace {
 
 void peak(benchmark::State& state) {
   constexpr int64_t steps = 10'000;
-  for (auto _ : state) benchmark::DoNotOptimize(peak_kernels().multiply_add(steps, 0.5f));
+  const std::vector<float> factors(32, 0.5f);
+  for (auto _ : state) benchmark::DoNotOptimize(peak_kernels().multiply_add(steps, factors.data()));
   report_flops(state, static_cast<double>(steps * peak_kernels().flops_per_step));
 }
 BENCHMARK(peak);
