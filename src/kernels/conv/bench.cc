@@ -21,6 +21,7 @@ void measure(benchmark::State& state, Prepare prepare, bool cold = false) {
     s.output[d] = (s.input[d] + 2 * s.pad[d] - s.kernel[d]) / s.stride[d] + 1;
   }
   ThreadPool pool(bench_threads());
+  const ThreadPool::Run run(pool);
   const int64_t per_output = s.in_channels / s.groups * s.kernel_size();
   std::vector<float> x(static_cast<size_t>(s.in_channels * s.input_size()), 1.0f);
   std::vector<float> weights(static_cast<size_t>(s.out_channels * per_output), 1.0f);

@@ -13,6 +13,20 @@ void peak(benchmark::State& state) {
 }
 BENCHMARK(peak);
 
+// What all threads reach together, where each has a core of its own or not.
+void peak_of_threads(benchmark::State& state) {
+  ThreadPool pool(bench_threads());
+  const ThreadPool::Run run(pool);
+  const std::vector<float> factors(32, 0.5f);
+  constexpr int64_t steps = 100'000;
+  for (auto _ : state)
+    pool.parallel_for(4 * pool.size(), 1, [&](int64_t begin, int64_t end) {
+      benchmark::DoNotOptimize(peak_kernels().multiply_add((end - begin) * steps, factors.data()));
+    });
+  report_flops(state, static_cast<double>(4 * pool.size() * steps * peak_kernels().flops_per_step), pool.size());
+}
+BENCHMARK(peak_of_threads)->UseRealTime();
+
 void read_memory(benchmark::State& state) {
   const std::vector<float> data(64 << 20, 1.0f);
   for (auto _ : state) benchmark::DoNotOptimize(peak_kernels().read(data.data(), static_cast<int64_t>(data.size())));
