@@ -15,6 +15,7 @@ void fold_reshape_targets(Editor& editor, ir::Node& node);
 void compute_in_integers(Editor& editor, ir::Node& node);
 void fuse_attention(Editor& editor, ir::Node& node);
 void fuse_attention_cache(Editor& editor, ir::Node& node);
+void fuse_batch_norm_activation(Editor& editor, ir::Node& node);
 void fuse_conv_epilogue(Editor& editor, ir::Node& node);
 void fuse_gelu(Editor& editor, ir::Node& node);
 void fuse_group_norm(Editor& editor, ir::Node& node);
@@ -44,6 +45,7 @@ void transpose_in_matmul(Editor& editor, ir::Node& node);
 
 // Each is called with every graph, outer ones first.
 void fuse_elementwise(Editor& editor, ir::Graph& graph);
+void grow_concats(Editor& editor, ir::Graph& graph);
 void merge_common_subexpressions(Editor& editor, ir::Graph& graph);
 void remove_dead_code(Editor& editor, ir::Graph& graph);
 void use_blocked_layout(Editor& editor, ir::Graph& graph);
