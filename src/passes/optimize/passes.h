@@ -35,11 +35,13 @@ void merge_reshapes(Editor& editor, ir::Node& node);
 void merge_slices(Editor& editor, ir::Node& node);
 void gather_along_axes(Editor& editor, ir::Node& node);
 void merge_transposes(Editor& editor, ir::Node& node);
+void move_whole_blocks(Editor& editor, ir::Node& node);
 void reduce_without_transpose(Editor& editor, ir::Node& node);
 void remove_flatten_around_softmax(Editor& editor, ir::Node& node);
 void remove_identities(Editor& editor, ir::Node& node);
 void remove_no_ops(Editor& editor, ir::Node& node);
 void scale_weights(Editor& editor, ir::Node& node);
+void sink_transposes(Editor& editor, ir::Node& node);
 void transpose_in_gemm(Editor& editor, ir::Node& node);
 void transpose_in_matmul(Editor& editor, ir::Node& node);
 
