@@ -18,6 +18,7 @@ constexpr double least_flops_to_share = 1e6;
 // cached_panels says, for the right side, so many floats.
 constexpr int64_t most_left_parts = 4;
 constexpr int64_t most_right_floats = int64_t{1} << 20;
+constexpr int64_t most_left_floats = int64_t{1} << 20;  // where it is packed whole
 constexpr int64_t floats_per_pack_task = 8 << 10;
 constexpr int64_t tasks_per_thread = 4;
 constexpr int64_t floats_to_activate = 32 << 10;  // at once: they are still in the cache
@@ -122,7 +123,7 @@ void multiply_tiles(const Product& p, const Block& block, int64_t row_begin, int
   for (int64_t j = column_begin; j < column_end; ++j) {
     const auto b = block.panel(p.b, block.packed_b, block.column_panel, j, columns);
     tile.columns = static_cast<int>(std::min<int64_t>(columns, p.n - j * columns));
-    const Ahead ahead(b, j + 1 == block.column_panel_end, columns, block.k, row_end - row_begin);
+    const Ahead ahead(b, j + 1 == column_end, columns, block.k, row_end - row_begin);
     for (int64_t i = row_begin; i < row_end; ++i) {
       const auto a = block.panel(p.a, block.packed_a, block.row_panel, i, rows);
       const auto height = static_cast<int>(std::min<int64_t>(rows, p.m - i * rows));
@@ -182,11 +183,43 @@ int64_t panels_per_step(const PanelSource& source, int64_t panels, int64_t most)
   return source.ready() >= panels ? panels : std::clamp<int64_t>(most, 1, panels);
 }
 
+// A left side of few rows times a right side that is ready: what bounds it is reading that. So the left side is packed
+// whole, and each thread goes through all of k with columns of its own.
+void multiply_few_rows(const Product& p, int64_t k_block, int64_t row_panels, int64_t column_panels) {
+  const int64_t height = p.kernels.tile_rows, blocks = std::max<int64_t>(1, divide_up(p.k, k_block));
+  const int64_t unready = std::max<int64_t>(0, row_panels - p.a.ready());
+  const Scratch scratch(static_cast<size_t>(unready * height * p.k) * sizeof(float));
+  const auto block_of = [&](int64_t index) {
+    const int64_t k_begin = index * k_block, k = std::min(k_block, p.k - k_begin);
+    return Block{k_begin, k, 0, row_panels, 0, column_panels, scratch.as<float>() + unready * height * k_begin,
+                 nullptr};
+  };
+  p.share(blocks * unready, 1 + floats_per_pack_task / (k_block * height), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const Block block = block_of(i / unready);
+      const int64_t panel = i % unready;
+      p.a.pack(block.k_begin, block.k, p.a.ready() + panel, p.a.ready() + panel + 1,
+               block.packed_a + panel * block.k * height);
+    }
+  });
+  int64_t tasks = p.pool ? tasks_per_thread * p.pool->size() : 1;
+  if (p.epilogue.activation) tasks = std::max(tasks, p.m * p.n / floats_to_activate);
+  const int64_t columns_each = divide_up(column_panels, std::min(tasks, column_panels));
+  p.share(divide_up(column_panels, columns_each), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t task = begin; task < end; ++task) {
+      const int64_t column = task * columns_each, column_end = std::min(column + columns_each, column_panels);
+      for (int64_t index = 0; index < blocks; ++index)
+        multiply_tiles(p, block_of(index), 0, row_panels, column, column_end);
+    }
+  });
+}
+
 }  // namespace
 
-MatrixPanels::MatrixPanels(const float* data, int64_t ld, bool lanes_contiguous, int64_t lanes, int width,
-                           bool read_in_place)
-    : data_(data),
+MatrixPanels::MatrixPanels(GemmSide side, const float* data, int64_t ld, bool lanes_contiguous, int64_t lanes,
+                           int width, bool read_in_place)
+    : side_(side),
+      data_(data),
       ld_(ld),
       lanes_contiguous_(lanes_contiguous),
       lanes_(lanes),
@@ -200,7 +233,8 @@ PanelSource::Panel MatrixPanels::ready_panel(int64_t k_begin, int64_t, int64_t p
 void MatrixPanels::pack(int64_t k_begin, int64_t k, int64_t first, int64_t last, float* out) const {
   const int64_t lane = first * width_;
   const float* src = data_ + (lanes_contiguous_ ? k_begin * ld_ + lane : lane * ld_ + k_begin);
-  pack_panels(src, ld_, lanes_contiguous_, std::min(last * width_, lanes_) - lane, k, width_, out);
+  pack_panels(src, ld_, lanes_contiguous_, std::min(last * width_, lanes_) - lane, k, width_, side_ == GemmSide::right,
+              out);
 }
 
 PackedPanels::PackedPanels(const PackedMatrix& matrix)
@@ -224,10 +258,12 @@ void gemm_blocked(ThreadPool* pool, const GemmKernels& kernels, int64_t m, int64
   const Product p{pool, kernels, m, n, k, a, b, c, ldc, epilogue};
   const int64_t k_block = gemm_k_block(kernels, k);
   const int64_t row_panels = divide_up(m, kernels.tile_rows), column_panels = divide_up(n, kernels.tile_columns);
+  const bool is_few =
+      row_panels <= cached_panels(kernels, k_block) && row_panels * kernels.tile_rows * k <= most_left_floats;
+  if (is_few && b.ready() >= column_panels) return multiply_few_rows(p, k_block, row_panels, column_panels);
   const int64_t parts = pool ? std::min<int64_t>(pool->size(), most_left_parts) : 1;
   const int64_t rows_step = panels_per_step(a, row_panels, parts * cached_panels(kernels, k_block));
-  const int64_t columns_step =
-      panels_per_step(b, column_panels, most_right_floats / (k_block * kernels.tile_columns));
+  const int64_t columns_step = panels_per_step(b, column_panels, most_right_floats / (k_block * kernels.tile_columns));
   const int64_t a_floats =
       std::min(rows_step, std::max<int64_t>(0, row_panels - a.ready())) * k_block * kernels.tile_rows;
   const int64_t b_floats =

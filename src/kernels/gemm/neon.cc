@@ -70,9 +70,9 @@ struct Tile {
   template <int R, class F>
   static void multiply_few(int64_t k, const float* a, const float* b, int64_t b_stride, const std::byte* ahead,
                            int64_t ahead_step, F (&acc)[R][vectors]) {
-    for (int64_t p = 0; p < k; ++p, a += rows, b += b_stride) {
+    for (int64_t p = 0; p < k; ++p, a += R, b += b_stride) {
       prefetch(ahead, ahead_step);
-      const float32x4_t left[2] = {vld1q_f32(a), R > 4 ? vld1q_f32(a + 4) : float32x4_t{}};
+      const float32x4_t left[2] = {load_lanes<(R < 4 ? R : 4)>(a), load_lanes<(R > 4 ? R - 4 : 0)>(a + 4)};
       const float32x4_t row[vectors] = {vld1q_f32(b), vld1q_f32(b + 4), vld1q_f32(b + 8)};
       const auto add = [&]<int... I>(std::integer_sequence<int, I...>) {
         (add_row<I % 4>(acc[I], row, left[I / 4]), ...);
@@ -80,11 +80,19 @@ struct Tile {
       add(std::make_integer_sequence<int, R>{});
     }
   }
+  template <int N>
+  static float32x4_t load_lanes(const float* p) {
+    float32x4_t value = {};
+    if constexpr (N == 1) value = vld1q_dup_f32(p);
+    if constexpr (N == 2 || N == 3) value = vcombine_f32(vld1_f32(p), vdup_n_f32(0));
+    if constexpr (N == 3) value = vld1q_lane_f32(p + 2, value, 2);
+    if constexpr (N == 4) value = vld1q_f32(p);
+    return value;
+  }
   template <int Lane, class F>
   static void add_row(F (&acc)[vectors], const float32x4_t (&row)[vectors], float32x4_t a) {
 #pragma GCC unroll 3
-    for (int j = 0; j < vectors; ++j)
-      acc[j] = (F)vfmaq_laneq_f32((float32x4_t)acc[j], (float32x4_t)row[j], a, Lane);
+    for (int j = 0; j < vectors; ++j) acc[j] = (F)vfmaq_laneq_f32((float32x4_t)acc[j], (float32x4_t)row[j], a, Lane);
   }
 };
 

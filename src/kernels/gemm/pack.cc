@@ -104,21 +104,22 @@ void pack_rows(const float* src, int64_t ld, int64_t panels, int64_t k, int widt
 
 }  // namespace
 
-void pack_panels(const float* src, int64_t ld, bool lanes_contiguous, int64_t lanes, int64_t k, int width, float* out) {
+void pack_panels(const float* src, int64_t ld, bool lanes_contiguous, int64_t lanes, int64_t k, int width, bool padded,
+                 float* out) {
   const int64_t full = lanes / width;
-  const int rest = static_cast<int>(lanes % width);
+  const int rest = static_cast<int>(lanes % width), rest_width = padded ? width : rest;
   if (!lanes_contiguous) {
     for (int64_t i = 0; i < full; ++i) pack_transposed(src + i * width * ld, ld, width, k, width, out + i * k * width);
-    if (rest) pack_transposed(src + full * width * ld, ld, rest, k, width, out + full * k * width);
+    if (rest) pack_transposed(src + full * width * ld, ld, rest, k, rest_width, out + full * k * width);
     return;
   }
   pack_rows(src, ld, full, k, width, out);
   if (!rest) return;
   src += full * width;
   out += full * k * width;
-  for (int64_t p = 0; p < k; ++p, src += ld, out += width) {
+  for (int64_t p = 0; p < k; ++p, src += ld, out += rest_width) {
     std::copy(src, src + rest, out);
-    std::fill(out + rest, out + width, 0.0f);
+    std::fill(out + rest, out + rest_width, 0.0f);
   }
 }
 

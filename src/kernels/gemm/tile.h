@@ -27,8 +27,8 @@ struct GemmTile {
   int64_t ahead_step;
 };
 
-// Multiplies k columns of an A panel (each tile_rows floats) with k rows of a B panel (each tile_columns floats,
-// b_stride apart) and finishes the tile.
+// Multiplies k columns of an A panel (each as many floats as the tile has rows) with k rows of a B panel (each
+// tile_columns floats, b_stride apart) and finishes the tile.
 using GemmTileKernel = void (*)(int64_t k, const float* a, const float* b, int64_t b_stride, const GemmTile& tile);
 
 inline constexpr int most_tile_rows = 16;

@@ -9,8 +9,8 @@
 
 namespace tenon::kernels {
 
-// Tile is a struct of internal linkage: Arch, rows, vectors (columns in vectors) and multiply, which adds the product of
-// k steps to what `acc` holds and brings `ahead` near.
+// Tile is a struct of internal linkage: Arch, rows, vectors (columns in vectors) and multiply, which adds the product
+// of k steps to what `acc` holds and brings `ahead` near.
 template <class Tile>
 struct GemmTileKernels {
   using S = Simd<typename Tile::Arch>;
@@ -93,15 +93,20 @@ struct GemmTileKernels {
   }
 
   static void add_4_rows(const float* x, const float* b, int64_t ldb, float* y, int64_t n) {
+    constexpr int step = S::width < 16 ? 16 : S::width;  // a cache line
     const F x0 = S::set(x[0]), x1 = S::set(x[1]), x2 = S::set(x[2]), x3 = S::set(x[3]);
     int64_t j = 0;
-    for (; j + S::width <= n; j += S::width) {
-      F v = S::load(y + j);
-      v = S::fma(x0, S::load(b + j), v);
-      v = S::fma(x1, S::load(b + ldb + j), v);
-      v = S::fma(x2, S::load(b + 2 * ldb + j), v);
-      v = S::fma(x3, S::load(b + 3 * ldb + j), v);
-      S::store(y + j, v);
+    for (; j + step <= n; j += step) {
+      bring_near(b + 4 * ldb + j, ldb);
+#pragma GCC unroll 4
+      for (int64_t i = j; i < j + step; i += S::width) {
+        F v = S::load(y + i);
+        v = S::fma(x0, S::load(b + i), v);
+        v = S::fma(x1, S::load(b + ldb + i), v);
+        v = S::fma(x2, S::load(b + 2 * ldb + i), v);
+        v = S::fma(x3, S::load(b + 3 * ldb + i), v);
+        S::store(y + i, v);
+      }
     }
     for (; j < n; ++j) {
       y[j] += x[0] * b[j] + x[1] * b[ldb + j] + x[2] * b[2 * ldb + j] + x[3] * b[3 * ldb + j];
@@ -109,9 +114,11 @@ struct GemmTileKernels {
   }
 
   static void dot_4_rows(const float* x, const float* b, int64_t ldb, float* y, int64_t k) {
+    constexpr int64_t floats_ahead = 512;
     F acc[4][2] = {};
     int64_t p = 0;
     for (; p + 2 * S::width <= k; p += 2 * S::width) {
+      bring_near(b + p + floats_ahead, ldb);
       const F x0 = S::load(x + p), x1 = S::load(x + p + S::width);
 #pragma GCC unroll 4
       for (int i = 0; i < 4; ++i) {
@@ -125,6 +132,12 @@ struct GemmTileKernels {
       for (int64_t q = p; q < k; ++q) total += x[q] * b[i * ldb + q];
       y[i] = total;
     }
+  }
+
+  // What is read soon of 4 rows. It need not be there.
+  static void bring_near(const float* b, int64_t ldb) {
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) __builtin_prefetch(b + i * ldb, 0, 2);
   }
 
   template <int... R>
@@ -141,12 +154,14 @@ struct BroadcastTile {
   using S = Simd<Arch>;
   static constexpr int rows = Rows;
   static constexpr int vectors = Vectors;
+  static constexpr int cache_line = 64;
 
   template <int R, class F>
   static void multiply(int64_t k, const float* a, const float* b, int64_t b_stride, const std::byte* ahead,
                        int64_t ahead_step, F (&acc)[R][Vectors]) {
-    for (int64_t p = 0; p < k; ++p, a += Rows, b += b_stride, ahead += ahead_step) {
+    for (int64_t p = 0; p < k; ++p, a += R, b += b_stride, ahead += ahead_step) {
       __builtin_prefetch(ahead, 0, 2);
+      if constexpr (R < 4 && Vectors * sizeof(F) > cache_line) __builtin_prefetch(ahead + cache_line, 0, 2);
       F row[Vectors];
 #pragma GCC unroll 8
       for (int j = 0; j < Vectors; ++j) row[j] = S::load(b + j * S::width);
