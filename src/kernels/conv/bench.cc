@@ -26,7 +26,7 @@ void measure(benchmark::State& state, Prepare prepare, bool cold = false) {
   std::vector<float> x(static_cast<size_t>(s.in_channels * s.input_size()), 1.0f);
   std::vector<float> weights(static_cast<size_t>(s.out_channels * per_output), 1.0f);
   std::vector<float> y(static_cast<size_t>(s.out_channels * s.output_size()));
-  constexpr size_t cold_floats = 32 << 20;
+  constexpr size_t cold_floats = 12 << 20;
   std::vector<decltype(prepare(pool, s, weights.data()))> runs;
   for (size_t copies = cold ? 1 + cold_floats / weights.size() : 1; copies > 0; --copies)
     runs.push_back(prepare(pool, s, weights.data()));
