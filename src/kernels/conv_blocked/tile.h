@@ -20,8 +20,8 @@ struct BlockedTile {
   const float* weights;  // [step][lane][block]
   int64_t weight_step;   // from those of the first block to those of the second
   const float* start;    // what the sums start with, `block` floats a block for all pixels; null: with what y holds
-  const float* next_weights;  // that are needed soon, for both blocks `weight_step` apart
-  int64_t next_lines;         // cache lines of them that each step fetches
+  const float *next_weights, *next_end;  // weights that are needed soon, of each block `weight_step` apart
+  int64_t next_lines;                    // cache lines of them that a step fetches
   float* y;
   int64_t y_step;
   const float* residual;  // laid out as y is; null adds nothing
@@ -32,9 +32,10 @@ struct BlockedTile {
   // Tile `index` of `count` that share their weights fetches its part of the `floats` at `following`.
   void fetch(const float* following, int64_t floats, int64_t index, int64_t count) {
     constexpr int64_t line = 16;
-    const int64_t fetches = std::max<int64_t>(1, count * step_count) * line;
-    next_lines = (floats + fetches - 1) / fetches;
-    next_weights = following + index * next_lines * step_count * line;
+    const int64_t lines = (floats + count * line - 1) / (count * line);
+    next_weights = following + std::min(index * lines * line, floats);
+    next_end = following + std::min((index + 1) * lines * line, floats);
+    next_lines = (lines + step_count - 1) / std::max<int64_t>(1, step_count);
   }
 };
 

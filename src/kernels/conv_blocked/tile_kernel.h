@@ -48,7 +48,7 @@ struct ConvBlockedTiles {
     }
     const float *w = t.weights, *next = t.next_weights;
     const auto fetch_next = [&] {
-      for (int64_t line = 0; line < t.next_lines; ++line, next += 16) {
+      for (int64_t line = 0; line < t.next_lines && next < t.next_end; ++line, next += 16) {
         __builtin_prefetch(next, 0, 2);
         if constexpr (Blocks == 2) __builtin_prefetch(next + t.weight_step, 0, 2);
       }
