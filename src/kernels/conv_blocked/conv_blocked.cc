@@ -171,25 +171,26 @@ class DenseBlockedConv {
     for (int64_t c = 0; c == 0 || c < in_blocks_; c += in_blocks_at_once_) {
       const int64_t c_end = std::min(c + in_blocks_at_once_, in_blocks_);
       const bool last = c_end == in_blocks_;
+      BlockedTile tile;
+      tile.x = x;
+      tile.steps = steps.data() + c * taps;
+      tile.step_count = (c_end - c) * taps;
+      tile.weights = weights_ + (out * in_blocks_ + c) * taps * lanes_ * block_;
+      tile.weight_step = in_blocks_ * taps * lanes_ * block_;
+      tile.start = c == 0 ? bias : nullptr;
+      tile.y_step = y_step;
+      tile.clamp = last;
+      tile.lo = epilogue_.lo;
+      tile.hi = epilogue_.hi;
+      const int64_t floats = tile.step_count * lanes_ * block_;
+      const WeightsAhead ahead(tile.weights + floats + (last ? (blocks - 1) * tile.weight_step : 0), floats, tiles,
+                               tile.step_count);
       for (int64_t t = 0; t < tiles; ++t) {
         const int64_t from = count * t / tiles, to = count * (t + 1) / tiles;
-        BlockedTile tile;
-        tile.x = x;
         tile.pixels = offsets + from;
-        tile.steps = steps.data() + c * taps;
-        tile.step_count = (c_end - c) * taps;
-        tile.weights = weights_ + (out * in_blocks_ + c) * taps * lanes_ * block_;
-        tile.weight_step = in_blocks_ * taps * lanes_ * block_;
-        const float* following =
-            tile.weights + tile.step_count * lanes_ * block_ + (last ? (blocks - 1) * tile.weight_step : 0);
-        tile.fetch(following, tile.step_count * lanes_ * block_, t, tiles);
-        tile.y_step = y_step;
-        tile.start = c == 0 ? bias : nullptr;
         tile.y = y + from * block_;
         tile.residual = last && residual ? residual + from * block_ : nullptr;
-        tile.clamp = last;
-        tile.lo = epilogue_.lo;
-        tile.hi = epilogue_.hi;
+        ahead.fetch_in(tile, t);
         kernels[to - from](tile);
       }
     }

@@ -28,15 +28,25 @@ struct BlockedTile {
   bool clamp;             // to [lo, hi]; NaN stays NaN
   float lo;
   float hi;
+};
 
-  // Tile `index` of `count` that share their weights fetches its part of the `floats` at `following`.
-  void fetch(const float* following, int64_t floats, int64_t index, int64_t count) {
-    constexpr int64_t line = 16;
-    const int64_t lines = (floats + count * line - 1) / (count * line);
-    next_weights = following + std::min(index * lines * line, floats);
-    next_end = following + std::min((index + 1) * lines * line, floats);
-    next_lines = (lines + step_count - 1) / std::max<int64_t>(1, step_count);
+// Weights that are fetched while tiles that share others are worked on, a part by each tile.
+class WeightsAhead {
+ public:
+  WeightsAhead(const float* weights, int64_t floats, int64_t tiles, int64_t steps)
+      : weights_(weights), floats_(floats), part_((floats + tiles * line - 1) / (tiles * line) * line) {
+    lines_ = (part_ / line + steps - 1) / std::max<int64_t>(1, steps);
   }
+  void fetch_in(BlockedTile& tile, int64_t index) const {
+    tile.next_weights = weights_ + std::min(index * part_, floats_);
+    tile.next_end = weights_ + std::min((index + 1) * part_, floats_);
+    tile.next_lines = lines_;
+  }
+
+ private:
+  static constexpr int64_t line = 16;
+  const float* weights_;
+  int64_t floats_, part_, lines_;
 };
 
 // Pixel i of a depthwise tile reads x[x_at + i * x_step + offsets[t] + channel] for every tap t, and is stored at

@@ -196,19 +196,20 @@ class WinogradConv {
                 const std::vector<int64_t>& pixels, int64_t count, int64_t blocks, float* out) const {
     const auto* kernels = blocks == 1 ? k_.blocked : k_.two_blocked;
     const int64_t groups = ceil_div(count, blocks == 1 ? k_.pixels : k_.two_pixels);
+    BlockedTile tile{};
+    tile.x = in;
+    tile.steps = steps.data();
+    tile.step_count = in_blocks_;
+    tile.weights = weights;
+    tile.weight_step = s_.in_channels * block_;
+    tile.start = zeros_.data();
+    tile.y_step = count * block_;
+    const WeightsAhead ahead(weights + blocks * tile.weight_step, tile.weight_step, groups, in_blocks_);
     for (int64_t g = 0; g < groups; ++g) {
       const int64_t from = count * g / groups, to = count * (g + 1) / groups;
-      BlockedTile tile{};
-      tile.x = in;
       tile.pixels = pixels.data() + from;
-      tile.steps = steps.data();
-      tile.step_count = in_blocks_;
-      tile.weights = weights;
-      tile.weight_step = s_.in_channels * block_;
-      tile.fetch(weights + blocks * tile.weight_step, tile.weight_step, g, groups);
-      tile.start = zeros_.data();
       tile.y = out + from * block_;
-      tile.y_step = count * block_;
+      ahead.fetch_in(tile, g);
       kernels[to - from](tile);
     }
   }
