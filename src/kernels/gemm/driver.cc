@@ -52,8 +52,7 @@ struct Block {
   float* packed_a;  // panels from max(row_panel, a.ready()) on
   float* packed_b;
 
-  PanelSource::Panel panel(const PanelSource& source, const float* packed, int64_t begin, int64_t index,
-                           int width) const {
+  GemmPanel panel(const PanelSource& source, const float* packed, int64_t begin, int64_t index, int width) const {
     if (index < source.ready()) return source.ready_panel(k_begin, k, index);
     return {packed + (index - std::max(begin, source.ready())) * k * width, width};
   }
@@ -79,15 +78,15 @@ void pack_block(const Product& p, const Block& block, bool with_b) {
   });
 }
 
-// The right panel after one, which the tiles of this one bring near: each a part of it where panels follow each other,
-// else all of it. After the last one, nothing.
+// The right panel that is read next, which the tiles before it bring near: each a part of it where its rows follow each
+// other, else all of it.
 class Ahead {
  public:
-  Ahead(const PanelSource::Panel& panel, bool is_last, int width, int64_t k, int64_t tiles) : next_(panel.data) {
-    if (is_last) return;
-    const bool dense = panel.stride == width;
-    next_ += dense ? k * width : width;
-    if (dense) parts_ = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::min<int64_t>(tiles, 16))));
+  // Where `is_last`, the panel is the present one: there is no other.
+  Ahead(const GemmPanel& panel, bool is_last, int width, int64_t k, int64_t tiles) : next_(panel.data) {
+    if (is_last || panel.offsets) return;
+    if (panel.stride == width)
+      parts_ = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::min<int64_t>(tiles, 16))));
     step_ = panel.stride * static_cast<int64_t>(sizeof(float)) / parts_;
     part_bytes_ = k * step_;
   }
@@ -116,14 +115,15 @@ void multiply_tiles(const Product& p, const Block& block, int64_t row_begin, int
   tile.accumulate = block.k_begin > 0;
   tile.addend_row_stride = e.addend_row_stride;
   tile.addend_column_stride = e.addend_column_stride;
-  tile.clamp =
-      last_k && (e.lo > -std::numeric_limits<float>::infinity() || e.hi < std::numeric_limits<float>::infinity());
+  tile.clamp = last_k && has_limits(e);
   tile.lo = e.lo;
   tile.hi = e.hi;
+  GemmPanel next = block.panel(p.b, block.packed_b, block.column_panel, column_begin, columns);
   for (int64_t j = column_begin; j < column_end; ++j) {
-    const auto b = block.panel(p.b, block.packed_b, block.column_panel, j, columns);
+    const GemmPanel b = next;
+    if (j + 1 < column_end) next = block.panel(p.b, block.packed_b, block.column_panel, j + 1, columns);
     tile.columns = static_cast<int>(std::min<int64_t>(columns, p.n - j * columns));
-    const Ahead ahead(b, j + 1 == column_end, columns, block.k, row_end - row_begin);
+    const Ahead ahead(next, j + 1 == column_end, columns, block.k, row_end - row_begin);
     for (int64_t i = row_begin; i < row_end; ++i) {
       const auto a = block.panel(p.a, block.packed_a, block.row_panel, i, rows);
       const auto height = static_cast<int>(std::min<int64_t>(rows, p.m - i * rows));
@@ -133,7 +133,7 @@ void multiply_tiles(const Product& p, const Block& block, int64_t row_begin, int
       tile.residual = e.residual && last_k ? e.residual + (tile.c - p.c) : nullptr;
       tile.ahead = ahead.part(i - row_begin);
       tile.ahead_step = ahead.step();
-      p.kernels.by_rows[height](block.k, a.data, b.data, b.stride, tile);
+      p.kernels.by_rows[height](block.k, a.data, b, tile);
     }
   }
   if (!e.activation || !last_k) return;
@@ -226,7 +226,7 @@ MatrixPanels::MatrixPanels(GemmSide side, const float* data, int64_t ld, bool la
       width_(width),
       ready_(read_in_place ? lanes / width : 0) {}
 
-PanelSource::Panel MatrixPanels::ready_panel(int64_t k_begin, int64_t, int64_t panel) const {
+GemmPanel MatrixPanels::ready_panel(int64_t k_begin, int64_t, int64_t panel) const {
   return {data_ + k_begin * ld_ + panel * width_, ld_};
 }
 
@@ -240,7 +240,7 @@ void MatrixPanels::pack(int64_t k_begin, int64_t k, int64_t first, int64_t last,
 PackedPanels::PackedPanels(const PackedMatrix& matrix)
     : data_(matrix.buffer_.as<float>()), panels_(divide_up(matrix.lanes_, matrix.width_)), width_(matrix.width_) {}
 
-PanelSource::Panel PackedPanels::ready_panel(int64_t k_begin, int64_t k, int64_t panel) const {
+GemmPanel PackedPanels::ready_panel(int64_t k_begin, int64_t k, int64_t panel) const {
   return {data_ + (k_begin * panels_ + panel * k) * width_, width_};
 }
 
