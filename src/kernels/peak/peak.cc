@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <vector>
 
 #include "base/function_ref.h"
 #include "kernels/scratch.h"
@@ -28,8 +29,9 @@ double best_rate(int calls, double work, FunctionRef<float()> call) {
 double peak_flops() {
   const PeakKernels& kernels = peak_kernels();
   constexpr int64_t steps = 50'000;
+  const std::vector<float> factors(32, 0.5f);
   return best_rate(10, static_cast<double>(steps * kernels.flops_per_step),
-                   [&] { return kernels.multiply_add(steps, 0.5f); });
+                   [&] { return kernels.multiply_add(steps, factors.data()); });
 }
 
 double peak_read_bytes() {

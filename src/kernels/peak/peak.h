@@ -17,8 +17,9 @@ double peak_read_bytes();
 struct PeakKernels {
   Isa isa;
   int64_t flops_per_step;
-  // Both return what keeps the compiler from leaving the work out.
-  float (*multiply_add)(int64_t steps, float factor);
+  // Both return what keeps the compiler from leaving the work out. Factors are 32 floats; they come from memory, as
+  // those of kernels do: some cores multiply constants more slowly.
+  float (*multiply_add)(int64_t steps, const float* factors);
   float (*read)(const float* data, int64_t n);  // n is a multiple of 1024
 };
 

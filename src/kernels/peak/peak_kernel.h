@@ -12,11 +12,11 @@ struct PeakLoops {
   using S = Simd<Arch>;
   using F = typename S::F;
 
-  static float multiply_add(int64_t steps, float factor) {
+  static float multiply_add(int64_t steps, const float* factors) {
     F sums[Sums];
 #pragma GCC unroll 24
     for (int i = 0; i < Sums; ++i) sums[i] = S::set(static_cast<float>(i));
-    const F a = S::set(factor), b = S::set(factor + 1);
+    const F a = S::load(factors), b = S::load(factors + S::width);
     for (int64_t step = 0; step < steps; ++step) {
 #pragma GCC unroll 24
       for (int i = 0; i < Sums; ++i) sums[i] = S::fma(a, b, sums[i]);

@@ -3,11 +3,16 @@
 
 #include <benchmark/benchmark.h>
 
+#include <cstdlib>
 #include <string>
 
+#include "base/thread_pool.h"
 #include "kernels/peak/peak.h"
 
 namespace tenon::kernels {
+
+// How many threads benchmarks use: what the environment variable TENON_THREADS says, else 1.
+inline int bench_threads() { return std::getenv("TENON_THREADS") ? default_thread_count() : 1; }
 
 inline void report_share(benchmark::State& state, const std::string& unit, double work, double peak) {
   using benchmark::Counter;
