@@ -61,7 +61,9 @@ struct GemmTileKernels {
         v = S::fma(beta, S::load(t.addend + i * t.addend_row_stride + j), v);
       });
     } else if (t.addend) {
-      each<R, V>(acc, [&](F& v, int i, int) { v += S::set(t.beta * t.addend[i * t.addend_row_stride]); });
+      each<R, V>(acc, [beta = S::set(t.beta), &t](F& v, int i, int) {
+        v = S::fma(beta, S::set(t.addend[i * t.addend_row_stride]), v);
+      });
     }
     if (t.residual) each<R, V>(acc, [&](F& v, int i, int j) { v += S::load(t.residual + i * t.ldc + j); });
     if (t.clamp) {
