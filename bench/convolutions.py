@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Convolutions that are not plain 2-D ones, beside onnxruntime: grouped, dilated, 1-D, 3-D and transposed.
 
-usage: convolutions.py [CASE…] [--rounds N] [--threads N] [--binary build/tenon]
+usage: convolutions.py [CASE…] [--rounds N] [--threads N] [--level all] [--binary build/tenon]
 
-A CASE is a part of names of cases. Both take turns; the best round of each counts.
+A CASE is a part of names of cases. Both take turns; the best round of each counts. At a level below `all` nothing
+computes in blocks of channels.
 """
 import argparse
 import tempfile
@@ -73,6 +74,7 @@ def main():
     parser.add_argument("cases", nargs="*", metavar="CASE")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--level", default="all")
     parser.add_argument("--binary", default=str(ROOT / "build" / "tenon"))
     options = parser.parse_args()
     settings = onnxruntime.SessionOptions()
@@ -92,7 +94,7 @@ def main():
             repeat = int(min(2000, 0.2 * 3e10 / flops)) + 3
             ours = theirs = float("inf")
             for _ in range(options.rounds):
-                ours = min(ours, time_tenon(options.binary, path, repeat, threads=options.threads))
+                ours = min(ours, time_tenon(options.binary, path, repeat, "--level", options.level, threads=options.threads))
                 theirs = min(theirs, time_onnxruntime(session, feeds, 0.2))
             print(f"{name:28}{1e3 * ours:9.3f}{1e3 * theirs:13.3f}{1e-9 * flops / ours:9.1f}{theirs / ours:7.2f}", flush=True)
 

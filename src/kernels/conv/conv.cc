@@ -4,6 +4,7 @@
 
 #include "kernels/conv/depthwise.h"
 #include "kernels/conv/image.h"
+#include "kernels/conv/rows.h"
 #include "kernels/gemm/driver.h"
 
 namespace tenon::kernels {
@@ -14,75 +15,100 @@ bool is_depthwise(const ConvShape& shape) {
 }
 
 // The patch matrix is the image itself.
-bool is_pointwise(const ConvShape& shape, const PaddedExtent& extent) {
-  return shape.kernel_size() == 1 && !extent.needs_copy && std::equal(shape.input, shape.input + 3, shape.output) &&
+bool is_pointwise(const ConvShape& shape, const ImageLayout& layout) {
+  return shape.kernel_size() == 1 && !layout.is_copy && std::equal(shape.input, shape.input + 3, shape.output) &&
          shape.stride[0] == 1 && shape.stride[1] == 1 && shape.stride[2] == 1;
 }
 
-// One group of one image.
-struct GroupConv {
-  const ConvShape& shape;
-  const GemmKernels& kernels;
-  const PaddedExtent extent{shape};
+// The rows of the output whose padded input is made at once.
+struct Band {
+  explicit Band(const ConvShape& own) : shape(own), layout(shape), offsets(layout.offsets(shape)) {}
+  ConvShape shape;
+  ImageLayout layout;
+  std::vector<int64_t> offsets;
+};
 
-  void run(ThreadPool* pool, const float* x, const PackedMatrix& weights, float* y,
-           const GemmEpilogue& epilogue) const {
-    const int64_t outputs = shape.output_size();
-    if (is_pointwise(shape, extent)) {
-      const bool few_rows = weights.rows() <= 2 * kernels.tile_rows;
-      return multiply(pool, MatrixPanels(GemmSide::right, x, outputs, true, outputs, kernels.tile_columns, few_rows),
+// One group of one image: what all of them have in common. With `pool` null each runs in the calling thread.
+class GroupConv {
+ public:
+  GroupConv(const ConvShape& shape, const GemmKernels& kernels, ThreadPool* pool)
+      : shape_(shape), kernels_(kernels), pool_(pool), layout_(shape) {
+    if (layout_.is_copy) rows_ = rows_per_band();
+    for (int64_t row = 0; row < shape.output[1]; row += rows_) {
+      ConvShape band = shape;
+      band.output[1] = std::min(rows_, shape.output[1] - row);
+      band.pad[1] -= row * shape.stride[1];
+      bands_.emplace_back(band);
+    }
+  }
+
+  void run(const float* x, const PackedMatrix& weights, float* y, const GemmEpilogue& epilogue) const {
+    const int64_t outputs = shape_.output_size();
+    if (is_pointwise(shape_, layout_)) {
+      const bool few_rows = weights.rows() <= 2 * kernels_.tile_rows;
+      return multiply(MatrixPanels(GemmSide::right, x, outputs, true, outputs, kernels_.tile_columns, few_rows),
                       outputs, weights, y, epilogue);
     }
-    if (!extent.needs_copy) {
-      return multiply(pool, ImagePanels(shape, x, shape.input, false, kernels.tile_columns), outputs, weights, y,
-                      epilogue);
+    if (!layout_.is_copy) {
+      const ImagePanels patches(shape_, layout_, bands_[0].offsets, x, false, kernels_.tile_columns);
+      return multiply(patches, outputs, weights, y, epilogue);
     }
-    const int64_t rows = rows_per_band(pool);
-    for (int64_t row = 0; row < shape.output[1]; row += rows) {
-      ConvShape band = shape;
-      band.output[1] = std::min(rows, shape.output[1] - row);
-      band.pad[1] -= row * shape.stride[1];
-      run_padded(pool, band, x, weights, y + row * shape.output[2], epilogue);
+    GemmEpilogue own = epilogue;
+    for (const Band& band : bands_) {
+      run_padded(band, x, weights, y, own);
+      y += rows_ * shape_.output[2];
+      if (own.residual) own.residual += rows_ * shape_.output[2];
     }
   }
 
  private:
-  // Rows of the output whose padded input is made at once: enough to multiply well, but little memory.
-  int64_t rows_per_band(ThreadPool* pool) const {
+  // Enough rows to multiply well, but little memory.
+  int64_t rows_per_band() const {
     constexpr int64_t wanted_floats = 256 << 10, least_outputs = 1024;
-    if (shape.output[0] > 1) return shape.output[1];
-    const int64_t floats_of_row = shape.in_channels / shape.groups * extent.size[2] * shape.stride[1];
-    const int64_t least = least_outputs * (pool ? pool->size() : 1) / shape.output[2] + 1;
-    return std::max(least, wanted_floats / floats_of_row);
+    if (shape_.output[0] > 1) return shape_.output[1];
+    const int64_t floats_of_row = shape_.in_channels / shape_.groups * layout_.row * shape_.stride[1];
+    const int64_t least = least_outputs * (pool_ ? pool_->size() : 1) / shape_.output[2] + 1;
+    return std::min(shape_.output[1], std::max(least, wanted_floats / floats_of_row));
   }
 
-  void multiply(ThreadPool* pool, const PanelSource& patches, int64_t outputs, const PackedMatrix& weights, float* y,
+  void multiply(const PanelSource& patches, int64_t outputs, const PackedMatrix& weights, float* y,
                 const GemmEpilogue& epilogue) const {
-    gemm_blocked(pool, kernels, weights.rows(), outputs, weights.columns(), PackedPanels(weights), patches, y,
-                 shape.output_size(), epilogue);
+    gemm_blocked(pool_, kernels_, weights.rows(), outputs, weights.columns(), PackedPanels(weights), patches, y,
+                 shape_.output_size(), epilogue);
   }
 
-  void run_padded(ThreadPool* pool, const ConvShape& band, const float* x, const PackedMatrix& weights, float* y,
+  void run_padded(const Band& band, const float* x, const PackedMatrix& weights, float* y,
                   const GemmEpilogue& epilogue) const {
-    const PaddedExtent padded(band);
-    const int64_t channels = shape.in_channels / shape.groups, slack = kernels.tile_columns;
-    const Scratch scratch(static_cast<size_t>(channels * padded.total() + 2 * slack) * sizeof(float));
+    const int64_t channels = shape_.in_channels / shape_.groups, slack = kernels_.tile_columns;
+    const int64_t floats = channels * band.layout.channel;
+    const Scratch scratch(static_cast<size_t>(floats + 2 * slack) * sizeof(float));
     float* image = scratch.as<float>() + slack;
     std::fill(image - slack, image, 0.0f);
-    std::fill(image + channels * padded.total(), image + channels * padded.total() + slack, 0.0f);
-    const auto pad = [&](int64_t begin, int64_t end) {
+    std::fill(image + floats, image + floats + slack, 0.0f);
+    const auto copy = [&](int64_t begin, int64_t end) {
       for (int64_t c = begin; c < end; ++c) {
-        pad_channel(band, padded, x + c * shape.input_size(), image + c * padded.total());
+        copy_channel(band.shape, band.layout, x + c * shape_.input_size(), image + c * band.layout.channel);
       }
     };
-    if (pool) {
-      pool->parallel_for(channels, 1 + 16384 / padded.total(), pad);
+    if (pool_) {
+      pool_->parallel_for(channels, 1 + 16384 / band.layout.channel, copy);
     } else {
-      pad(0, channels);
+      copy(0, channels);
     }
-    multiply(pool, ImagePanels(band, image, padded.size, true, kernels.tile_columns), band.output_size(), weights, y,
-             epilogue);
+    if (suits_rows(shape_, weights.rows())) {
+      return conv_rows(pool_, kernels_, {band.shape, band.layout, band.offsets, image}, weights, y,
+                       shape_.output_size(), epilogue);
+    }
+    const ImagePanels patches(band.shape, band.layout, band.offsets, image, true, kernels_.tile_columns);
+    multiply(patches, band.shape.output_size(), weights, y, epilogue);
   }
+
+  const ConvShape& shape_;
+  const GemmKernels& kernels_;
+  ThreadPool* pool_;
+  ImageLayout layout_;
+  int64_t rows_ = shape_.output[1];
+  std::vector<Band> bands_;
 };
 
 }  // namespace
@@ -115,31 +141,29 @@ void conv(ThreadPool& pool, const ConvShape& shape, const float* x, const Packed
     if (shape.groups > 0) conv_depthwise(pool, shape, x, weights.depthwise_.data(), y, epilogue);
     return;
   }
-  const GroupConv group{shape, gemm_kernels_of(weights.matrices_[0].isa())};
   const int64_t rows = weights.matrices_[0].rows(), k = weights.matrices_[0].columns();
-  const auto run_item = [&](ThreadPool* inside, int64_t item) {
-    const int64_t g = item % shape.groups;
-    GemmEpilogue own;
-    own.addend = epilogue.bias ? epilogue.bias + g * rows : nullptr;
-    own.addend_row_stride = 1;
-    own.residual = epilogue.residual ? epilogue.residual + item * rows * shape.output_size() : nullptr;
-    own.lo = epilogue.lo;
-    own.hi = epilogue.hi;
-    own.activation = epilogue.activation;
-    group.run(inside, x + item * (shape.in_channels / shape.groups) * shape.input_size(),
-              weights.matrices_[static_cast<size_t>(g)], y + item * rows * shape.output_size(), own);
-  };
   const int64_t items = shape.batch * shape.groups;
   const double flops =
       2.0 * static_cast<double>(rows) * static_cast<double>(k) * static_cast<double>(shape.output_size());
   ThreadPool* inside = pool_for_flops(pool, flops);
-  if (items == 1 || (inside && items < 4 * pool.size())) {
-    for (int64_t item = 0; item < items; ++item) run_item(inside, item);
-    return;
-  }
-  pool.parallel_for(items, static_cast<int64_t>(1e6 / (flops + 1e3)) + 1, [&](int64_t begin, int64_t end) {
-    for (int64_t item = begin; item < end; ++item) run_item(nullptr, item);
-  });
+  const bool one_by_one = items == 1 || (inside && items < 4 * pool.size());
+  const GroupConv group(shape, gemm_kernels_of(weights.matrices_[0].isa()), one_by_one ? inside : nullptr);
+  const auto run = [&](int64_t begin, int64_t end) {
+    for (int64_t item = begin; item < end; ++item) {
+      const int64_t g = item % shape.groups;
+      GemmEpilogue own;
+      own.addend = epilogue.bias ? epilogue.bias + g * rows : nullptr;
+      own.addend_row_stride = 1;
+      own.residual = epilogue.residual ? epilogue.residual + item * rows * shape.output_size() : nullptr;
+      own.lo = epilogue.lo;
+      own.hi = epilogue.hi;
+      own.activation = epilogue.activation;
+      group.run(x + item * (shape.in_channels / shape.groups) * shape.input_size(),
+                weights.matrices_[static_cast<size_t>(g)], y + item * rows * shape.output_size(), own);
+    }
+  };
+  if (one_by_one) return run(0, items);
+  pool.parallel_for(items, static_cast<int64_t>(1e6 / (flops + 1e3)) + 1, run);
 }
 
 }  // namespace tenon::kernels

@@ -1,47 +1,105 @@
 #include <algorithm>
+#include <vector>
 
 #include "kernels/conv/conv.h"
 
 namespace tenon::kernels {
 namespace {
 
-constexpr int64_t most_column_floats = int64_t{1} << 20;
+constexpr int64_t most_column_floats = int64_t{1} << 21;
 constexpr int64_t least_rows = 64;
 
-// Positions i in [0, input) with 0 <= i * stride + shift < output.
-struct Span {
-  Span(int64_t input, int64_t output, int64_t stride, int64_t shift)
-      : begin(shift >= 0 ? 0 : (-shift + stride - 1) / stride),
-        end(output <= shift ? 0 : std::min(input, (output - 1 - shift) / stride + 1)) {}
-  int64_t begin, end;
+// A tap of one dimension that output `at` gets something from, and the input position it comes from.
+struct Source {
+  int64_t tap, input;
 };
 
-template <int Stride>
-void add_row(const float* from, int64_t count, int64_t stride, float* to) {
-  const int64_t step = Stride ? Stride : stride;
-  for (int64_t i = 0; i < count; ++i) to[i * step] += from[i];
+// All of them for outputs at, at + stride, …, of which the first is meant: the others come from the inputs after it.
+void find_sources(const ConvShape& s, int d, int64_t at, std::vector<Source>& sources) {
+  sources.clear();
+  for (int64_t tap = 0; tap < s.kernel[d]; ++tap) {
+    const int64_t from = at + s.pad[d] - tap * s.dilation[d];
+    const int64_t input = from >= 0 ? from / s.stride[d] : -((-from + s.stride[d] - 1) / s.stride[d]);
+    if (input * s.stride[d] == from) sources.push_back({tap, input});
+  }
 }
 
-// Adds the products of one output channel, [kernel, input], to where they belong.
-void scatter(const ConvShape& s, const float* columns, float* out) {
-  const auto add = s.stride[2] == 1 ? add_row<1> : s.stride[2] == 2 ? add_row<2> : add_row<0>;
-  for (int64_t tap = 0; tap < s.kernel_size(); ++tap, columns += s.input_size()) {
-    const int64_t at[3] = {tap / s.kernel[2] / s.kernel[1], tap / s.kernel[2] % s.kernel[1], tap % s.kernel[2]};
-    int64_t shift[3];
-    for (int d = 0; d < 3; ++d) shift[d] = at[d] * s.dilation[d] - s.pad[d];
-    const Span depth(s.input[0], s.output[0], s.stride[0], shift[0]);
-    const Span height(s.input[1], s.output[1], s.stride[1], shift[1]);
-    const Span width(s.input[2], s.output[2], s.stride[2], shift[2]);
-    if (width.begin >= width.end) continue;
-    for (int64_t d = depth.begin; d < depth.end; ++d) {
-      for (int64_t h = height.begin; h < height.end; ++h) {
-        const float* from = columns + (d * s.input[1] + h) * s.input[2] + width.begin;
-        float* row = out + ((d * s.stride[0] + shift[0]) * s.output[1] + h * s.stride[1] + shift[1]) * s.output[2];
-        add(from, width.end - width.begin, s.stride[2], row + width.begin * s.stride[2] + shift[2]);
+// The outputs of one channel, from the products [kernel, input] that belong to it. Each is written once: columns that
+// are a stride apart are added up side by side first.
+class Gatherer {
+ public:
+  explicit Gatherer(const ConvShape& shape)
+      : s_(shape),
+        phases_(std::min(shape.stride[2], shape.output[2])),
+        phase_columns_((shape.output[2] + shape.stride[2] - 1) / shape.stride[2]),
+        sums_(static_cast<size_t>(phases_ * phase_columns_) * sizeof(float)),
+        columns_(static_cast<size_t>(phases_)) {
+    for (size_t phase = 0; phase < columns_.size(); ++phase)
+      find_sources(s_, 2, static_cast<int64_t>(phase), columns_[phase]);
+  }
+
+  void run(const float* products, float bias, float lo, float hi, float* out) {
+    for (int64_t d = 0; d < s_.output[0]; ++d) {
+      find_sources(s_, 0, d, planes_);
+      for (int64_t h = 0; h < s_.output[1]; ++h, out += s_.output[2]) {
+        find_sources(s_, 1, h, rows_);
+        std::fill_n(sums_.as<float>(), phases_ * phase_columns_, bias);
+        for (const Source& plane : planes_) {
+          if (plane.input < 0 || plane.input >= s_.input[0]) continue;
+          for (const Source& row : rows_) {
+            if (row.input < 0 || row.input >= s_.input[1]) continue;
+            const int64_t tap = (plane.tap * s_.kernel[1] + row.tap) * s_.kernel[2];
+            add_taps(products + tap * s_.input_size() + (plane.input * s_.input[1] + row.input) * s_.input[2]);
+          }
+        }
+        store(lo, hi, out);
       }
     }
   }
-}
+
+ private:
+  // `products` are those of the first tap along the width, for one row of the input.
+  void add_taps(const float* products) {
+    for (size_t phase = 0; phase < columns_.size(); ++phase) {
+      float* sums = sums_.as<float>() + static_cast<int64_t>(phase) * phase_columns_;
+      for (const Source& column : columns_[phase]) {
+        const int64_t begin = std::max<int64_t>(0, -column.input);
+        const int64_t end = std::min(phase_columns_, s_.input[2] - column.input);
+        const float* from = products + column.tap * s_.input_size() + column.input;
+        for (int64_t i = begin; i < end; ++i) sums[i] += from[i];
+      }
+    }
+  }
+
+  void store(float lo, float hi, float* out) const {
+    const int64_t stride = s_.stride[2], n = s_.output[2];
+    const float* sums = sums_.as<float>();
+    const auto clamped = [=](float v) {
+      v = lo > v ? lo : v;
+      return hi < v ? hi : v;
+    };
+    if (phases_ == 1 && n == phase_columns_) {
+      for (int64_t i = 0; i < n; ++i) out[i] = clamped(sums[i]);
+    } else if (phases_ == 2) {
+      const float* odd = sums + phase_columns_;
+      for (int64_t i = 0; i < n / 2; ++i) {
+        out[2 * i] = clamped(sums[i]);
+        out[2 * i + 1] = clamped(odd[i]);
+      }
+      if (n % 2) out[n - 1] = clamped(sums[n / 2]);
+    } else {
+      for (int64_t phase = 0; phase < phases_; ++phase, sums += phase_columns_)
+        for (int64_t i = phase, q = 0; i < n; i += stride, ++q) out[i] = clamped(sums[q]);
+    }
+  }
+
+  const ConvShape& s_;
+  int64_t phases_;
+  int64_t phase_columns_;
+  Scratch sums_;
+  std::vector<std::vector<Source>> columns_;  // by phase
+  std::vector<Source> planes_, rows_;
+};
 
 }  // namespace
 
@@ -62,14 +120,11 @@ void conv_transpose(ThreadPool& pool, const ConvShape& shape, const float* x, co
       gemm(pool, channels * taps, inputs, in_channels, {left, out_channels * taps, true}, {image, inputs},
            columns.as<float>(), inputs);
       pool.parallel_for(channels, 1 + 16384 / (taps * inputs + 1), [&](int64_t begin, int64_t end) {
+        Gatherer gatherer(shape);
         for (int64_t c = begin; c < end; ++c) {
-          float* out = y + (item * out_channels + first + c) * outputs;
-          std::fill(out, out + outputs, epilogue.bias ? epilogue.bias[g * out_channels + first + c] : 0.0f);
-          scatter(shape, columns.as<float>() + c * taps * inputs, out);
-          for (int64_t i = 0; i < outputs; ++i) {
-            const float v = epilogue.lo > out[i] ? epilogue.lo : out[i];
-            out[i] = epilogue.hi < v ? epilogue.hi : v;
-          }
+          const float bias = epilogue.bias ? epilogue.bias[g * out_channels + first + c] : 0.0f;
+          gatherer.run(columns.as<float>() + c * taps * inputs, bias, epilogue.lo, epilogue.hi,
+                       y + (item * out_channels + first + c) * outputs);
         }
       });
     }

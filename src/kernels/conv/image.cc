@@ -5,6 +5,68 @@
 
 namespace tenon::kernels {
 
+namespace {
+
+constexpr int64_t cache_line_floats = 16;
+
+// At least `floats`, so that channels spread over all sets of a cache.
+int64_t spread(int64_t floats) {
+  const int64_t lines = (floats + cache_line_floats - 1) / cache_line_floats;
+  return (lines | 1) * cache_line_floats;
+}
+
+// memcpy, quick for few floats too.
+void copy_floats(const float* from, int64_t n, float* to) {
+  using Four [[gnu::vector_size(16)]] = float;
+  if (n < 4 || n > 64) {
+    std::memcpy(to, from, static_cast<size_t>(n) * sizeof(float));
+    return;
+  }
+  Four four;
+  for (int64_t i = 0; i < n - 4; i += 4) {
+    std::memcpy(&four, from + i, sizeof four);
+    std::memcpy(to + i, &four, sizeof four);
+  }
+  std::memcpy(&four, from + n - 4, sizeof four);
+  std::memcpy(to + n - 4, &four, sizeof four);
+}
+
+// Columns phase, phase + phases, … of a padded row, `columns` of them, from a row of the input.
+void copy_phase(const ConvShape& shape, const float* row, int64_t phases, int64_t phase, int64_t columns, float* to) {
+  const int64_t shift = phase - shape.pad[2];  // column i of the phase is column i * phases + shift of the input
+  const int64_t begin = std::clamp<int64_t>(shift >= 0 ? 0 : (-shift + phases - 1) / phases, 0, columns);
+  const int64_t end =
+      std::clamp<int64_t>(shape.input[2] <= shift ? 0 : (shape.input[2] - 1 - shift) / phases + 1, begin, columns);
+  std::fill(to, to + begin, 0.0f);
+  if (phases == 1) {
+    copy_floats(row + begin + shift, end - begin, to + begin);
+  } else if (phases == 2) {
+    for (int64_t i = begin; i < end; ++i) to[i] = row[2 * i + shift];
+  } else {
+    for (int64_t i = begin; i < end; ++i) to[i] = row[phases * i + shift];
+  }
+  std::fill(to + end, to + columns, 0.0f);
+}
+
+void copy_rows(const ConvShape& shape, const PaddedExtent& extent, int64_t phases, int64_t phase_columns,
+               const float* channel, float* to) {
+  for (int64_t d = 0; d < extent.size[0]; ++d) {
+    const int64_t from_d = d - shape.pad[0];
+    for (int64_t h = 0; h < extent.size[1]; ++h, to += phases * phase_columns) {
+      const int64_t from_h = h - shape.pad[1];
+      if (from_d < 0 || from_d >= shape.input[0] || from_h < 0 || from_h >= shape.input[1]) {
+        std::fill(to, to + phases * phase_columns, 0.0f);
+        continue;
+      }
+      const float* row = channel + (from_d * shape.input[1] + from_h) * shape.input[2];
+      for (int64_t phase = 0; phase < phases; ++phase)
+        copy_phase(shape, row, phases, phase, phase_columns, to + phase * phase_columns);
+    }
+  }
+}
+
+}  // namespace
+
 PaddedExtent::PaddedExtent(const ConvShape& shape) : needs_copy(false) {
   for (int d = 0; d < 3; ++d) {
     size[d] = (shape.output[d] - 1) * shape.stride[d] + (shape.kernel[d] - 1) * shape.dilation[d] + 1;
@@ -13,39 +75,43 @@ PaddedExtent::PaddedExtent(const ConvShape& shape) : needs_copy(false) {
 }
 
 void pad_channel(const ConvShape& shape, const PaddedExtent& extent, const float* channel, float* to) {
-  // Columns [left, right) of a padded row come from the input.
-  const int64_t left = std::clamp<int64_t>(shape.pad[2], 0, extent.size[2]);
-  const int64_t right = std::clamp<int64_t>(shape.pad[2] + shape.input[2], left, extent.size[2]);
-  for (int64_t d = 0; d < extent.size[0]; ++d) {
-    const int64_t from_d = d - shape.pad[0];
-    for (int64_t h = 0; h < extent.size[1]; ++h, to += extent.size[2]) {
-      const int64_t from_h = h - shape.pad[1];
-      if (from_d < 0 || from_d >= shape.input[0] || from_h < 0 || from_h >= shape.input[1]) {
-        std::fill(to, to + extent.size[2], 0.0f);
-        continue;
-      }
-      const float* row = channel + (from_d * shape.input[1] + from_h) * shape.input[2];
-      std::fill(to, to + left, 0.0f);
-      std::memcpy(to + left, row + (left - shape.pad[2]), static_cast<size_t>(right - left) * sizeof(float));
-      std::fill(to + right, to + extent.size[2], 0.0f);
-    }
-  }
+  copy_rows(shape, extent, 1, extent.size[2], channel, to);
 }
 
-ImagePanels::ImagePanels(const ConvShape& shape, const float* image, const int64_t (&sizes)[3], bool slack, int width)
-    : shape_(shape), image_(image), row_(sizes[2]), plane_(sizes[1] * sizes[2]), slack_(slack), width_(width) {
+// Where all columns are read, a copy of them is little to what it saves.
+ImageLayout::ImageLayout(const ConvShape& shape)
+    : extent(shape),
+      phases(shape.kernel[2] >= shape.stride[2] ? shape.stride[2] : 1),
+      phase_columns((extent.size[2] + phases - 1) / phases),
+      column_step(phases > 1 ? 1 : shape.stride[2]) {
+  is_copy = extent.needs_copy || phases > 1;
+  row = is_copy ? phases * phase_columns : shape.input[2];
+  plane = row * (is_copy ? extent.size[1] : shape.input[1]);
+  channel = is_copy ? spread(plane * extent.size[0]) : plane * shape.input[0];
+}
+
+void copy_channel(const ConvShape& shape, const ImageLayout& layout, const float* channel, float* to) {
+  copy_rows(shape, layout.extent, layout.phases, layout.phase_columns, channel, to);
+  const int64_t copied = layout.plane * layout.extent.size[0];
+  std::fill(to + copied, to + layout.channel, 0.0f);
+}
+
+std::vector<int64_t> ImageLayout::offsets(const ConvShape& shape) const {
   const int64_t channels = shape.in_channels / shape.groups;
-  k_offsets_.reserve(static_cast<size_t>(channels * shape.kernel_size()));
+  std::vector<int64_t> result;
+  result.reserve(static_cast<size_t>(channels * shape.kernel_size()));
   for (int64_t c = 0; c < channels; ++c) {
     for (int64_t d = 0; d < shape.kernel[0]; ++d) {
       for (int64_t h = 0; h < shape.kernel[1]; ++h) {
         for (int64_t w = 0; w < shape.kernel[2]; ++w) {
-          k_offsets_.push_back(c * sizes[0] * plane_ + d * shape.dilation[0] * plane_ + h * shape.dilation[1] * row_ +
-                               w * shape.dilation[2]);
+          const int64_t at = w * shape.dilation[2];
+          result.push_back(c * channel + d * shape.dilation[0] * plane + h * shape.dilation[1] * row +
+                           at % phases * phase_columns + at / phases);
         }
       }
     }
   }
+  return result;
 }
 
 template <int Width>
@@ -59,14 +125,14 @@ void ImagePanels::pack_panel(int64_t k_begin, int64_t k, int64_t panel, float* o
   int64_t w = first % shape_.output[2], h = first / shape_.output[2] % shape_.output[1],
           d = first / shape_.output[2] / shape_.output[1];
   for (int j = 0; j < lanes; ++j) {
-    at[j] = d * shape_.stride[0] * plane_ + h * shape_.stride[1] * row_ + w * shape_.stride[2];
+    at[j] = d * shape_.stride[0] * layout_.plane + h * shape_.stride[1] * layout_.row + w * layout_.column_step;
     if (++w < shape_.output[2] || j + 1 == lanes) continue;
     if (rows++ == 1) row_end = j + 1;
     w = 0;
     if (++h == shape_.output[1]) h = 0, ++d;
   }
-  const int64_t* offsets = k_offsets_.data() + k_begin;
-  const bool whole = lanes == Width && shape_.stride[2] == 1;
+  const int64_t* offsets = offsets_.data() + k_begin;
+  const bool whole = lanes == Width && layout_.column_step == 1;
   if (whole && rows == 1) {
     const float* from = image_ + at[0];
     for (int64_t p = 0; p < k; ++p, out += Width) std::memcpy(out, from + offsets[p], Width * sizeof(float));
@@ -86,7 +152,7 @@ void ImagePanels::pack_panel(int64_t k_begin, int64_t k, int64_t panel, float* o
     }
     return;
   }
-  if (lanes == Width && rows == 1 && shape_.stride[2] == 2 && slack_) {
+  if (lanes == Width && rows == 1 && layout_.column_step == 2 && slack_) {
     const float* from = image_ + at[0];
     for (int64_t p = 0; p < k; ++p, out += Width) {
       float both[2 * Width];

@@ -15,10 +15,12 @@ constexpr int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 constexpr double least_flops_to_share = 1e6;
 // What is packed at once, which bounds the scratch memory of a product: for the left side, so many times what
-// cached_panels says, for the right side, so many floats.
-constexpr int64_t most_left_parts = 4;
+// cached_panels says, by the number of threads, for the right side, so many floats.
+constexpr int64_t left_parts_per_thread = 4, most_left_parts = 16;
 constexpr int64_t most_right_floats = int64_t{1} << 20;
-constexpr int64_t most_left_floats = int64_t{1} << 20;  // where it is packed whole
+// A left side of few rows: so many times what cached_panels says, and so many floats in all.
+constexpr int64_t few_parts = 4;
+constexpr int64_t most_left_floats = int64_t{1} << 20;
 constexpr int64_t floats_per_pack_task = 8 << 10;
 constexpr int64_t tasks_per_thread = 4;
 constexpr int64_t floats_to_activate = 32 << 10;  // at once: they are still in the cache
@@ -52,8 +54,7 @@ struct Block {
   float* packed_a;  // panels from max(row_panel, a.ready()) on
   float* packed_b;
 
-  PanelSource::Panel panel(const PanelSource& source, const float* packed, int64_t begin, int64_t index,
-                           int width) const {
+  GemmPanel panel(const PanelSource& source, const float* packed, int64_t begin, int64_t index, int width) const {
     if (index < source.ready()) return source.ready_panel(k_begin, k, index);
     return {packed + (index - std::max(begin, source.ready())) * k * width, width};
   }
@@ -79,15 +80,15 @@ void pack_block(const Product& p, const Block& block, bool with_b) {
   });
 }
 
-// The right panel after one, which the tiles of this one bring near: each a part of it where panels follow each other,
-// else all of it. After the last one, nothing.
+// The right panel that is read next, which the tiles before it bring near: each a part of it where its rows follow each
+// other, else all of it.
 class Ahead {
  public:
-  Ahead(const PanelSource::Panel& panel, bool is_last, int width, int64_t k, int64_t tiles) : next_(panel.data) {
-    if (is_last) return;
-    const bool dense = panel.stride == width;
-    next_ += dense ? k * width : width;
-    if (dense) parts_ = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::min<int64_t>(tiles, 16))));
+  // Where `is_last`, the panel is the present one: there is no other.
+  Ahead(const GemmPanel& panel, bool is_last, int width, int64_t k, int64_t tiles) : next_(panel.data) {
+    if (is_last || panel.offsets) return;
+    if (panel.stride == width)
+      parts_ = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::min<int64_t>(tiles, 16))));
     step_ = panel.stride * static_cast<int64_t>(sizeof(float)) / parts_;
     part_bytes_ = k * step_;
   }
@@ -116,14 +117,15 @@ void multiply_tiles(const Product& p, const Block& block, int64_t row_begin, int
   tile.accumulate = block.k_begin > 0;
   tile.addend_row_stride = e.addend_row_stride;
   tile.addend_column_stride = e.addend_column_stride;
-  tile.clamp =
-      last_k && (e.lo > -std::numeric_limits<float>::infinity() || e.hi < std::numeric_limits<float>::infinity());
+  tile.clamp = last_k && has_limits(e);
   tile.lo = e.lo;
   tile.hi = e.hi;
+  GemmPanel next = block.panel(p.b, block.packed_b, block.column_panel, column_begin, columns);
   for (int64_t j = column_begin; j < column_end; ++j) {
-    const auto b = block.panel(p.b, block.packed_b, block.column_panel, j, columns);
+    const GemmPanel b = next;
+    if (j + 1 < column_end) next = block.panel(p.b, block.packed_b, block.column_panel, j + 1, columns);
     tile.columns = static_cast<int>(std::min<int64_t>(columns, p.n - j * columns));
-    const Ahead ahead(b, j + 1 == column_end, columns, block.k, row_end - row_begin);
+    const Ahead ahead(next, j + 1 == column_end, columns, block.k, row_end - row_begin);
     for (int64_t i = row_begin; i < row_end; ++i) {
       const auto a = block.panel(p.a, block.packed_a, block.row_panel, i, rows);
       const auto height = static_cast<int>(std::min<int64_t>(rows, p.m - i * rows));
@@ -133,7 +135,7 @@ void multiply_tiles(const Product& p, const Block& block, int64_t row_begin, int
       tile.residual = e.residual && last_k ? e.residual + (tile.c - p.c) : nullptr;
       tile.ahead = ahead.part(i - row_begin);
       tile.ahead_step = ahead.step();
-      p.kernels.by_rows[height](block.k, a.data, b.data, b.stride, tile);
+      p.kernels.by_rows[height](block.k, a.data, b, tile);
     }
   }
   if (!e.activation || !last_k) return;
@@ -144,9 +146,10 @@ void multiply_tiles(const Product& p, const Block& block, int64_t row_begin, int
   }
 }
 
-// Left panels that stay in the L2 cache, in half of it: the other half is for the rest of what tiles need.
+// Left panels that stay in the L2 cache beside the right panels and the tiles that pass through it, few enough to be
+// read at full speed.
 int64_t cached_panels(const GemmKernels& kernels, int64_t k) {
-  return std::max<int64_t>(1, cpu_features().l2_bytes / 2 / std::max<int64_t>(1, k * kernels.tile_rows * 4));
+  return std::max<int64_t>(1, cpu_features().l2_bytes / 8 / std::max<int64_t>(1, k * kernels.tile_rows * 4));
 }
 
 // Cuts the block into tasks: rows so that a task's left panels stay in the L2 cache, columns so that there are
@@ -184,7 +187,7 @@ int64_t panels_per_step(const PanelSource& source, int64_t panels, int64_t most)
 }
 
 // A left side of few rows times a right side that is ready: what bounds it is reading that. So the left side is packed
-// whole, and each thread goes through all of k with columns of its own.
+// whole, and each task goes through all of k with columns of its own, and rows of its own where columns are few.
 void multiply_few_rows(const Product& p, int64_t k_block, int64_t row_panels, int64_t column_panels) {
   const int64_t height = p.kernels.tile_rows, blocks = std::max<int64_t>(1, divide_up(p.k, k_block));
   const int64_t unready = std::max<int64_t>(0, row_panels - p.a.ready());
@@ -205,11 +208,15 @@ void multiply_few_rows(const Product& p, int64_t k_block, int64_t row_panels, in
   int64_t tasks = p.pool ? tasks_per_thread * p.pool->size() : 1;
   if (p.epilogue.activation) tasks = std::max(tasks, p.m * p.n / floats_to_activate);
   const int64_t columns_each = divide_up(column_panels, std::min(tasks, column_panels));
-  p.share(divide_up(column_panels, columns_each), 1, [&](int64_t begin, int64_t end) {
+  const int64_t column_tasks = divide_up(column_panels, columns_each);
+  const int64_t rows_each = divide_up(row_panels, std::min(row_panels, divide_up(tasks, column_tasks)));
+  p.share(divide_up(row_panels, rows_each) * column_tasks, 1, [&](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; ++task) {
-      const int64_t column = task * columns_each, column_end = std::min(column + columns_each, column_panels);
-      for (int64_t index = 0; index < blocks; ++index)
-        multiply_tiles(p, block_of(index), 0, row_panels, column, column_end);
+      const int64_t row = task / column_tasks * rows_each, column = task % column_tasks * columns_each;
+      for (int64_t index = 0; index < blocks; ++index) {
+        multiply_tiles(p, block_of(index), row, std::min(row + rows_each, row_panels), column,
+                       std::min(column + columns_each, column_panels));
+      }
     }
   });
 }
@@ -226,7 +233,7 @@ MatrixPanels::MatrixPanels(GemmSide side, const float* data, int64_t ld, bool la
       width_(width),
       ready_(read_in_place ? lanes / width : 0) {}
 
-PanelSource::Panel MatrixPanels::ready_panel(int64_t k_begin, int64_t, int64_t panel) const {
+GemmPanel MatrixPanels::ready_panel(int64_t k_begin, int64_t, int64_t panel) const {
   return {data_ + k_begin * ld_ + panel * width_, ld_};
 }
 
@@ -240,7 +247,7 @@ void MatrixPanels::pack(int64_t k_begin, int64_t k, int64_t first, int64_t last,
 PackedPanels::PackedPanels(const PackedMatrix& matrix)
     : data_(matrix.buffer_.as<float>()), panels_(divide_up(matrix.lanes_, matrix.width_)), width_(matrix.width_) {}
 
-PanelSource::Panel PackedPanels::ready_panel(int64_t k_begin, int64_t k, int64_t panel) const {
+GemmPanel PackedPanels::ready_panel(int64_t k_begin, int64_t k, int64_t panel) const {
   return {data_ + (k_begin * panels_ + panel * k) * width_, width_};
 }
 
@@ -258,10 +265,11 @@ void gemm_blocked(ThreadPool* pool, const GemmKernels& kernels, int64_t m, int64
   const Product p{pool, kernels, m, n, k, a, b, c, ldc, epilogue};
   const int64_t k_block = gemm_k_block(kernels, k);
   const int64_t row_panels = divide_up(m, kernels.tile_rows), column_panels = divide_up(n, kernels.tile_columns);
-  const bool is_few =
-      row_panels <= cached_panels(kernels, k_block) && row_panels * kernels.tile_rows * k <= most_left_floats;
+  const bool is_few = row_panels <= few_parts * cached_panels(kernels, k_block) &&
+                      row_panels * kernels.tile_rows * k <= most_left_floats;
   if (is_few && b.ready() >= column_panels) return multiply_few_rows(p, k_block, row_panels, column_panels);
-  const int64_t parts = pool ? std::min<int64_t>(pool->size(), most_left_parts) : 1;
+  const int64_t threads = pool ? pool->size() : 1;
+  const int64_t parts = threads > 1 ? std::min(threads * left_parts_per_thread, most_left_parts) : 1;
   const int64_t rows_step = panels_per_step(a, row_panels, parts * cached_panels(kernels, k_block));
   const int64_t columns_step = panels_per_step(b, column_panels, most_right_floats / (k_block * kernels.tile_columns));
   const int64_t a_floats =

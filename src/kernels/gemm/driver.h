@@ -13,15 +13,11 @@ namespace tenon::kernels {
 // panel may have fewer: steps along k are that much shorter on the left side, and padded with zeros on the right.
 class PanelSource {
  public:
-  struct Panel {
-    const float* data;
-    int64_t stride;  // floats from one k step to the next
-  };
-
   virtual ~PanelSource() = default;
   // Panels [0, ready()) can be read where they are, with `ready_panel`; `pack` fills the others.
   virtual int64_t ready() const = 0;
-  virtual Panel ready_panel(int64_t k_begin, int64_t k, int64_t panel) const = 0;
+  // A left panel's stride is not used.
+  virtual GemmPanel ready_panel(int64_t k_begin, int64_t k, int64_t panel) const = 0;
   // Writes panels [first, last) for k steps [k_begin, k_begin + k), k * width floats apart.
   virtual void pack(int64_t k_begin, int64_t k, int64_t first, int64_t last, float* out) const = 0;
 };
@@ -34,7 +30,7 @@ class MatrixPanels : public PanelSource {
   MatrixPanels(GemmSide side, const float* data, int64_t ld, bool lanes_contiguous, int64_t lanes, int width,
                bool read_in_place);
   int64_t ready() const override { return ready_; }
-  Panel ready_panel(int64_t k_begin, int64_t k, int64_t panel) const override;
+  GemmPanel ready_panel(int64_t k_begin, int64_t k, int64_t panel) const override;
   void pack(int64_t k_begin, int64_t k, int64_t first, int64_t last, float* out) const override;
 
  private:
@@ -52,7 +48,7 @@ class PackedPanels : public PanelSource {
  public:
   explicit PackedPanels(const PackedMatrix& matrix);
   int64_t ready() const override { return panels_; }
-  Panel ready_panel(int64_t k_begin, int64_t k, int64_t panel) const override;
+  GemmPanel ready_panel(int64_t k_begin, int64_t k, int64_t panel) const override;
   void pack(int64_t, int64_t, int64_t, int64_t, float*) const override {}
 
  private:
@@ -60,6 +56,11 @@ class PackedPanels : public PanelSource {
   int64_t panels_;
   int width_;
 };
+
+// Whether values are clamped.
+inline bool has_limits(const GemmEpilogue& e) {
+  return e.lo > -std::numeric_limits<float>::infinity() || e.hi < std::numeric_limits<float>::infinity();
+}
 
 // The length of k blocks: the same for every product of depth k with these kernels.
 int64_t gemm_k_block(const GemmKernels& kernels, int64_t k);

@@ -16,7 +16,9 @@ struct Tile {
   static void multiply_add(F& acc, float32x4_t row, float32x4_t a) {
     asm volatile("fmla %0.4s, %1.4s, %2.s[%3]" : "+w"(acc) : "w"(row), "w"(a), "i"(Lane));
   }
+  template <class B>
   static void prefetch(const std::byte*& p, int64_t step) {
+    if constexpr (!B::has_ahead) return;
     asm volatile("prfm pldl2keep, [%0]" : : "r"(p));
     p += step;
   }
@@ -24,56 +26,71 @@ struct Tile {
     asm volatile("ldr %q0, %1" : "=w"(value) : "m"(*reinterpret_cast<const float32x4_t*>(p)));
   }
 
-  // Multiplication number N of a step of R rows, and what is loaded after it for the next step.
-  template <int R, bool More, int N, class F>
-  static void multiply_add_and_load(F (&acc)[R][vectors], float32x4_t (&a)[2], const float32x4_t (&row)[vectors],
-                                    float32x4_t (&next)[vectors], const float* next_a, const float* next_b) {
-    constexpr int i = N / vectors, j = N % vectors;
-    multiply_add<i % 4>(acc[i][j], row[j], a[i / 4]);
-    if constexpr (More && N == 3) load(next[0], next_b);
-    if constexpr (More && N == 8) load(next[1], next_b + 4);
-    if constexpr (More && N == 13) load(a[0], next_a);
-    if constexpr (More && N == 18) load(next[2], next_b + 8);
-    if constexpr (More && N == 23) load(a[1], next_a + 4);
-  }
-  template <bool More, class F, int... N>
-  static void step(std::integer_sequence<int, N...>, F (&acc)[rows][vectors], float32x4_t (&a)[2],
-                   const float32x4_t (&row)[vectors], float32x4_t (&next)[vectors], const float* next_a,
-                   const float* next_b) {
-    (multiply_add_and_load<rows, More, N>(acc, a, row, next, next_a, next_b), ...);
+  // After which multiplication of a step load number `number` for the next one comes.
+  template <int R, int V>
+  static constexpr int load_after(int number) {
+    constexpr int loads = V + R / 4;
+    return (number + 1) * R * V / loads - 1;
   }
 
-  template <int R, class F>
-  static void multiply(int64_t k, const float* a, const float* b, int64_t b_stride, const std::byte* ahead,
-                       int64_t ahead_step, F (&acc)[R][vectors]) {
-    if constexpr (R < rows) {
-      multiply_few(k, a, b, b_stride, ahead, ahead_step, acc);
+  // Multiplication number N of a step of R rows, and what is loaded after it. With 8 rows the load in the middle is
+  // that of the first left vector.
+  template <bool More, int N, int R, int V, class F>
+  static void multiply_add_and_load(F (&acc)[R][V], float32x4_t (&a)[2], const float32x4_t (&row)[V],
+                                    float32x4_t (&next)[V], const float* next_a, const float* next_b) {
+    constexpr int i = N / V, j = N % V, first_half = (V + 1) / 2;
+    multiply_add<i % 4>(acc[i][j], row[j], a[i / 4]);
+    if constexpr (More && R == 4) {
+#pragma GCC unroll 4
+      for (int r = 0; r < V; ++r)
+        if (N == load_after<R, V>(r)) load(next[r], next_b + 4 * r);
+      if constexpr (N == R * V - 1) load(a[0], next_a);
+    } else if constexpr (More) {
+#pragma GCC unroll 4
+      for (int r = 0; r < V; ++r)
+        if (N == load_after<R, V>(r < first_half ? r : r + 1)) load(next[r], next_b + 4 * r);
+      if constexpr (N == load_after<R, V>(first_half)) load(a[0], next_a);
+      if constexpr (N == R * V - 1) load(a[1], next_a + 4);
+    }
+  }
+  template <bool More, int R, int V, class F, int... N>
+  static void step(std::integer_sequence<int, N...>, F (&acc)[R][V], float32x4_t (&a)[2], const float32x4_t (&row)[V],
+                   float32x4_t (&next)[V], const float* next_a, const float* next_b) {
+    (multiply_add_and_load<More, N>(acc, a, row, next, next_a, next_b), ...);
+  }
+
+  template <int R, int V, class B, class F>
+  static void multiply(int64_t k, const float* a, B b, const std::byte* ahead, int64_t ahead_step, F (&acc)[R][V]) {
+    if constexpr (R != 4 && R != 8) {
+      multiply_few(k, a, b, ahead, ahead_step, acc);
     } else if (k > 0) {
-      constexpr std::make_integer_sequence<int, rows * vectors> all;
-      float32x4_t left[2], even[vectors], odd[vectors];
-      for (int i = 0; i < 2; ++i) load(left[i], a + 4 * i);
-      for (int j = 0; j < vectors; ++j) load(even[j], b + 4 * j);
+      constexpr std::make_integer_sequence<int, R * V> all;
+      float32x4_t left[2], even[V], odd[V];
+      for (int i = 0; i < R / 4; ++i) load(left[i], a + 4 * i);
+      const float* row = b.take();
+      for (int j = 0; j < V; ++j) load(even[j], row + 4 * j);
       for (; k > 2; k -= 2) {
-        prefetch(ahead, ahead_step);
-        step<true>(all, acc, left, even, odd, a + rows, b + b_stride);
-        prefetch(ahead, ahead_step);
-        a += 2 * rows;
-        b += 2 * b_stride;
-        step<true>(all, acc, left, odd, even, a, b);
+        prefetch<B>(ahead, ahead_step);
+        step<true>(all, acc, left, even, odd, a + R, b.take());
+        prefetch<B>(ahead, ahead_step);
+        a += 2 * R;
+        step<true>(all, acc, left, odd, even, a, b.take());
       }
-      if (k == 1) return step<false>(all, acc, left, even, odd, a, b);
-      step<true>(all, acc, left, even, odd, a + rows, b + b_stride);
-      step<false>(all, acc, left, odd, even, a, b);
+      if (k == 1) return step<false>(all, acc, left, even, odd, a, row);
+      step<true>(all, acc, left, even, odd, a + R, b.take());
+      step<false>(all, acc, left, odd, even, a, row);
     }
   }
 
-  template <int R, class F>
-  static void multiply_few(int64_t k, const float* a, const float* b, int64_t b_stride, const std::byte* ahead,
-                           int64_t ahead_step, F (&acc)[R][vectors]) {
-    for (int64_t p = 0; p < k; ++p, a += R, b += b_stride) {
-      prefetch(ahead, ahead_step);
+  template <int R, int V, class B, class F>
+  static void multiply_few(int64_t k, const float* a, B b, const std::byte* ahead, int64_t ahead_step, F (&acc)[R][V]) {
+    for (int64_t p = 0; p < k; ++p, a += R) {
+      prefetch<B>(ahead, ahead_step);
       const float32x4_t left[2] = {load_lanes<(R < 4 ? R : 4)>(a), load_lanes<(R > 4 ? R - 4 : 0)>(a + 4)};
-      const float32x4_t row[vectors] = {vld1q_f32(b), vld1q_f32(b + 4), vld1q_f32(b + 8)};
+      const float* at = b.take();
+      float32x4_t row[V];
+#pragma GCC unroll 4
+      for (int j = 0; j < V; ++j) row[j] = vld1q_f32(at + 4 * j);
       const auto add = [&]<int... I>(std::integer_sequence<int, I...>) {
         (add_row<I % 4>(acc[I], row, left[I / 4]), ...);
       };
@@ -89,10 +106,10 @@ struct Tile {
     if constexpr (N == 4) value = vld1q_f32(p);
     return value;
   }
-  template <int Lane, class F>
-  static void add_row(F (&acc)[vectors], const float32x4_t (&row)[vectors], float32x4_t a) {
-#pragma GCC unroll 3
-    for (int j = 0; j < vectors; ++j) acc[j] = (F)vfmaq_laneq_f32((float32x4_t)acc[j], (float32x4_t)row[j], a, Lane);
+  template <int Lane, int V, class F>
+  static void add_row(F (&acc)[V], const float32x4_t (&row)[V], float32x4_t a) {
+#pragma GCC unroll 4
+    for (int j = 0; j < V; ++j) acc[j] = (F)vfmaq_laneq_f32((float32x4_t)acc[j], (float32x4_t)row[j], a, Lane);
   }
 };
 

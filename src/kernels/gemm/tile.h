@@ -27,9 +27,16 @@ struct GemmTile {
   int64_t ahead_step;
 };
 
-// Multiplies k columns of an A panel (each as many floats as the tile has rows) with k rows of a B panel (each
-// tile_columns floats, b_stride apart) and finishes the tile.
-using GemmTileKernel = void (*)(int64_t k, const float* a, const float* b, int64_t b_stride, const GemmTile& tile);
+// A B panel: row p, tile_columns floats, is at data + offsets[p], or at data + p * stride where there are no offsets.
+struct GemmPanel {
+  const float* data;
+  int64_t stride;
+  const int64_t* offsets = nullptr;
+};
+
+// Multiplies k columns of an A panel (each as many floats as the tile has rows) with k rows of a B panel and finishes
+// the tile.
+using GemmTileKernel = void (*)(int64_t k, const float* a, const GemmPanel& b, const GemmTile& tile);
 
 inline constexpr int most_tile_rows = 16;
 
@@ -37,8 +44,10 @@ struct GemmKernels {
   Isa isa;
   int tile_rows;
   int tile_columns;
-  // By the number of rows, 1..tile_rows; [0] is not used.
+  int narrow_columns;
+  // By the number of rows, 1..tile_rows; [0] is not used. The second is for B panels of narrow_columns.
   GemmTileKernel by_rows[most_tile_rows + 1];
+  GemmTileKernel narrow_by_rows[most_tile_rows + 1];
   // y[0..n) += sum over i < 4 of x[i] * b[i * ldb + 0..n).
   void (*add_4_rows)(const float* x, const float* b, int64_t ldb, float* y, int64_t n);
   // y[i] = dot product of x with b[i * ldb + 0..k), for i < 4.

@@ -9,6 +9,24 @@
 
 namespace tenon::kernels {
 
+// The rows of a right panel, one after the other; has_ahead: what comes after them is brought near meanwhile.
+struct EvenRows {
+  static constexpr bool has_ahead = true;
+  const float* next;
+  int64_t stride;
+  const float* take() {
+    const float* row = next;
+    next += stride;
+    return row;
+  }
+};
+struct RowsAt {
+  static constexpr bool has_ahead = false;
+  const float* data;
+  const int64_t* next;
+  const float* take() { return data + *next++; }
+};
+
 // Tile is a struct of internal linkage: Arch, rows, vectors (columns in vectors) and multiply, which adds the product
 // of k steps to what `acc` holds and brings `ahead` near.
 template <class Tile>
@@ -17,44 +35,47 @@ struct GemmTileKernels {
   using F = typename S::F;
   static constexpr int rows = Tile::rows;
   static constexpr int vectors = Tile::vectors;
-  static constexpr int columns = vectors * S::width;
+  static constexpr int narrow_vectors = vectors > 1 ? vectors - 1 : 1;
 
-  template <int R>
-  using Accumulators = F[R][vectors];
+  template <int R, int V>
+  using Accumulators = F[R][V];
 
   // f(accumulator, row, column) for each of them.
-  template <int R, class Function>
-  static void each(Accumulators<R>& acc, Function f) {
+  template <int R, int V, class Function>
+  static void each(Accumulators<R, V>& acc, Function f) {
 #pragma GCC unroll 16
     for (int i = 0; i < R; ++i) {
 #pragma GCC unroll 8
-      for (int j = 0; j < vectors; ++j) f(acc[i][j], i, j * S::width);
+      for (int j = 0; j < V; ++j) f(acc[i][j], i, j * S::width);
     }
   }
 
   // A tile of all columns, whose addend has columns side by side or one for all.
-  template <int R>
-  static void finish(Accumulators<R>& acc, const GemmTile& t) {
-    if (t.alpha != 1.0f) each<R>(acc, [&](F& v, int, int) { v *= t.alpha; });
+  template <int R, int V>
+  static void finish(Accumulators<R, V>& acc, const GemmTile& t) {
+    if (t.alpha != 1.0f) each<R, V>(acc, [&](F& v, int, int) { v *= t.alpha; });
     if (t.accumulate) {
-      each<R>(acc, [&](F& v, int i, int j) { v += S::load(t.c + i * t.ldc + j); });
+      each<R, V>(acc, [&](F& v, int i, int j) { v += S::load(t.c + i * t.ldc + j); });
     } else if (t.addend && t.addend_column_stride) {
-      each<R>(acc, [beta = S::set(t.beta), &t](F& v, int i, int j) {
+      each<R, V>(acc, [beta = S::set(t.beta), &t](F& v, int i, int j) {
         v = S::fma(beta, S::load(t.addend + i * t.addend_row_stride + j), v);
       });
     } else if (t.addend) {
-      each<R>(acc, [&](F& v, int i, int) { v += S::set(t.beta * t.addend[i * t.addend_row_stride]); });
+      each<R, V>(acc, [beta = S::set(t.beta), &t](F& v, int i, int) {
+        v = S::fma(beta, S::set(t.addend[i * t.addend_row_stride]), v);
+      });
     }
-    if (t.residual) each<R>(acc, [&](F& v, int i, int j) { v += S::load(t.residual + i * t.ldc + j); });
+    if (t.residual) each<R, V>(acc, [&](F& v, int i, int j) { v += S::load(t.residual + i * t.ldc + j); });
     if (t.clamp) {
-      each<R>(acc, [lo = S::set(t.lo), hi = S::set(t.hi)](F& v, int, int) { v = S::min(hi, S::max(lo, v)); });
+      each<R, V>(acc, [lo = S::set(t.lo), hi = S::set(t.hi)](F& v, int, int) { v = S::min(hi, S::max(lo, v)); });
     }
-    each<R>(acc, [&](F& v, int i, int j) { S::store(t.c + i * t.ldc + j, v); });
+    each<R, V>(acc, [&](F& v, int i, int j) { S::store(t.c + i * t.ldc + j, v); });
   }
 
   // Any tile, by way of copies that have all columns.
-  template <int R>
-  [[gnu::noinline]] static void finish_part(Accumulators<R>& acc, const GemmTile& t) {
+  template <int R, int V>
+  [[gnu::noinline]] static void finish_part(Accumulators<R, V>& acc, const GemmTile& t) {
+    constexpr int columns = V * S::width;
     float c[R][columns] = {}, addend[R][columns] = {}, residual[R][columns] = {};
     GemmTile whole = t;
     for (int i = 0; i < R; ++i) {
@@ -72,24 +93,28 @@ struct GemmTileKernels {
     whole.addend_row_stride = columns;
     whole.addend_column_stride = 1;
     if (t.residual) whole.residual = residual[0];
-    finish<R>(acc, whole);
+    finish<R, V>(acc, whole);
     for (int i = 0; i < R; ++i) std::memcpy(t.c + i * t.ldc, c[i], static_cast<size_t>(t.columns) * sizeof(float));
   }
 
-  template <int R>
-  static void run(int64_t k, const float* a, const float* b, int64_t b_stride, const GemmTile& t) {
+  template <int R, int V>
+  static void run(int64_t k, const float* a, const GemmPanel& b, const GemmTile& t) {
+    constexpr int columns = V * S::width;
 #pragma GCC unroll 16
     for (int i = 0; i < R; ++i) {
       constexpr int line = 16;
 #pragma GCC unroll 4
       for (int j = 0; j < columns; j += line) __builtin_prefetch(t.c + i * t.ldc + j, 1);
     }
-    F acc[R][vectors] = {};
-    Tile::template multiply<R>(k, a, b, b_stride, t.ahead, t.ahead_step, acc);
-    if (t.columns == columns && (t.addend_column_stride <= 1 || t.accumulate)) return finish<R>(acc, t);
-    F copy[R][vectors];
-    each<R>(acc, [&](F& v, int i, int j) { copy[i][j / S::width] = v; });
-    finish_part<R>(copy, t);
+    F acc[R][V] = {};
+    if (b.offsets)
+      Tile::template multiply<R, V>(k, a, RowsAt{b.data, b.offsets}, t.ahead, t.ahead_step, acc);
+    else
+      Tile::template multiply<R, V>(k, a, EvenRows{b.data, b.stride}, t.ahead, t.ahead_step, acc);
+    if (t.columns == columns && (t.addend_column_stride <= 1 || t.accumulate)) return finish<R, V>(acc, t);
+    F copy[R][V];
+    each<R, V>(acc, [&](F& v, int i, int j) { copy[i][j / S::width] = v; });
+    finish_part<R, V>(copy, t);
   }
 
   static void add_4_rows(const float* x, const float* b, int64_t ldb, float* y, int64_t n) {
@@ -142,7 +167,14 @@ struct GemmTileKernels {
 
   template <int... R>
   static constexpr GemmKernels table(std::integer_sequence<int, R...>) {
-    return {Tile::Arch::isa, rows, columns, {nullptr, &run<R + 1>...}, add_4_rows, dot_4_rows};
+    return {Tile::Arch::isa,
+            rows,
+            vectors * S::width,
+            narrow_vectors * S::width,
+            {nullptr, &run<R + 1, vectors>...},
+            {nullptr, &run<R + 1, narrow_vectors>...},
+            add_4_rows,
+            dot_4_rows};
   }
   static constexpr GemmKernels table() { return table(std::make_integer_sequence<int, rows>{}); }
 };
@@ -156,20 +188,20 @@ struct BroadcastTile {
   static constexpr int vectors = Vectors;
   static constexpr int cache_line = 64;
 
-  template <int R, class F>
-  static void multiply(int64_t k, const float* a, const float* b, int64_t b_stride, const std::byte* ahead,
-                       int64_t ahead_step, F (&acc)[R][Vectors]) {
-    for (int64_t p = 0; p < k; ++p, a += R, b += b_stride, ahead += ahead_step) {
-      __builtin_prefetch(ahead, 0, 2);
-      if constexpr (R < 4 && Vectors * sizeof(F) > cache_line) __builtin_prefetch(ahead + cache_line, 0, 2);
-      F row[Vectors];
+  template <int R, int V, class B, class F>
+  static void multiply(int64_t k, const float* a, B b, const std::byte* ahead, int64_t ahead_step, F (&acc)[R][V]) {
+    for (int64_t p = 0; p < k; ++p, a += R, ahead += ahead_step) {
+      const float* b_row = b.take();
+      if constexpr (B::has_ahead) __builtin_prefetch(ahead, 0, 2);
+      if constexpr (B::has_ahead && R < 4 && V * sizeof(F) > cache_line) __builtin_prefetch(ahead + cache_line, 0, 2);
+      F row[V];
 #pragma GCC unroll 8
-      for (int j = 0; j < Vectors; ++j) row[j] = S::load(b + j * S::width);
+      for (int j = 0; j < V; ++j) row[j] = S::load(b_row + j * S::width);
 #pragma GCC unroll 16
       for (int i = 0; i < R; ++i) {
         const F value = S::set(a[i]);
 #pragma GCC unroll 8
-        for (int j = 0; j < Vectors; ++j) acc[i][j] = S::fma(value, row[j], acc[i][j]);
+        for (int j = 0; j < V; ++j) acc[i][j] = S::fma(value, row[j], acc[i][j]);
       }
     }
   }
