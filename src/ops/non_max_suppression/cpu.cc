@@ -163,11 +163,15 @@ class NonMaxSuppression final : public Kernel {
     return given(run, i) ? run.data<T>(i)[0] : otherwise;
   }
 
-  // Takes candidates best first, from a heap: with few boxes to choose, most are never sorted.
+  // Takes candidates best first: sorted, or from a heap where so few are to be chosen that most are never reached.
   void select(std::vector<Candidate>& candidates, const float* corners, float overlap, int64_t most,
               ChosenByColumn& chosen, std::vector<int64_t>& result) const {
     std::erase_if(candidates, [](const Candidate& c) { return c.score != c.score; });
-    std::make_heap(candidates.begin(), candidates.end(), Worse());
+    const bool is_heap = most < std::ssize(candidates) / 8;
+    if (is_heap)
+      std::make_heap(candidates.begin(), candidates.end(), Worse());
+    else
+      std::sort(candidates.begin(), candidates.end(), Worse());
     float left = INFINITY, right = -INFINITY;
     for (const Candidate& candidate : candidates) {
       const Box b = box_at(corners, candidate.box);
@@ -176,8 +180,8 @@ class NonMaxSuppression final : public Kernel {
     }
     chosen.start(left, right);
     while (!candidates.empty() && std::ssize(result) < most) {
-      const int64_t box = candidates.front().box;
-      std::pop_heap(candidates.begin(), candidates.end(), Worse());
+      if (is_heap) std::pop_heap(candidates.begin(), candidates.end(), Worse());
+      const int64_t box = candidates.back().box;
       candidates.pop_back();
       const Box b = box_at(corners, box);
       if (chosen.suppresses(b, overlap)) continue;
