@@ -190,6 +190,12 @@ struct MathFunctions {
     return times_sigmoid(above, above);
   }
 
+  // x * (x / 6 + 1 / 2, between 0 and 1).
+  static F hard_swish(F x) {
+    const F gate = S::max(F{}, S::fma(x, S::set(1.0f / 6), S::set(0.5f)));
+    return finite_below(x) * S::at_most(1.0f, gate);
+  }
+
   static F softplus(F x) {
     const F result = S::max(F{}, x) + log1p_unit(exp_nonpositive(-S::abs(x)));
     return x == x ? result : x;
