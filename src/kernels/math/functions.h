@@ -177,7 +177,7 @@ struct MathFunctions {
     // erfc(a / sqrt(2)) / 2 is exp(-a^2 / 2) times a polynomial of t.
     const F t = 1.0f / S::fma(a, S::set(0.27577165f), S::set(1.0f));
     const F p = polynomial(t, 0.117659345f, 0.045714423f, 0.3247299f, -0.3176391f, 0.443295f, -0.113759555f);
-    return S::max(F{}, x) - a * t * p * exp_nonpositive(a * a * -0.5f);
+    return S::at_least(0.0f, x) - (a * t) * (p * exp_of_minus(a * a * 0.5f));
   }
 
   static F gelu_tanh(F x) {
@@ -192,7 +192,7 @@ struct MathFunctions {
 
   // x * (x / 6 + 1 / 2, between 0 and 1).
   static F hard_swish(F x) {
-    const F gate = S::max(F{}, S::fma(x, S::set(1.0f / 6), S::set(0.5f)));
+    const F gate = S::at_least(0.0f, S::fma(x, S::set(1.0f / 6), S::set(0.5f)));
     return finite_below(x) * S::at_most(1.0f, gate);
   }
 

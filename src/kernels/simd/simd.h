@@ -46,7 +46,7 @@ struct Simd {
   static F max(F bound, F v) { return bound > v ? bound : v; }
   static F min(F bound, F v) { return bound < v ? bound : v; }
 
-  // The same for a bound that is neither 0 nor NaN, in one instruction where there is one.
+  // The same for a bound that is no NaN, in one instruction where there is one. Of two zeros, either may be returned.
   static F at_least(float bound, F v) {
     if constexpr (requires { Arch::larger(v, v); })
       return Arch::larger(set(bound), v);
