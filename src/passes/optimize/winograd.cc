@@ -67,28 +67,35 @@ void use_winograd(Editor& editor, ir::Graph& graph) {
     else
       candidates.push_back(*found);
   }
-  // Tiles that save time, those first that save most of it for a byte; each convolution takes the first that fits, and
-  // a better one where there is room.
-  struct Choice {
+  // Small tiles, then larger ones in place of them, in the order of the time that a byte more saves; where a larger one
+  // saves more for each byte than the small one does, at once.
+  struct Step {
     const Candidate* of;
     int tile;
+    double gain, memory;  // more than the tile before
+    double rate() const { return gain / memory; }
   };
-  std::vector<Choice> choices;
+  std::vector<Step> steps;
   for (const Candidate& c : candidates) {
+    std::vector<Step> own;
     for (int tile : tile_sizes) {
-      if (c.gain(tile) > 0.05 * c.direct_time()) choices.push_back({&c, tile});
+      Step step{&c, tile, c.gain(tile), c.memory(tile)};
+      if (step.gain <= 0.05 * c.direct_time()) continue;
+      if (!own.empty() && step.gain <= own.back().gain) continue;
+      if (!own.empty() && step.rate() < own.back().rate())
+        step.gain -= own.back().gain, step.memory -= own.back().memory;
+      else
+        own.clear();
+      own.push_back(step);
     }
+    steps.insert(steps.end(), own.begin(), own.end());
   }
-  std::ranges::stable_sort(choices, std::ranges::greater{},
-                           [](const Choice& c) { return c.of->gain(c.tile) / c.of->memory(c.tile); });
+  std::ranges::stable_sort(steps, std::ranges::greater{}, &Step::rate);
   std::map<const Candidate*, int> chosen;
-  for (const Choice& c : choices) {
-    const auto before = chosen.find(c.of);
-    const double given_back = before == chosen.end() ? 0 : c.of->memory(before->second);
-    if (c.of->memory(c.tile) > room + given_back) continue;
-    if (before != chosen.end() && c.of->gain(c.tile) <= c.of->gain(before->second)) continue;
-    room += given_back - c.of->memory(c.tile);
-    chosen[c.of] = c.tile;
+  for (const Step& step : steps) {
+    if (step.memory > room) continue;
+    room -= step.memory;
+    chosen[step.of] = step.tile;
   }
   for (const Candidate& c : candidates) {
     auto found = chosen.find(&c);
