@@ -326,3 +326,23 @@ def test_blocked_layout_where_a_file_can_hold_it(tenon, tmp_path, opset, ir_vers
     x = {"x0": rng.random((1, 64, 56, 56), np.float32)}
     expected, actual = (run_onnxruntime(tmp_path / name, x)["x3"] for name in ("m.onnx", "o.onnx"))
     assert not difference(actual, expected)
+
+
+@pytest.mark.parametrize("opset, ir_version", [(9, 3), (13, 8), (17, 8)])
+def test_batch_normalization_without_weights_to_go_into(tenon, tmp_path, opset, ir_version):
+    rng = np.random.default_rng(0)
+    names = ["scale", "shift", "mean", "variance"]
+    numbers = [numpy_helper.from_array(rng.random(5, np.float32) + 0.5, name) for name in names]
+    nodes = [helper.make_node("BatchNormalization", ["x", *names], ["n"]), helper.make_node("Relu", ["n"], ["y"])]
+    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 5, 6, 7])]
+    if ir_version < 4:
+        inputs += [helper.make_tensor_value_info(name, TensorProto.FLOAT, [5]) for name in names]
+    outputs = [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["batch", 5, 6, 7])]
+    graph = helper.make_graph(nodes, "g", inputs, outputs, numbers)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=ir_version)
+    onnx.save(model, tmp_path / "m.onnx")
+    run = optimize(tenon, tmp_path / "m.onnx", "-o", tmp_path / "o.onnx", "--level", "all")
+    assert run.returncode == 0, run.stderr
+    x = {"x": rng.random((2, 5, 6, 7), np.float32)}
+    expected, actual = (run_onnxruntime(tmp_path / name, x)["y"] for name in ("m.onnx", "o.onnx"))
+    assert not difference(actual, expected)

@@ -36,6 +36,7 @@ const Pass passes_in_order[] = {
      passes::fold_constants},
     {{"common-subexpressions", basic, same_bits, "computes once what is computed twice; keeps one of equal constants"},
      passes::merge_common_subexpressions},
+    {{"join-splits", basic, same_bits, "a Concat of all that a Split made takes what was split"}, passes::join_splits},
     {{"grow-concat", basic, same_bits, "a Concat that begins as another one does begins with that one's result"},
      passes::grow_concats},
     {{"no-op", basic, same_bits, "removes x * 1, x / 1, x - 0, slices of everything, pads of nothing and the like"},

@@ -33,6 +33,12 @@ ConvShape part_shape(const ConvShape& s, const AxisPart& row, const AxisPart& co
   return part;
 }
 
+// Copies pixels to every step-th place.
+template <int64_t block>
+void spread(const float* from, int64_t count, int64_t step, float* to) {
+  for (int64_t q = 0; q < count; ++q) std::copy_n(from + q * block, block, to + q * step * block);
+}
+
 }  // namespace
 
 BlockedConvTransposeWeights::BlockedConvTransposeWeights(ThreadPool& pool, const ConvShape& s, const float* weights) {
@@ -89,8 +95,8 @@ void conv_transpose_blocked(ThreadPool& pool, const ConvShape& s, const float* x
           for (int64_t column = 0; column < std::min(columns, width); ++column) {
             const int64_t count = (width - column + columns - 1) / columns;
             const float* from = scratch.as<float>() + column * part_floats + i * count * block;
-            for (int64_t q = 0; q < count; ++q)
-              std::copy_n(from + q * block, block, out + (column + q * columns) * block);
+            float* first = out + column * block;
+            block == 8 ? spread<8>(from, count, columns, first) : spread<16>(from, count, columns, first);
           }
         }
       });

@@ -12,23 +12,26 @@ struct MathArrays {
   using S = typename M::S;
   using F = typename M::F;
 
+  // Several at a time, so that their long chains of operations overlap, where there are registers for them.
+  static constexpr int at_once = Arch::isa == Isa::neon ? 4 : 2;
+
   template <F (*Function)(F)>
   static void apply(const float* x, float* y, int64_t n) {
     int64_t i = 0;
-    // Two at a time, so that their long chains of operations overlap.
-    for (; i + 2 * S::width <= n; i += 2 * S::width) {
-      const F a = Function(S::load(x + i)), b = Function(S::load(x + i + S::width));
-      S::store(y + i, a);
-      S::store(y + i + S::width, b);
+    for (; i + at_once * S::width <= n; i += at_once * S::width) {
+      F v[at_once];
+      for (int k = 0; k < at_once; ++k) v[k] = Function(S::load(x + i + k * S::width));
+      for (int k = 0; k < at_once; ++k) S::store(y + i + k * S::width, v[k]);
     }
     for (; i + S::width <= n; i += S::width) S::store(y + i, Function(S::load(x + i)));
     if (i < n) S::store_part(y + i, Function(S::load_part(x + i, n - i)), n - i);
   }
 
   static constexpr MathKernels table() {
-    return {Arch::isa,     apply<M::exp>,  apply<M::expm1>,     apply<M::log>,  apply<M::tanh>,     apply<M::sigmoid>,
-            apply<M::erf>, apply<M::gelu>, apply<M::gelu_tanh>, apply<M::silu>, apply<M::softplus>, apply<M::sin>,
-            apply<M::cos>, apply<M::asin>, apply<M::acos>,      apply<M::atan>};
+    return {
+        Arch::isa,     apply<M::exp>,  apply<M::expm1>,     apply<M::log>,  apply<M::tanh>,       apply<M::sigmoid>,
+        apply<M::erf>, apply<M::gelu>, apply<M::gelu_tanh>, apply<M::silu>, apply<M::hard_swish>, apply<M::softplus>,
+        apply<M::sin>, apply<M::cos>,  apply<M::asin>,      apply<M::acos>, apply<M::atan>};
   }
 };
 

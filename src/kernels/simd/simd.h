@@ -46,6 +46,20 @@ struct Simd {
   static F max(F bound, F v) { return bound > v ? bound : v; }
   static F min(F bound, F v) { return bound < v ? bound : v; }
 
+  // The same for a bound that is no NaN, in one instruction where there is one. Of two zeros, either may be returned.
+  static F at_least(float bound, F v) {
+    if constexpr (requires { Arch::larger(v, v); })
+      return Arch::larger(set(bound), v);
+    else
+      return max(set(bound), v);
+  }
+  static F at_most(float bound, F v) {
+    if constexpr (requires { Arch::smaller(v, v); })
+      return Arch::smaller(set(bound), v);
+    else
+      return min(set(bound), v);
+  }
+
   static float sum(F v) {
     float lanes[width];
     std::memcpy(lanes, &v, sizeof v);

@@ -33,13 +33,15 @@ void decompose_channel_affine(Decomposition& d) {
   // The list as X's channels lie, its last block filled up with zeros.
   const auto per_channel = [&](size_t i) {
     Term list = d.input(i);
-    if (const int64_t known = d.known_size(i, 0); known < 0 || known % block != 0) {
+    if (const int64_t known = d.known_size(i, 0); is_blocked && (known < 0 || known % block != 0)) {
       Term past = d.add("Mod", {d.ints({0}) - size_of(list, 0), d.ints({block})});
       list = d.add("Pad", {list, concat({d.ints({0}), past})});
     }
-    std::vector<int64_t> inner(static_cast<size_t>(rank - 2), 1);
-    if (is_blocked) inner.back() = block;
-    return reshape(list, concat({d.ints({1}), size_of(d.input(0), 1), d.ints(inner)}));
+    std::vector<int64_t> sizes(static_cast<size_t>(rank), 1);
+    if (is_blocked) sizes.back() = block;
+    sizes[1] = d.known_size(0, 1);
+    if (sizes[1] > 0) return d.add("Reshape", {list, d.ints(sizes)});
+    return reshape(list, concat({d.ints({1}), size_of(d.input(0), 1), d.ints({sizes.begin() + 2, sizes.end()})}));
   };
   output_with_residual_and_activation(d, d.input(0) * per_channel(1) + per_channel(2), 3);
 }

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <vector>
 
 #include "base/fail.h"
@@ -37,12 +39,10 @@ class Chosen {
     x2_.push_back(b.x2);
     area_.push_back(b.area);
   }
-  size_t size() const { return area_.size(); }
-
   // Whether a chosen box covers more than `threshold` of the union with `b`.
   bool suppresses(const Box& b, float threshold) const {
     constexpr size_t block = 16;
-    const size_t n = size();
+    const size_t n = area_.size();
     for (size_t first = 0; first < n; first += block) {
       const size_t count = std::min(block, n - first);
       int hits = 0;
@@ -61,6 +61,44 @@ class Chosen {
 
  private:
   std::vector<float> y1_, x1_, y2_, x2_, area_;
+};
+
+// The boxes chosen so far, by where they are from left to right: boxes with anything in common share a column.
+class ChosenByColumn {
+ public:
+  // `left` and `right` are those of all boxes that will be given.
+  void start(float left, float right) {
+    for (Chosen& list : lists_) list.clear();
+    const float width = right - left;
+    left_ = left;
+    scale_ = width > 0 && std::isfinite(width) ? columns / width : 0.0f;
+  }
+  void add(const Box& b) {
+    const auto [first, last] = columns_of(b);
+    if (last - first >= narrow) return lists_[columns].add(b);
+    for (int column = first; column <= last; ++column) lists_[static_cast<size_t>(column)].add(b);
+  }
+  bool suppresses(const Box& b, float threshold) const {
+    if (lists_[columns].suppresses(b, threshold)) return true;
+    const auto [first, last] = columns_of(b);
+    for (int column = first; column <= last; ++column) {
+      if (lists_[static_cast<size_t>(column)].suppresses(b, threshold)) return true;
+    }
+    return false;
+  }
+
+ private:
+  static constexpr int columns = 128, narrow = 4;
+
+  std::pair<int, int> columns_of(const Box& b) const { return {column_of(b.x1), column_of(b.x2)}; }
+  // Further right is never a smaller column.
+  int column_of(float x) const {
+    const float column = (x - left_) * scale_;
+    return column >= columns ? columns - 1 : column > 0 ? static_cast<int>(column) : 0;
+  }
+
+  float left_ = 0, scale_ = 0;
+  std::array<Chosen, columns + 1> lists_;  // the last one: boxes of many columns
 };
 
 struct Candidate {
@@ -94,7 +132,7 @@ class NonMaxSuppression final : public Kernel {
       const float *corners = boxes.data<float>().data(), *values = scores.data<float>().data();
       run.threads().parallel_for(batches * classes, 1 + 4096 / (count + 1), [&](int64_t begin, int64_t end) {
         std::vector<Candidate> candidates;
-        Chosen chosen;
+        ChosenByColumn chosen;
         for (int64_t item = begin; item < end; ++item) {
           const float* row = values + item * count;
           candidates.clear();
@@ -125,21 +163,35 @@ class NonMaxSuppression final : public Kernel {
     return given(run, i) ? run.data<T>(i)[0] : otherwise;
   }
 
-  // Takes candidates best first, from a heap: with few boxes to choose, most are never sorted.
-  void select(std::vector<Candidate>& candidates, const float* corners, float overlap, int64_t most, Chosen& chosen,
-              std::vector<int64_t>& result) const {
+  // Takes candidates best first: sorted, or from a heap where so few are to be chosen that most are never reached.
+  void select(std::vector<Candidate>& candidates, const float* corners, float overlap, int64_t most,
+              ChosenByColumn& chosen, std::vector<int64_t>& result) const {
     std::erase_if(candidates, [](const Candidate& c) { return c.score != c.score; });
-    std::make_heap(candidates.begin(), candidates.end(), Worse());
-    chosen.clear();
-    while (!candidates.empty() && static_cast<int64_t>(chosen.size()) < most) {
-      const int64_t box = candidates.front().box;
-      std::pop_heap(candidates.begin(), candidates.end(), Worse());
+    const bool is_heap = most < std::ssize(candidates) / 8;
+    if (is_heap)
+      std::make_heap(candidates.begin(), candidates.end(), Worse());
+    else
+      std::sort(candidates.begin(), candidates.end(), Worse());
+    float left = INFINITY, right = -INFINITY;
+    for (const Candidate& candidate : candidates) {
+      const Box b = box_at(corners, candidate.box);
+      left = std::min(left, b.x1);
+      right = std::max(right, b.x2);
+    }
+    chosen.start(left, right);
+    while (!candidates.empty() && std::ssize(result) < most) {
+      if (is_heap) std::pop_heap(candidates.begin(), candidates.end(), Worse());
+      const int64_t box = candidates.back().box;
       candidates.pop_back();
-      const Box b = by_center_ ? from_center(corners + box * 4) : from_corners(corners + box * 4);
+      const Box b = box_at(corners, box);
       if (chosen.suppresses(b, overlap)) continue;
       chosen.add(b);
       result.push_back(box);
     }
+  }
+
+  Box box_at(const float* corners, int64_t box) const {
+    return by_center_ ? from_center(corners + box * 4) : from_corners(corners + box * 4);
   }
 
   bool by_center_;

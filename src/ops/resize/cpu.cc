@@ -126,6 +126,36 @@ void gather(ThreadPool& pool, const T* x, T* y, const Shape& in, const Shape& ou
   });
 }
 
+// Elements that stay side by side, as one.
+template <size_t size>
+struct Unit {
+  std::byte bytes[size];
+};
+
+// The same where elements of the last axis stay side by side: as units, where they have a size that is worth it.
+template <typename T>
+bool gather_units(ThreadPool& pool, const T* x, T* y, const Shape& in, const Shape& out,
+                  const std::vector<std::vector<int64_t>>& indices) {
+  const int rank = in.rank();
+  for (const auto& list : indices) {
+    if (std::ranges::any_of(list, [](int64_t index) { return index < 0; })) return false;
+  }
+  const std::vector<int64_t>& last = indices.back();
+  for (size_t i = 0; i < last.size(); ++i) {
+    if (last[i] != static_cast<int64_t>(i)) return false;
+  }
+  if (rank < 2 || in[rank - 1] != out[rank - 1]) return false;
+  const auto without_last = [](const Shape& shape) { return Shape(std::span(shape.begin(), shape.end() - 1)); };
+  const auto as_units = [&]<size_t size>() {
+    if (static_cast<size_t>(in[rank - 1]) * sizeof(T) != size) return false;
+    const std::vector<std::vector<int64_t>> outer(indices.begin(), indices.end() - 1);
+    gather(pool, reinterpret_cast<const Unit<size>*>(x), reinterpret_cast<Unit<size>*>(y), without_last(in),
+           without_last(out), outer, Unit<size>{});
+    return true;
+  };
+  return as_units.template operator()<32>() || as_units.template operator()<64>();
+}
+
 // A sampling with weights in the type of the computation.
 template <typename T>
 struct Weighted {
@@ -330,9 +360,10 @@ class Resize final : public Kernel {
         gather(run.threads(), x.data<std::string>().data(), y.mutable_data<std::string>().data(), x.shape(), y.shape(),
                indices, value);
       } else {
+        const T* from = static_cast<const T*>(x.raw());
+        if (gather_units(run.threads(), from, static_cast<T*>(y.mutable_raw()), x.shape(), y.shape(), indices)) return;
         std::memcpy(&value, outside.raw(), sizeof(T));
-        gather(run.threads(), static_cast<const T*>(x.raw()), static_cast<T*>(y.mutable_raw()), x.shape(), y.shape(),
-               indices, value);
+        gather(run.threads(), from, static_cast<T*>(y.mutable_raw()), x.shape(), y.shape(), indices, value);
       }
     });
   }

@@ -41,6 +41,21 @@ TEST(Resize, Nearest) {
       .run();
 }
 
+// Elements of the last axis that stay side by side, as the channels of a block do.
+TEST(Resize, NearestOfBlocks) {
+  for (int64_t size : {8, 16, 5}) {
+    Tensor x(ElementType::float32, Shape{1, 2, 2, 3, size}), y(ElementType::float32, Shape{1, 2, 4, 6, size});
+    float next = 0;
+    for (float& number : x.mutable_data<float>()) number = next++;
+    for (int64_t i = 0; i < y.elements(); ++i) {
+      const int64_t lane = i % size, column = i / size % 6, row = i / size / 6 % 4, block = i / size / 24;
+      y.mutable_data<float>()[static_cast<size_t>(i)] =
+          x.data<float>()[static_cast<size_t>(((block * 2 + row / 2) * 3 + column / 2) * size + lane)];
+    }
+    resize("nearest").input(x).no_input().constant<float>({5}, {1, 1, 2, 2, 1}).expect(y).run();
+  }
+}
+
 TEST(Resize, Linear) {
   resize("linear")
       .input<float>({1, 1, 2, 2}, {1, 2, 3, 4})

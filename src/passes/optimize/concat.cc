@@ -1,8 +1,44 @@
 #include <map>
 
+#include "passes/match.h"
 #include "passes/optimize/passes.h"
 
 namespace tenon::passes {
+namespace {
+
+// The axis of a Split or Concat whose input or output has this rank.
+int64_t axis_of(const ir::Node& node, int rank) {
+  const int64_t axis = node.int_attribute("axis", 0);
+  return axis < 0 ? axis + rank : axis;
+}
+
+// The Split all of whose outputs are, in their order, the inputs of the Concat from `first` on; else null.
+const ir::Node* split_at(const ir::Node& concat, size_t first, int rank) {
+  const ir::Value* input = concat.input(first);
+  const ir::Node* split = input ? producer(input, "Split") : nullptr;
+  if (!split || split->output_count() > concat.input_count() - first) return nullptr;
+  for (size_t i = 0; i < split->output_count(); ++i) {
+    if (!split->output(i) || split->output(i) != concat.input(first + i)) return nullptr;
+  }
+  return axis_of(*split, rank) == axis_of(concat, rank) ? split : nullptr;
+}
+
+}  // namespace
+
+// Concat(Split(x), y) becomes Concat(x, y), which x can be made a part of.
+void join_splits(Editor& editor, ir::Node& node) {
+  if (node.op_type != "Concat" || !node.domain.empty() || !node.output(0)) return;
+  const int rank = editor.rank(node.output(0));
+  if (rank < 1) return;
+  std::vector<ir::Value*> inputs;
+  for (size_t i = 0; i < node.input_count();) {
+    const ir::Node* split = split_at(node, i, rank);
+    inputs.push_back(split ? split->input(0) : node.input(i));
+    i += split ? split->output_count() : 1;
+  }
+  if (inputs.size() == node.input_count()) return;
+  editor.rewrite(node, [&](Patch& patch) { patch.replace(node, *patch.add_like(node, inputs).output(0)); });
+}
 
 // Concat(a, b, c) beside Concat(a, b) becomes Concat(Concat(a, b), c): where the parts are adjacent in memory, the
 // smaller result then is a part of the larger one, and nothing is copied.
@@ -15,8 +51,7 @@ void grow_concats(Editor& editor, ir::Graph& graph) {
     if (node->op_type != "Concat" || !node->domain.empty() || !node->output(0)) continue;
     const int rank = editor.rank(node->output(0));
     if (rank < 2) continue;
-    int64_t axis = node->int_attribute("axis", 0);
-    axis = axis < 0 ? axis + rank : axis;
+    const int64_t axis = axis_of(*node, rank);
     const Inputs inputs(node->inputs().begin(), node->inputs().end());
     ir::Value* whole = node->output(0);
     for (size_t count = inputs.size() - 1; count >= 2 && count < inputs.size(); --count) {

@@ -40,5 +40,38 @@ TEST(GrowConcat, NotOtherwise) {
   EXPECT_TRUE(unchanged(concats({{"x", "y", "z"}, {"x", "y"}}, {1, 1}))) << "the smaller one comes later";
 }
 
+// A model that splits x in two along an axis and joins these names along axis 1.
+ModelBuilder split(const std::vector<std::string>& joined, int64_t axis = 1) {
+  ModelBuilder b;
+  b.input("x", ElementType::float32, SymbolicShape{Dim::symbol("batch"), 6, 6});
+  ir::Node& node = b.node("Split", {"x"}, {"left", "right"});
+  node.set_attribute({"axis", axis});
+  node.set_attribute({"num_outputs", int64_t{2}});
+  b.node("Relu", {"right"}, {"r"});
+  b.node("Concat", joined, {"y"}).set_attribute({"axis", int64_t{-2}});
+  b.output("y");
+  return b;
+}
+
+TEST(JoinSplits, TakesWhatWasSplit) {
+  ModelBuilder b = split({"r", "left", "right", "r"});
+  EXPECT_EQ(change_by_extended(b), 0);
+  const std::string text = optimized(b, {"join-splits"});
+  EXPECT_NE(text.find("y = Concat(r, x, r) {axis=-2}"), std::string::npos) << text;
+  ModelBuilder only = split({"left", "right"});
+  EXPECT_NE(optimized(only, {"join-splits"}).find("y = Concat(x) {axis=-2}"), std::string::npos);
+}
+
+TEST(JoinSplits, NotOtherwise) {
+  const auto unchanged = [](ModelBuilder b) {
+    optimized(b, {"join-splits"});
+    return last_rewrites().empty();
+  };
+  EXPECT_TRUE(unchanged(split({"right", "left"}))) << "another order";
+  EXPECT_TRUE(unchanged(split({"left", "r", "right"}))) << "something between";
+  EXPECT_TRUE(unchanged(split({"r", "left"}))) << "a part";
+  EXPECT_TRUE(unchanged(split({"left", "right"}, 2))) << "another axis";
+}
+
 }  // namespace
 }  // namespace tenon

@@ -29,6 +29,7 @@ void fuse_skip_norm(Editor& editor, ir::Node& node);
 void fuse_swish(Editor& editor, ir::Node& node);
 void fuse_tanh_gelu(Editor& editor, ir::Node& node);
 void inline_constant_if(Editor& editor, ir::Node& node);
+void join_splits(Editor& editor, ir::Node& node);
 void merge_casts(Editor& editor, ir::Node& node);
 void merge_pads(Editor& editor, ir::Node& node);
 void merge_reshapes(Editor& editor, ir::Node& node);
