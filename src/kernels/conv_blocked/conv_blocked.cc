@@ -1,7 +1,9 @@
 #include "kernels/conv_blocked/conv_blocked.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <vector>
 
 #include "kernels/conv_blocked/driver.h"
@@ -17,6 +19,8 @@ constexpr int64_t group_floats = 64 << 10, pointwise_group_floats = 8 << 10;
 constexpr int64_t most_group_pixels = 1024, least_group_pixels = 48;
 // Floats of a padded copy that is made at once.
 constexpr int64_t band_floats = 256 << 10;
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -164,7 +168,7 @@ class DenseBlockedConv {
         tile.start = c == 0 ? bias : nullptr;
         tile.y = y + from * block_;
         tile.residual = last && residual ? residual + from * block_ : nullptr;
-        tile.clamp = last;
+        tile.clamp = last && (epilogue_.lo > -infinity || epilogue_.hi < infinity);
         tile.lo = epilogue_.lo;
         tile.hi = epilogue_.hi;
         kernels[to - from](tile);
@@ -204,8 +208,11 @@ int64_t conv_block() { return conv_blocked_kernels().block; }
 Isa conv_blocked_isa() { return conv_blocked_kernels().isa; }
 
 void conv_blocked(ThreadPool& pool, const ConvShape& shape, const float* x, const BlockedConvWeights& weights, float* y,
-                  const ConvEpilogue& epilogue) {
+                  const ConvEpilogue& given) {
   if (shape.batch <= 0 || shape.output_size() <= 0 || shape.out_channels <= 0) return;
+  ConvEpilogue epilogue = given;
+  if (std::isnan(given.lo)) epilogue.lo = -infinity;
+  if (std::isnan(given.hi)) epilogue.hi = infinity;
   if (shape.groups > 1) return conv_blocked_depthwise(pool, shape, x, weights, y, epilogue);
   const bool picks = picks_pixels(shape);
   ConvShape picked = shape;
