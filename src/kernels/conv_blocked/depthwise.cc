@@ -91,6 +91,7 @@ class DepthwiseBlockedConv {
     tile.hi = epilogue_.hi;
     for (int64_t row = first, lines; row < last; row += lines) {
       lines = std::min<int64_t>(row_kernels_->lines, last - row);
+      tile.rows_step = lines;
       for (int64_t k = 0; k < s_.kernel[1]; ++k) {
         for (int64_t l = 0; l < lines; ++l) {
           const int64_t from = (row + l) * s_.stride[1] - s_.pad[1] + k * s_.dilation[1];
@@ -117,8 +118,16 @@ class DepthwiseBlockedConv {
       if (count == kernels.pixels && (left == 0 || left == kernels.left) && (right == 0 || right == kernels.right))
         kernels.known[lines][left != 0][right != 0](tile);
       else
-        kernels.any[lines][count](tile);
+        for (int64_t line = 0; line < lines; ++line) run_line(tile, line);
     }
+  }
+
+  // One line of a tile that only DepthwiseRowKernels::any does.
+  void run_line(DepthwiseRowTile tile, int64_t line) const {
+    tile.rows += line;
+    tile.y += line * tile.y_step;
+    if (tile.residual) tile.residual += line * tile.y_step;
+    row_kernels_->any[std::min<int64_t>(row_kernels_->pixels, s_.output[2])](tile);
   }
 
   // The same for any convolution, in rectangles that read the same taps.

@@ -8,11 +8,12 @@ namespace tenon::kernels {
 
 inline constexpr int most_row_pixels = 7, most_row_lines = 3;
 
-// Line l reads the row of the image at rows[k * lines + l] for every row k of the kernel, and its pixel i reads columns
+// Line l reads the row of the image at rows[k * rows_step + l] for every row k of the kernel, and its pixel i columns
 // first_column + i * stride + k of it for every column k of the kernel. Columns outside of the image are left out.
 struct DepthwiseRowTile {
   const float* const* rows;  // there is one more row, which nothing is read from
-  int64_t width;             // of the image
+  int64_t rows_step;
+  int64_t width;  // of the image
   int64_t first_column;
   int64_t kernel_rows;
   const float* weights;   // [row][column][block]
@@ -33,7 +34,7 @@ struct DepthwiseRowKernels {
   // and, where the third does, `right` at the right. By lines, from 1 on.
   Function known[most_row_lines + 1][2][2];
   int left, right;
-  Function any[most_row_lines + 1][most_row_pixels + 1];  // by lines and pixels, from 1 on
+  Function any[most_row_pixels + 1];  // one line, by the number of pixels, from 1 on
 };
 
 struct DepthwiseRowTable {

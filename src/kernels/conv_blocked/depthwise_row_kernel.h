@@ -37,8 +37,8 @@ struct DepthwiseRowTiles {
       const float *x[L], *next[L];
 #pragma GCC unroll 4
       for (int l = 0; l < L; ++l) next[l] = t.rows[l] + offset;
-      const float* const* rows = t.rows + L;
-      for (int64_t k = 0; k < t.kernel_rows; ++k, w += Width * block, rows += L) {
+      const float* const* rows = t.rows + t.rows_step;
+      for (int64_t k = 0; k < t.kernel_rows; ++k, w += Width * block, rows += t.rows_step) {
 #pragma GCC unroll 4
         for (int l = 0; l < L; ++l) x[l] = next[l], next[l] = rows[l] + offset;
         F weights[Width][V];
@@ -87,8 +87,8 @@ struct DepthwiseRowTiles {
     }
   }
 
-  template <int Width, int Stride, int L, int... P>
-  static constexpr void fill_lines(DepthwiseRowKernels& k, std::integer_sequence<int, P...>) {
+  template <int Width, int Stride, int L>
+  static constexpr void fill_lines(DepthwiseRowKernels& k) {
     // As convolutions have it whose output is as large as the input, or half as large.
     constexpr int left = Width / 2, right = Width / 2 + 1 - Stride;
     k.left = left;
@@ -97,19 +97,20 @@ struct DepthwiseRowTiles {
     k.known[L][0][1] = &run<L, pixels, Width, Stride, 0, right, true>;
     k.known[L][1][0] = &run<L, pixels, Width, Stride, left, 0, true>;
     k.known[L][1][1] = &run<L, pixels, Width, Stride, left, right, true>;
-    ((k.any[L][P + 1] = &run<L, P + 1, Width, Stride, 0, 0, false>), ...);
   }
-  template <int Width, int Stride, int... L>
-  static constexpr DepthwiseRowKernels fill(std::integer_sequence<int, L...>) {
+  template <int Width, int Stride, int... L, int... P>
+  static constexpr DepthwiseRowKernels fill(std::integer_sequence<int, L...>, std::integer_sequence<int, P...>) {
     DepthwiseRowKernels k = {};
     k.pixels = pixels;
     k.lines = Tile::row_lines;
-    (fill_lines<Width, Stride, L + 1>(k, std::make_integer_sequence<int, pixels>{}), ...);
+    (fill_lines<Width, Stride, L + 1>(k), ...);
+    ((k.any[P + 1] = &run<1, P + 1, Width, Stride, 0, 0, false>), ...);
     return k;
   }
   template <int Width, int Stride>
   static constexpr DepthwiseRowKernels kernels() {
-    return fill<Width, Stride>(std::make_integer_sequence<int, Tile::row_lines>{});
+    return fill<Width, Stride>(std::make_integer_sequence<int, Tile::row_lines>{},
+                               std::make_integer_sequence<int, pixels>{});
   }
 
  public:
