@@ -111,6 +111,7 @@ class DenseBlockedConv {
   void run_band(const float* x, int64_t height, int64_t width, int64_t begin, int64_t end, const float* residual,
                 float* y) const {
     std::vector<int64_t> steps;
+    steps.reserve(static_cast<size_t>(in_blocks_ * s_.kernel_size()));
     for (int64_t c = 0; c < in_blocks_; ++c)
       for (int64_t h = 0; h < s_.kernel[1]; ++h)
         for (int64_t w = 0; w < s_.kernel[2]; ++w)
@@ -130,9 +131,10 @@ class DenseBlockedConv {
         const int64_t from = i / turns * group, count = std::min(group, pixels - from);
         if (count <= 0) continue;
         if (filled != from) {
+          int64_t row = from / s_.output[2], column = from % s_.output[2];
           for (int64_t p = 0; p < count; ++p) {
-            const int64_t row = (from + p) / s_.output[2], column = (from + p) % s_.output[2];
             offsets[p] = (row * s_.stride[1] * width + column * s_.stride[2]) * lanes_;
+            if (++column == s_.output[2]) column = 0, ++row;
           }
           filled = from;
         }

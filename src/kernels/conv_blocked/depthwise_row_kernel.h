@@ -9,7 +9,7 @@
 
 namespace tenon::kernels {
 
-// Tile is a struct of internal linkage: Arch, registers, vectors (of a block), row_lines, load, add_product and clamp.
+// Tile is a struct of internal linkage: Arch, registers, vectors (of a block), row_lines, load and add_product.
 template <class Tile>
 struct DepthwiseRowTiles {
   using S = Simd<typename Tile::Arch>;

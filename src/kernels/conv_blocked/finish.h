@@ -24,7 +24,7 @@ inline void finish(F (&acc)[A][B], const float* residual, bool clamp, float lo, 
 #pragma GCC unroll 16
     for (int i = 0; i < A; ++i) {
 #pragma GCC unroll 8
-      for (int j = 0; j < B; ++j) acc[i][j] = Tile::clamp(acc[i][j], low, high);
+      for (int j = 0; j < B; ++j) acc[i][j] = S::clamp(acc[i][j], low, high);
     }
   }
 #pragma GCC unroll 16

@@ -14,11 +14,6 @@ struct Tile {
   static constexpr int registers = 32, row_lines = 3;
 
   template <class F>
-  static F clamp(F v, F lo, F hi) {
-    return (F)vminq_f32(vmaxq_f32((float32x4_t)v, (float32x4_t)lo), (float32x4_t)hi);
-  }
-
-  template <class F>
   static void load(F& v, const float* p) {
     asm volatile("ldr %q0, %1" : "=w"(v) : "m"(*reinterpret_cast<const float32x4_t*>(p)));
   }

@@ -108,10 +108,6 @@ struct BroadcastPixels {
   using S = Simd<Arch>;
 
   template <class F>
-  static F clamp(F v, F lo, F hi) {
-    return S::min(hi, S::max(lo, v));
-  }
-  template <class F>
   static void load(F& v, const float* p) {
     v = S::load(p);
   }

@@ -112,6 +112,8 @@ struct MathFunctions {
     return upper ? result + ln2_high : result;
   }
 
+  static F zero_where(I condition, F x) { return S::from_bits(S::bits(x) & ~condition); }
+
   static F copy_sign(F magnitude, F sign) {
     return S::from_bits((S::bits(magnitude) & 0x7fffffff) | (S::bits(sign) & int32_t(0x80000000)));
   }
@@ -123,11 +125,22 @@ struct MathFunctions {
     return copy_sign(e / (e + 2.0f), x);
   }
 
-  // 0 where it is no normal float, here and in softplus: numbers that small are slow to compute with.
-  static F sigmoid(F x) {
-    const F e = exp_nonpositive(-S::abs(x));
-    return (x < 0.0f ? e : S::set(1.0f)) / (1.0f + e);
+  // 1 + exp(-x), for x of at least -88; at 88 it is 1.
+  static F one_plus_exp_minus(F x) {
+    const F clamped = S::clamp(x, S::set(-88.0f), S::set(88.0f));
+    // As in exp_nonpositive. r is of the other sign, and so are the odd terms.
+    const F shift = S::set(12582912.0f + 127.0f), shifted = S::fma(clamped, S::set(-1.44269504f), shift);
+    const F n = shifted - shift, r = S::fma(n, S::set(ln2_low), S::fma(n, S::set(ln2_high), clamped));
+    const F square = r * r;
+    const F low = polynomial(r, 0.5f, -0.16666577f), high = polynomial(r, -0.00836317763f, 0.001392618181f);
+    const F q = S::fma(S::fma(high, r, S::set(0.04166655463f)), square, low);
+    const F e = S::fma(square, q, -r);
+    const F power = S::from_bits(S::bits(shifted) << 23);
+    return S::fma(e, power, power) + 1.0f;
   }
+
+  // 0 where it is no normal float, here and in softplus: numbers that small are slow to compute with.
+  static F sigmoid(F x) { return zero_where(x < -87.3366f, 1.0f / one_plus_exp_minus(x)); }
 
   // erf(x) / x as a polynomial of x^2, on |x| <= 1.
   static F erf_small(F x) {
@@ -170,7 +183,9 @@ struct MathFunctions {
     return finite_below(x) * sigmoid(inner);
   }
 
-  static F silu(F x) { return finite_below(x) * sigmoid(x); }
+  static F silu(F x) { return zero_where(x < -88.0f, x / one_plus_exp_minus(x)); }
+
+  static F hard_swish(F x) { return x * S::clamp(x * (1.0f / 6) + 0.5f, F{}, S::set(1.0f)); }
 
   static F softplus(F x) {
     const F result = S::max(F{}, x) + log1p_unit(exp_nonpositive(-S::abs(x)));

@@ -13,6 +13,7 @@ void f32_erf(const float* x, float* y, int64_t n) { math_kernels().erf(x, y, n);
 void f32_gelu(const float* x, float* y, int64_t n) { math_kernels().gelu(x, y, n); }
 void f32_gelu_tanh(const float* x, float* y, int64_t n) { math_kernels().gelu_tanh(x, y, n); }
 void f32_silu(const float* x, float* y, int64_t n) { math_kernels().silu(x, y, n); }
+void f32_hard_swish(const float* x, float* y, int64_t n) { math_kernels().hard_swish(x, y, n); }
 void f32_softplus(const float* x, float* y, int64_t n) { math_kernels().softplus(x, y, n); }
 void f32_sin(const float* x, float* y, int64_t n) { math_kernels().sin(x, y, n); }
 void f32_cos(const float* x, float* y, int64_t n) { math_kernels().cos(x, y, n); }

@@ -11,17 +11,19 @@ namespace tenon::kernels {
 Isa math_isa();
 
 // y[i] = f(x[i]) for i < n; y may be x. Within a few units in the last place of the exact result (test.cc says how
-// many for each); NaN gives NaN and infinities give the limit. Single-threaded: callers split the array.
+// many for each); NaN gives NaN and infinities give the limit, if nothing else is said. Single-threaded: callers split
+// the array.
 void f32_exp(const float* x, float* y, int64_t n);
 void f32_expm1(const float* x, float* y, int64_t n);  // exp(x) - 1
 void f32_log(const float* x, float* y, int64_t n);
 void f32_tanh(const float* x, float* y, int64_t n);
 void f32_sigmoid(const float* x, float* y, int64_t n);
 void f32_erf(const float* x, float* y, int64_t n);
-void f32_gelu(const float* x, float* y, int64_t n);       // x / 2 * (1 + erf(x / sqrt(2)))
-void f32_gelu_tanh(const float* x, float* y, int64_t n);  // the approximation with tanh
-void f32_silu(const float* x, float* y, int64_t n);       // x * sigmoid(x)
-void f32_softplus(const float* x, float* y, int64_t n);   // log(1 + exp(x))
+void f32_gelu(const float* x, float* y, int64_t n);        // x / 2 * (1 + erf(x / sqrt(2)))
+void f32_gelu_tanh(const float* x, float* y, int64_t n);   // the approximation with tanh
+void f32_silu(const float* x, float* y, int64_t n);        // x * sigmoid(x)
+void f32_hard_swish(const float* x, float* y, int64_t n);  // x * clamp(x / 6 + 1 / 2, 0, 1); NaN at -infinity
+void f32_softplus(const float* x, float* y, int64_t n);    // log(1 + exp(x))
 void f32_sin(const float* x, float* y, int64_t n);
 void f32_cos(const float* x, float* y, int64_t n);
 void f32_asin(const float* x, float* y, int64_t n);
@@ -31,7 +33,7 @@ void f32_atan(const float* x, float* y, int64_t n);
 struct MathKernels {
   using Function = void (*)(const float* x, float* y, int64_t n);
   Isa isa;
-  Function exp, expm1, log, tanh, sigmoid, erf, gelu, gelu_tanh, silu, softplus, sin, cos, asin, acos, atan;
+  Function exp, expm1, log, tanh, sigmoid, erf, gelu, gelu_tanh, silu, hard_swish, softplus, sin, cos, asin, acos, atan;
 };
 
 TENON_ISA_TABLES(MathKernels, math_kernels)

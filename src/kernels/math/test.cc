@@ -17,6 +17,7 @@ double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 double gelu(double x) { return 0.5 * x * std::erfc(-x / std::sqrt(2.0)); }
 double gelu_tanh(double x) { return x * sigmoid(2 * std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)); }
 double silu(double x) { return x * sigmoid(x); }
+double hard_swish(double x) { return x * std::min(1.0, std::max(0.0, x / 6 + 0.5)); }
 double softplus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }
 
 struct Row {
@@ -43,6 +44,7 @@ const Row rows[] = {
     {"gelu", f32_gelu, gelu, -20, 20, 4, 3e-7, 0, infinity},
     {"gelu tanh", f32_gelu_tanh, gelu_tanh, -20, 20, 4, 3e-7, 0, infinity},
     {"silu", f32_silu, silu, -100, 100, 5, 1e-36, 0, infinity},
+    {"hard swish", f32_hard_swish, hard_swish, -20, 20, 4, 3e-7, NAN, infinity},
     {"softplus", f32_softplus, softplus, -100, 100, 4, smallest, 0, infinity},
     {"sin", f32_sin, std::sin, -20, 20, 2, 1e-7, NAN, NAN},
     {"cos", f32_cos, std::cos, -20, 20, 2, 1e-7, NAN, NAN},

@@ -45,6 +45,13 @@ struct Simd {
   // Both return the second operand where either is NaN.
   static F max(F bound, F v) { return bound > v ? bound : v; }
   static F min(F bound, F v) { return bound < v ? bound : v; }
+  // To bounds that are not NaN; NaN stays NaN.
+  static F clamp(F v, F lo, F hi) {
+    if constexpr (requires { Arch::clamp(v, lo, hi); })
+      return Arch::clamp(v, lo, hi);
+    else
+      return min(hi, max(lo, v));
+  }
 
   static float sum(F v) {
     float lanes[width];

@@ -3,18 +3,6 @@
 #include "kernels/math/math.h"
 
 namespace tenon::ops {
-namespace {
-
-void hard_swish(const float* x, float* y, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) {
-    float gate = x[i] * (1.0f / 6) + 0.5f;
-    gate = gate < 0 ? 0 : gate;
-    y[i] = x[i] * (gate > 1 ? 1 : gate);
-  }
-}
-
-}  // namespace
-
 FusedEpilogue::FusedEpilogue(const ir::Node& node) {
   switch (fused_activation(node)) {
     case FusedActivation::none:
@@ -36,7 +24,7 @@ FusedEpilogue::FusedEpilogue(const ir::Node& node) {
       function = kernels::f32_silu;
       break;
     case FusedActivation::hard_swish:
-      function = hard_swish;
+      function = kernels::f32_hard_swish;
       break;
     case FusedActivation::gelu:
       function = kernels::f32_gelu;
