@@ -2,15 +2,11 @@
 #include <vector>
 
 #include "base/fail.h"
+#include "ops/non_max_suppression/cpu_chosen_boxes.h"
 #include "provider/cpu_kernels.h"
 
 namespace tenon::ops {
 namespace {
-
-// Corners in order, and the area.
-struct Box {
-  float y1, x1, y2, x2, area;
-};
 
 Box from_corners(const float* p) {
   Box b{std::min(p[0], p[2]), std::min(p[1], p[3]), std::max(p[0], p[2]), std::max(p[1], p[3]), 0};
@@ -23,45 +19,6 @@ Box from_center(const float* p) {
   const float corners[] = {p[1] - half_height, p[0] - half_width, p[1] + half_height, p[0] + half_width};
   return from_corners(corners);
 }
-
-// The boxes chosen so far, one array per coordinate so that a candidate is compared with several at a time.
-class Chosen {
- public:
-  void clear() {
-    for (auto* list : {&y1_, &x1_, &y2_, &x2_, &area_}) list->clear();
-  }
-  void add(const Box& b) {
-    y1_.push_back(b.y1);
-    x1_.push_back(b.x1);
-    y2_.push_back(b.y2);
-    x2_.push_back(b.x2);
-    area_.push_back(b.area);
-  }
-  size_t size() const { return area_.size(); }
-
-  // Whether a chosen box covers more than `threshold` of the union with `b`.
-  bool suppresses(const Box& b, float threshold) const {
-    constexpr size_t block = 16;
-    const size_t n = size();
-    for (size_t first = 0; first < n; first += block) {
-      const size_t count = std::min(block, n - first);
-      int hits = 0;
-      for (size_t i = first; i < first + count; ++i) {
-        const float height = std::min(b.y2, y2_[i]) - std::max(b.y1, y1_[i]);
-        const float width = std::min(b.x2, x2_[i]) - std::max(b.x1, x1_[i]);
-        const float common = std::max(height, 0.0f) * std::max(width, 0.0f);
-        // Boxes without an area suppress nothing.
-        const float least = b.area > 0 && area_[i] > 0 ? threshold * (b.area + area_[i] - common) : INFINITY;
-        hits += common > least;
-      }
-      if (hits) return true;
-    }
-    return false;
-  }
-
- private:
-  std::vector<float> y1_, x1_, y2_, x2_, area_;
-};
 
 struct Candidate {
   float score;
@@ -94,15 +51,13 @@ class NonMaxSuppression final : public Kernel {
       const float *corners = boxes.data<float>().data(), *values = scores.data<float>().data();
       run.threads().parallel_for(batches * classes, 1 + 4096 / (count + 1), [&](int64_t begin, int64_t end) {
         std::vector<Candidate> candidates;
-        Chosen chosen;
         for (int64_t item = begin; item < end; ++item) {
           const float* row = values + item * count;
           candidates.clear();
           for (int64_t i = 0; i < count; ++i) {
             if (!limited || row[i] > least) candidates.push_back({row[i], i});
           }
-          select(candidates, corners + item / classes * count * 4, overlap, most, chosen,
-                 selected[static_cast<size_t>(item)]);
+          select(candidates, corners + item / classes * count * 4, overlap, most, selected[static_cast<size_t>(item)]);
         }
       });
     }
@@ -126,21 +81,25 @@ class NonMaxSuppression final : public Kernel {
   }
 
   // Takes candidates best first, from a heap: with few boxes to choose, most are never sorted.
-  void select(std::vector<Candidate>& candidates, const float* corners, float overlap, int64_t most, Chosen& chosen,
+  void select(std::vector<Candidate>& candidates, const float* corners, float overlap, int64_t most,
               std::vector<int64_t>& result) const {
     std::erase_if(candidates, [](const Candidate& c) { return c.score != c.score; });
     std::make_heap(candidates.begin(), candidates.end(), Worse());
-    chosen.clear();
-    while (!candidates.empty() && static_cast<int64_t>(chosen.size()) < most) {
+    std::vector<Box> boxes;
+    for (const Candidate& c : candidates) boxes.push_back(box_at(corners + c.box * 4));
+    ChosenBoxes chosen(boxes);
+    while (!candidates.empty() && static_cast<int64_t>(result.size()) < most) {
       const int64_t box = candidates.front().box;
       std::pop_heap(candidates.begin(), candidates.end(), Worse());
       candidates.pop_back();
-      const Box b = by_center_ ? from_center(corners + box * 4) : from_corners(corners + box * 4);
-      if (chosen.suppresses(b, overlap)) continue;
+      const Box b = box_at(corners + box * 4);
+      if (chosen.suppress(b, overlap)) continue;
       chosen.add(b);
       result.push_back(box);
     }
   }
+
+  Box box_at(const float* p) const { return by_center_ ? from_center(p) : from_corners(p); }
 
   bool by_center_;
 };
