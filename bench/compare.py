@@ -14,6 +14,7 @@ import argparse
 import importlib.util
 import json
 import math
+import signal
 import subprocess
 import sys
 import tempfile
@@ -33,7 +34,7 @@ MOST_DIFFERENCE = 1e-3
 
 
 class Engine:
-    """A process of engines.py."""
+    """A process of engines.py. It stands still while it is not asked: threads that wait for work would slow others."""
 
     def __init__(self, name, model, inputs, threads, options):
         command = [sys.executable, Path(__file__).parent / "engines.py", name, model, inputs, str(threads),
@@ -46,9 +47,13 @@ class Engine:
 
     def read(self):
         line = self.process.stdout.readline()
-        return json.loads(line) if line else {"error": f"it ended with {self.process.wait()}"}
+        if not line:
+            return {"error": f"it ended with {self.process.wait()}"}
+        self.process.send_signal(signal.SIGSTOP)
+        return json.loads(line)
 
     def ask(self, **what):
+        self.process.send_signal(signal.SIGCONT)
         try:
             print(json.dumps(what), file=self.process.stdin, flush=True)
         except BrokenPipeError:
@@ -56,6 +61,7 @@ class Engine:
         return self.read()
 
     def end(self):
+        self.process.send_signal(signal.SIGCONT)
         self.process.stdin.close()
         self.process.wait()
 

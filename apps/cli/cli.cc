@@ -35,7 +35,10 @@ void SessionFlags::add_to(CLI::App& command) {
   command.add_option("--threads", threads, "Threads to compute with (default: one per CPU this process may use)")
       ->check(CLI::Range(1, 4096))
       ->type_name("N");
-  command.add_option("--spin", spin, "Microseconds that threads wait for work before they sleep (default: 20)")
+  command
+      .add_option(
+          "--spin", spin,
+          "Microseconds that threads wait for work before they sleep, and 50 times as long within a run (default: 20)")
       ->check(CLI::Range(0, 1000000))
       ->type_name("MICROSECONDS");
   command.add_flag("--parallel-branches", parallel_branches,

@@ -29,8 +29,9 @@ struct SessionOptions {
   // Threads to compute with. 0: the pool that all sessions of the process share, one thread per CPU that the process
   // may use (affinity and container quota). More: a pool of this session's own.
   int threads = 0;
-  // Microseconds that threads wait for work before they sleep, with a pool of this session's own; 0 leaves the CPU to
-  // others at once. -1: as the shared pool, 20 or what the environment variable TENON_SPIN says.
+  // Microseconds that threads wait for work before they sleep, with a pool of this session's own; within a run 50 times
+  // as long, giving way to other threads of the system. 0 leaves the CPU to others at once. -1: as the shared pool, 20
+  // or what the environment variable TENON_SPIN says.
   int spin_microseconds = -1;
   // Let nodes that do not depend on each other run at the same time, each on one thread, where estimates say that all
   // threads then have enough to do; outputs have the same bits. For models of many small branches; takes more memory.

@@ -15,6 +15,8 @@ thread_local bool inside_body = false;
 
 constexpr int64_t ranges_per_thread = 4;
 constexpr int spins_per_clock_read = 32;
+// How much longer threads wait awake while a Run is under way: sleeping and waking may take as long as a whole loop.
+constexpr int longer_in_runs = 50;
 
 void pause_cpu() {
 #if defined(__aarch64__)
@@ -22,20 +24,6 @@ void pause_cpu() {
 #elif defined(__x86_64__)
   __builtin_ia32_pause();
 #endif
-}
-
-// Spins until `done` or until `time` is over; returns whether it was done.
-template <class Done>
-bool spin_until(Done done, std::chrono::microseconds time) {
-  if (time.count() <= 0) return done();
-  const auto end = std::chrono::steady_clock::now() + time;
-  do {
-    for (int i = 0; i < spins_per_clock_read; ++i) {
-      if (done()) return true;
-      pause_cpu();
-    }
-  } while (std::chrono::steady_clock::now() < end);
-  return false;
 }
 
 }  // namespace
@@ -80,6 +68,23 @@ struct alignas(64) ThreadPool::Slot {
   }
   bool has_users() const { return state.load(std::memory_order_acquire) & user_mask; }
 };
+
+// Waits without sleeping until `done`, or until it has taken too long; returns whether it was done.
+template <class Done>
+bool ThreadPool::wait_awake(Done done) const {
+  if (spin_time_.count() <= 0) return done();
+  const auto begin = std::chrono::steady_clock::now();
+  for (;;) {
+    for (int i = 0; i < spins_per_clock_read; ++i) {
+      if (done()) return true;
+      pause_cpu();
+    }
+    const auto waited = std::chrono::steady_clock::now() - begin;
+    if (waited < spin_time_) continue;
+    if (runs_.load(std::memory_order_relaxed) == 0 || waited >= longer_in_runs * spin_time_) return false;
+    std::this_thread::yield();
+  }
+}
 
 int default_spin_microseconds() { return number_in_environment("TENON_SPIN", 0).value_or(20); }
 
@@ -143,7 +148,7 @@ ThreadPool::Slot* ThreadPool::open(Job& job, int64_t helpers_wanted) {
 // Lets no more in, and waits for those that are.
 void ThreadPool::close(Slot& slot) {
   slot.state.fetch_and(Slot::is_taken | Slot::user_mask, std::memory_order_relaxed);
-  if (!spin_until([&] { return !slot.has_users(); }, spin_time_)) {
+  if (!wait_awake([&] { return !slot.has_users(); })) {
     uint32_t now = slot.state.fetch_or(Slot::caller_sleeps, std::memory_order_acquire) | Slot::caller_sleeps;
     while (now & Slot::user_mask) {
       slot.state.wait(now, std::memory_order_acquire);
@@ -203,7 +208,7 @@ void ThreadPool::work() {
     const uint64_t seen = generation_.load();
     if (help()) continue;
     const auto changed = [this, seen] { return generation_.load() != seen; };
-    if (spin_until(changed, spin_time_)) continue;
+    if (wait_awake(changed)) continue;
     std::unique_lock lock(mutex_);
     sleeping_.fetch_add(1);
     wake_.wait(lock, changed);

@@ -23,7 +23,8 @@ int default_spin_microseconds();
 
 // Splits loops over threads. Any number of threads may call parallel_for at once: they share the workers, and each
 // caller works on its own loop, so it finishes even when every worker is busy elsewhere.
-// Workers wait for work by spinning for some microseconds, then by sleeping. They compute in the caller's float mode.
+// Workers wait for work by spinning for some microseconds, then by sleeping; while a Run is under way they first wait
+// longer, giving way to other threads of the system. They compute in the caller's float mode.
 class ThreadPool {
  public:
   // `threads` counts the caller: a pool of 1 has no workers. 0 or less means default_thread_count().
@@ -40,6 +41,18 @@ class ThreadPool {
   // rethrown here. Runs as one range in the caller when n <= grain or when called from inside another body.
   void parallel_for(int64_t n, int64_t grain, FunctionRef<void(int64_t, int64_t)> body);
 
+  // While one exists, loops are expected to follow each other soon.
+  class Run {
+   public:
+    explicit Run(ThreadPool& pool) : pool_(pool) { pool_.runs_.fetch_add(1, std::memory_order_relaxed); }
+    ~Run() { pool_.runs_.fetch_sub(1, std::memory_order_relaxed); }
+    Run(const Run&) = delete;
+    Run& operator=(const Run&) = delete;
+
+   private:
+    ThreadPool& pool_;
+  };
+
   // The pool of this process, made on first use with default_thread_count() threads.
   static std::shared_ptr<ThreadPool> shared();
 
@@ -53,12 +66,15 @@ class ThreadPool {
   Slot* open(Job& job, int64_t helpers_wanted);
   void close(Slot& slot);
   void wake(int64_t count);
+  template <class Done>
+  bool wait_awake(Done done) const;
 
   const std::chrono::microseconds spin_time_;
   const std::unique_ptr<Slot[]> slots_;  // where workers find loops
   std::vector<std::thread> workers_;
   std::atomic<uint64_t> generation_{0};  // changes with every loop
   std::atomic<int> sleeping_{0};
+  std::atomic<int> runs_{0};
   std::atomic<bool> stop_{false};
   std::mutex mutex_;              // guards falling asleep, and every Job's error
   std::condition_variable wake_;  // workers sleep here

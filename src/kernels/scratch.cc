@@ -1,6 +1,7 @@
 #include "kernels/scratch.h"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <mutex>
 #include <new>
@@ -15,16 +16,44 @@ namespace {
 constexpr size_t smallest = 4096;
 constexpr size_t most_idle_bytes = size_t{64} << 20;
 
+// The idle buffers of one thread: they are in its caches, and others take none of them. It alone takes and gives;
+// anyone may empty it.
 struct Stock {
   std::mutex mutex;
   std::vector<AlignedBuffer> buffers;
-  size_t bytes = 0;
 };
 
 // Never destroyed: kernels may run during static destruction.
-Stock& stock() {
-  static Stock& instance = *new Stock;
+struct Stocks {
+  std::mutex mutex;  // taken before that of a stock
+  std::vector<Stock*> all;
+  std::atomic<size_t> bytes{0};
+};
+Stocks& stocks() {
+  static Stocks& instance = *new Stocks;
   return instance;
+}
+
+thread_local bool is_ending = false;
+
+struct ThreadStock : Stock {
+  ThreadStock() {
+    std::lock_guard lock(stocks().mutex);
+    stocks().all.push_back(this);
+  }
+  ~ThreadStock() {
+    is_ending = true;
+    std::lock_guard lock(stocks().mutex);
+    std::erase(stocks().all, this);
+    for (const AlignedBuffer& buffer : buffers) stocks().bytes -= buffer.size();
+  }
+};
+
+// Null in a thread that is ending.
+Stock* own_stock() {
+  if (is_ending) return nullptr;
+  thread_local ThreadStock own;
+  return &own;
 }
 
 // Buffers that are to be freed once the stock is unlocked.
@@ -39,7 +68,7 @@ void drop_outgrown(Stock& s, size_t bytes, Outgrown& outgrown) {
     }
     if (largest == s.buffers.end()) return;
     freed += largest->size();
-    s.bytes -= largest->size();
+    stocks().bytes -= largest->size();
     outgrown.push_back(std::move(*largest));
     s.buffers.erase(largest);
   }
@@ -47,8 +76,10 @@ void drop_outgrown(Stock& s, size_t bytes, Outgrown& outgrown) {
 
 // The smallest idle buffer that fits without wasting most of itself, or an empty one.
 AlignedBuffer take_idle(size_t bytes) {
+  Stock* own = own_stock();
+  if (!own) return {};
   Outgrown outgrown;
-  Stock& s = stock();
+  Stock& s = *own;
   std::lock_guard lock(s.mutex);
   auto best = s.buffers.end();
   for (auto it = s.buffers.begin(); it != s.buffers.end(); ++it) {
@@ -63,7 +94,7 @@ AlignedBuffer take_idle(size_t bytes) {
   AlignedBuffer buffer = std::move(*best);
   if (best != s.buffers.end() - 1) *best = std::move(s.buffers.back());
   s.buffers.pop_back();
-  s.bytes -= buffer.size();
+  stocks().bytes -= buffer.size();
   return buffer;
 }
 
@@ -92,30 +123,31 @@ Scratch::Scratch(size_t bytes) : buffer_(take_idle(bytes)) {
 }
 
 Scratch::~Scratch() {
-  Stock& s = stock();
-  std::lock_guard lock(s.mutex);
-  if (s.bytes + buffer_.size() > most_idle_bytes) return;
+  Stock* own = own_stock();
+  const size_t bytes = buffer_.size();
+  if (!own || stocks().bytes + bytes > most_idle_bytes) return;
+  std::lock_guard lock(own->mutex);
   try {
-    const size_t bytes = buffer_.size();
-    s.buffers.push_back(std::move(buffer_));
-    s.bytes += bytes;
+    own->buffers.push_back(std::move(buffer_));
+    stocks().bytes += bytes;
   } catch (const std::bad_alloc&) {
     // The buffer is freed instead.
   }
 }
 
-size_t idle_scratch_bytes() {
-  Stock& s = stock();
-  std::lock_guard lock(s.mutex);
-  return s.bytes;
-}
+size_t idle_scratch_bytes() { return stocks().bytes; }
 
 void trim_scratch() {
   std::vector<AlignedBuffer> freed;
-  Stock& s = stock();
-  std::lock_guard lock(s.mutex);
-  freed.swap(s.buffers);
-  s.bytes = 0;
+  std::lock_guard lock(stocks().mutex);
+  for (Stock* stock : stocks().all) {
+    std::lock_guard stock_lock(stock->mutex);
+    for (AlignedBuffer& buffer : stock->buffers) {
+      stocks().bytes -= buffer.size();
+      freed.push_back(std::move(buffer));
+    }
+    stock->buffers.clear();
+  }
 }
 
 }  // namespace tenon::kernels

@@ -27,8 +27,8 @@ class AlignedBuffer {
   size_t bytes_ = 0;
 };
 
-// An uninitialised buffer taken from the process' stock for as long as the object lives. The stock is bounded:
-// what exceeds it is freed. Any thread may take and return one.
+// An uninitialised buffer taken from the stock of this thread for as long as the object lives. All stocks are bounded:
+// what exceeds them is freed. The thread that makes one also destroys it; others may use it meanwhile.
 class Scratch {
  public:
   explicit Scratch(size_t bytes);
@@ -45,7 +45,7 @@ class Scratch {
   AlignedBuffer buffer_;
 };
 
-// Bytes that the stock holds and no one uses.
+// Bytes that stocks hold and no one uses.
 size_t idle_scratch_bytes();
 
 // Frees them.

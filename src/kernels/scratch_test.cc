@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <thread>
 
 namespace tenon::kernels {
 namespace {
@@ -24,6 +25,31 @@ TEST(Scratch, IsAlignedAndReused) {
   }
   trim_scratch();
   EXPECT_EQ(idle_scratch_bytes(), 0u);
+}
+
+TEST(Scratch, ThreadsKeepTheirOwn) {
+  trim_scratch();
+  const void* mine;
+  {
+    const Scratch scratch(10000);
+    mine = scratch.as<void>();
+  }
+  std::thread([&] {
+    const Scratch theirs(10000);
+    EXPECT_NE(theirs.as<void>(), mine);
+  }).join();
+  // Those of a thread that has ended are gone, and this thread's are still there.
+  const size_t before = idle_scratch_bytes();
+  EXPECT_GE(before, 10000u);
+  {
+    const Scratch scratch(10000);
+    EXPECT_EQ(scratch.as<void>(), mine);
+    EXPECT_EQ(idle_scratch_bytes(), 0u);
+  }
+  std::thread([&] {
+    trim_scratch();
+    EXPECT_EQ(idle_scratch_bytes(), 0u);
+  }).join();
 }
 
 TEST(Scratch, HugeBuffersAreNotKept) {

@@ -65,6 +65,8 @@ const std::set<std::string> function_operators{
 
 // Those that ONNX defines by other means, or not at all.
 const std::set<std::string> others = {"BlockedConv",
+                                      "BlockedConvTranspose",
+                                      "ChannelAffine",
                                       "FromBlocked",
                                       "FusedConv",
                                       "FusedElementwise",

@@ -38,6 +38,7 @@ class Session::Implementation {
     std::vector<bool> wanted = wanted_outputs(options);
     std::vector<Tensor> destinations = match_destinations(options);
     const RunMemory run_memory(*this);
+    const ThreadPool::Run thread_run(*threads_);
     const ScopedFloatMode mode(options_.flush_denormals ? with_denormals_flushed(float_mode()) : float_mode());
     const RunState state{*threads_,      memory_,         *plans_,
                          options.cancel, options.profile, options_.parallel_branches ? threads_->size() : 1};

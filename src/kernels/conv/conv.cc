@@ -30,8 +30,8 @@ struct GroupConv {
     const int64_t outputs = shape.output_size();
     if (is_pointwise(shape, extent)) {
       const bool few_rows = weights.rows() <= 2 * kernels.tile_rows;
-      return multiply(pool, MatrixPanels(x, outputs, true, outputs, kernels.tile_columns, few_rows), outputs, weights,
-                      y, epilogue);
+      return multiply(pool, MatrixPanels(GemmSide::right, x, outputs, true, outputs, kernels.tile_columns, few_rows),
+                      outputs, weights, y, epilogue);
     }
     if (!extent.needs_copy) {
       return multiply(pool, ImagePanels(shape, x, shape.input, false, kernels.tile_columns), outputs, weights, y,

@@ -6,17 +6,20 @@
 #include <limits>
 #include <vector>
 
+#include "base/cpu_features.h"
 #include "kernels/conv_blocked/driver.h"
 
 namespace tenon::kernels {
 namespace {
 
-// Bytes of weights that stay in the first cache for all tiles of a group; others are done in turns.
-constexpr int64_t weight_bytes_at_once = 16 << 10;
-// Floats of the image that a group of pixels reads, and that stay in the second cache for all output channels; in the
-// first one where the weights of a block are few.
-constexpr int64_t group_floats = 64 << 10, pointwise_group_floats = 8 << 10;
+// The share of the first cache that the weights of some input channels and what a tile reads of them fill, so that
+// they stay there for all tiles of a group; other channels are done in turns.
+constexpr double cache_share = 0.7;
+// Floats of the image that a group of pixels reads, and that stay in the second cache for all output channels.
+constexpr int64_t group_floats = 64 << 10, pointwise_group_floats = 32 << 10;
 constexpr int64_t most_group_pixels = 1024, least_group_pixels = 48;
+// Threads that would have nothing to do get groups as small as this.
+constexpr int64_t fewest_group_pixels = 24;
 // Floats of a padded copy that is made at once.
 constexpr int64_t band_floats = 256 << 10;
 
@@ -61,8 +64,10 @@ class DenseBlockedConv {
         in_blocks_(s_.in_channels / lanes_),
         out_blocks_(s_.out_channels / block_),
         zeros_(static_cast<size_t>(2 * block_)) {
-    const int64_t bytes = s_.kernel_size() * lanes_ * block_ * static_cast<int64_t>(sizeof(float));
-    in_blocks_at_once_ = std::clamp<int64_t>(weight_bytes_at_once / bytes, 1, std::max<int64_t>(1, in_blocks_));
+    const int64_t pixels = k_.two_pixels > 0 ? k_.two_pixels : k_.pixels;
+    const int64_t floats = lanes_ * (s_.kernel_size() * blocks_at_once() * block_ + s_.kernel[1] * pixels);
+    const auto cached = static_cast<int64_t>(cache_share * static_cast<double>(cpu_features().l1d_bytes) / 4);
+    in_blocks_at_once_ = std::clamp<int64_t>(cached / floats, 1, std::max<int64_t>(1, in_blocks_));
   }
 
   void run(const float* x, const float* residual, float* y) const {
@@ -80,6 +85,9 @@ class DenseBlockedConv {
   }
 
  private:
+  // Blocks of output channels that are worked on together.
+  int64_t blocks_at_once() const { return k_.two_pixels > 0 ? 2 : 1; }
+
   bool needs_copy() const {
     for (int d : {1, 2}) {
       const int64_t reach = (s_.output[d] - 1) * s_.stride[d] + (s_.kernel[d] - 1) * s_.dilation[d] + 1;
@@ -107,6 +115,19 @@ class DenseBlockedConv {
     });
   }
 
+  // So many groups of pixels or some more, that all threads have the same number of (group, turn) to work on.
+  int64_t even_groups(int64_t pixels, int64_t least, int64_t turns) const {
+    const int64_t threads = pool_.size(), most = std::min(pixels / fewest_group_pixels, 2 * least);
+    const auto idle_share = [&](int64_t groups) {
+      const int64_t rounds = ceil_div(groups * turns, threads);
+      return 1 - static_cast<double>(groups * turns) / static_cast<double>(rounds * threads);
+    };
+    int64_t best = least;
+    for (int64_t groups = least + 1; groups <= most && idle_share(best) > 0.05; ++groups)
+      if (idle_share(groups) < idle_share(best) - 0.02) best = groups;
+    return best;
+  }
+
   // Output rows [begin, end) from an image of the given size whose first row is the first that they read.
   void run_band(const float* x, int64_t height, int64_t width, int64_t begin, int64_t end, const float* residual,
                 float* y) const {
@@ -120,9 +141,8 @@ class DenseBlockedConv {
     const int64_t per_pixel = std::max<int64_t>(1, s_.in_channels * s_.stride[1] * s_.stride[2]);
     const int64_t largest = std::clamp((s_.kernel_size() == 1 ? pointwise_group_floats : group_floats) / per_pixel,
                                        least_group_pixels, most_group_pixels);
-    const int64_t groups = ceil_div(pixels, largest), group = ceil_div(pixels, groups);
-    // Output channels are worked on in one or two blocks at a time.
-    const int64_t at_once = k_.two_pixels > 0 ? 2 : 1, turns = ceil_div(out_blocks_, at_once);
+    const int64_t at_once = blocks_at_once(), turns = ceil_div(out_blocks_, at_once);
+    const int64_t groups = even_groups(pixels, ceil_div(pixels, largest), turns), group = ceil_div(pixels, groups);
     const int64_t work = 1 + group * at_once * block_ * static_cast<int64_t>(steps.size()) * lanes_;
     pool_.parallel_for(groups * turns, 1 + (128 << 10) / work, [&](int64_t first, int64_t last) {
       int64_t offsets[most_group_pixels];
@@ -152,13 +172,14 @@ class DenseBlockedConv {
     const auto* two = lanes_ == 1 ? k_.two_plain : k_.two_blocked;
     const auto* kernels = blocks == 1 ? one : two;
     const int64_t taps = s_.kernel_size(), tiles = ceil_div(count, blocks == 1 ? k_.pixels : k_.two_pixels);
+    const int64_t least = count / tiles, longer = count % tiles;  // pixels of a tile; tiles that have one more
     const int64_t y_step = s_.output[1] * s_.output[2] * block_;
     const float* bias = epilogue_.bias ? epilogue_.bias + out * block_ : zeros_.data();
     for (int64_t c = 0; c == 0 || c < in_blocks_; c += in_blocks_at_once_) {
       const int64_t c_end = std::min(c + in_blocks_at_once_, in_blocks_);
       const bool last = c_end == in_blocks_;
-      for (int64_t t = 0; t < tiles; ++t) {
-        const int64_t from = count * t / tiles, to = count * (t + 1) / tiles;
+      for (int64_t t = 0, from = 0, to; t < tiles; ++t, from = to) {
+        to = from + least + (t < longer);
         BlockedTile tile;
         tile.x = x;
         tile.pixels = offsets + from;
@@ -166,6 +187,9 @@ class DenseBlockedConv {
         tile.step_count = (c_end - c) * taps;
         tile.weights = weights_ + (out * in_blocks_ + c) * taps * lanes_ * block_;
         tile.weight_step = in_blocks_ * taps * lanes_ * block_;
+        const float* following =
+            tile.weights + tile.step_count * lanes_ * block_ + (last ? (blocks - 1) * tile.weight_step : 0);
+        tile.fetch(following, tile.step_count * lanes_ * block_, t, tiles);
         tile.y_step = y_step;
         tile.start = c == 0 ? bias : nullptr;
         tile.y = y + from * block_;

@@ -68,10 +68,10 @@ struct Tile {
     }
   }
 
-  // All steps of a tile.
-  template <int P, int Lanes, class F>
+  // All steps of a tile. fetch_next() is called for each.
+  template <int P, int Lanes, class F, class Fetch>
   static void multiply_add_steps(F (&acc)[P][vectors], const float* const (&x)[P], const int64_t* steps, int64_t count,
-                                 const float* w) {
+                                 const float* w, Fetch fetch_next) {
     constexpr int ahead = P < 4 ? P : 4, block = 8;
     const auto bytes_at = [&](int64_t s) { return steps[s] * static_cast<int64_t>(sizeof(float)); };
     if (count == 0) return;
@@ -80,6 +80,7 @@ struct Tile {
       for (int64_t s = 0; s < count; ++s, w += block) {
         const F w0 = (F)vld1q_f32(w), w1 = (F)vld1q_f32(w + 4);
         const int64_t next = bytes_at(s + 1 < count ? s + 1 : s);
+        fetch_next();
 #pragma GCC unroll 16
         for (int i = 0; i < P; ++i) {
           F value;
@@ -95,6 +96,7 @@ struct Tile {
       for (int i = 0; i < ahead; ++i) load_two(value[i], x[i], bytes);
       for (int64_t s = 0; s < count; ++s, w += Lanes * block) {
         const int64_t next = bytes_at(s + 1 < count ? s + 1 : s);
+        fetch_next();
 #pragma GCC unroll 4
         for (int line = 0; line < Lanes * block; line += 16) __builtin_prefetch(w + 4 * Lanes * block + line);
         multiply_add_lanes<P, Lanes>(acc, value, x, bytes, next, w);

@@ -1,6 +1,7 @@
 // What the inner loops of convolutions in blocked layout get: some pixels in, the same number of output pixels out.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "kernels/conv_blocked/depthwise_row.h"
@@ -20,12 +21,22 @@ struct BlockedTile {
   const float* weights;  // [step][lane][block]
   int64_t weight_step;   // from those of the first block to those of the second
   const float* start;    // what the sums start with, `block` floats a block for all pixels; null: with what y holds
+  const float* next_weights;  // that are needed soon, for both blocks `weight_step` apart
+  int64_t next_lines;         // cache lines of them that each step fetches
   float* y;
   int64_t y_step;
   const float* residual;  // laid out as y is; null adds nothing
   bool clamp;             // to [lo, hi]; NaN stays NaN
   float lo;
   float hi;
+
+  // Tile `index` of `count` that share their weights fetches its part of the `floats` at `following`.
+  void fetch(const float* following, int64_t floats, int64_t index, int64_t count) {
+    constexpr int64_t line = 16;
+    const int64_t fetches = std::max<int64_t>(1, count * step_count) * line;
+    next_lines = (floats + fetches - 1) / fetches;
+    next_weights = following + index * next_lines * step_count * line;
+  }
 };
 
 // Pixel i of a depthwise tile reads x[x_at + i * x_step + offsets[t] + channel] for every tap t, and is stored at

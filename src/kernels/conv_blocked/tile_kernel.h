@@ -36,23 +36,34 @@ struct ConvBlockedTiles {
         acc[i][j] = S::load(t.start ? t.start + j * S::width
                                     : t.y + i * block + j / vectors * t.y_step + j % vectors * S::width);
     }
-    const float* w = t.weights;
+    const float *w = t.weights, *next = t.next_weights;
+    const auto fetch_next = [&] {
+      for (int64_t line = 0; line < t.next_lines; ++line, next += 16) {
+        __builtin_prefetch(next, 0, 2);
+        if constexpr (Blocks == 2) __builtin_prefetch(next + t.weight_step, 0, 2);
+      }
+    };
     if constexpr (requires { Tile::template multiply_add_even<P, Lanes>(acc, x[0], w, t.weight_step, 0); }) {
       const int64_t step = P > 1 ? t.pixels[1] - t.pixels[0] : 0;
       bool is_even = true;
       for (int i = 2; i < P; ++i) is_even &= t.pixels[i] - t.pixels[i - 1] == step;
       if (is_even) {
-        for (int64_t s = 0; s < t.step_count; ++s, w += Lanes * block)
+        for (int64_t s = 0; s < t.step_count; ++s, w += Lanes * block) {
+          fetch_next();
           Tile::template multiply_add_even<P, Lanes>(acc, x[0] + t.steps[s], w, t.weight_step, step);
+        }
         return finish<Tile>(acc, t.residual, t.clamp, t.lo, t.hi, t.y, places(block, t.y_step));
       }
     }
-    if constexpr (requires { Tile::template multiply_add_steps<P, Lanes>(acc, x, t.steps, t.step_count, w); }) {
-      Tile::template multiply_add_steps<P, Lanes>(acc, x, t.steps, t.step_count, w);
+    if constexpr (requires {
+                    Tile::template multiply_add_steps<P, Lanes>(acc, x, t.steps, t.step_count, w, fetch_next);
+                  }) {
+      Tile::template multiply_add_steps<P, Lanes>(acc, x, t.steps, t.step_count, w, fetch_next);
     } else {
       for (int64_t s = 0; s < t.step_count; ++s, w += Lanes * block) {
 #pragma GCC unroll 16
         for (int line = 0; line < Lanes * block; line += 16) __builtin_prefetch(w + 4 * Lanes * block + line);
+        fetch_next();
         Tile::template multiply_add<P, Lanes>(acc, x, t.steps[s], w, t.weight_step);
       }
     }

@@ -3,21 +3,7 @@
 #include "kernels/gemm/tile_kernel.h"
 
 namespace tenon::kernels {
-namespace {
 
-struct Tile {
-  using Arch = Avx512;
-  static constexpr int rows = 14;
-  static constexpr int vectors = 2;
-
-  template <int R, class F>
-  static void multiply_add(F (&acc)[R][vectors], const float* a, const F (&row)[vectors]) {
-    multiply_add_broadcast<Arch>(acc, a, row);
-  }
-};
-
-}  // namespace
-
-constexpr GemmKernels gemm_kernels_avx512 = GemmTileKernels<Tile>::table();
+constexpr GemmKernels gemm_kernels_avx512 = GemmTileKernels<BroadcastTile<Avx512, 14, 2>>::table();
 
 }  // namespace tenon::kernels

@@ -1,6 +1,7 @@
 #include "kernels/gemm/driver.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "base/cpu_features.h"
@@ -13,7 +14,11 @@ namespace {
 constexpr int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 constexpr double least_flops_to_share = 1e6;
-constexpr int64_t most_packed_floats = int64_t{256} << 10;  // per side: bounds the scratch memory of a product
+// What is packed at once, which bounds the scratch memory of a product: for the left side, so many times what
+// cached_panels says, for the right side, so many floats.
+constexpr int64_t most_left_parts = 4;
+constexpr int64_t most_right_floats = int64_t{1} << 20;
+constexpr int64_t most_left_floats = int64_t{1} << 20;  // where it is packed whole
 constexpr int64_t floats_per_pack_task = 8 << 10;
 constexpr int64_t tasks_per_thread = 4;
 constexpr int64_t floats_to_activate = 32 << 10;  // at once: they are still in the cache
@@ -74,6 +79,31 @@ void pack_block(const Product& p, const Block& block, bool with_b) {
   });
 }
 
+// The right panel after one, which the tiles of this one bring near: each a part of it where panels follow each other,
+// else all of it. After the last one, nothing.
+class Ahead {
+ public:
+  Ahead(const PanelSource::Panel& panel, bool is_last, int width, int64_t k, int64_t tiles) : next_(panel.data) {
+    if (is_last) return;
+    const bool dense = panel.stride == width;
+    next_ += dense ? k * width : width;
+    if (dense) parts_ = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::min<int64_t>(tiles, 16))));
+    step_ = panel.stride * static_cast<int64_t>(sizeof(float)) / parts_;
+    part_bytes_ = k * step_;
+  }
+
+  const std::byte* part(int64_t tile) const {
+    return reinterpret_cast<const std::byte*>(next_) + tile % parts_ * part_bytes_;
+  }
+  int64_t step() const { return step_; }
+
+ private:
+  const float* next_;
+  int64_t parts_ = 1;
+  int64_t step_ = 0;
+  int64_t part_bytes_ = 0;
+};
+
 void multiply_tiles(const Product& p, const Block& block, int64_t row_begin, int64_t row_end, int64_t column_begin,
                     int64_t column_end) {
   const GemmEpilogue& e = p.epilogue;
@@ -93,14 +123,17 @@ void multiply_tiles(const Product& p, const Block& block, int64_t row_begin, int
   for (int64_t j = column_begin; j < column_end; ++j) {
     const auto b = block.panel(p.b, block.packed_b, block.column_panel, j, columns);
     tile.columns = static_cast<int>(std::min<int64_t>(columns, p.n - j * columns));
+    const Ahead ahead(b, j + 1 == column_end, columns, block.k, row_end - row_begin);
     for (int64_t i = row_begin; i < row_end; ++i) {
       const auto a = block.panel(p.a, block.packed_a, block.row_panel, i, rows);
-      tile.rows = static_cast<int>(std::min<int64_t>(rows, p.m - i * rows));
+      const auto height = static_cast<int>(std::min<int64_t>(rows, p.m - i * rows));
       tile.c = p.c + i * rows * p.ldc + j * columns;
       tile.addend =
           e.addend ? e.addend + i * rows * e.addend_row_stride + j * columns * e.addend_column_stride : nullptr;
       tile.residual = e.residual && last_k ? e.residual + (tile.c - p.c) : nullptr;
-      p.kernels.by_rows[tile.rows](block.k, a.data, b.data, b.stride, tile);
+      tile.ahead = ahead.part(i - row_begin);
+      tile.ahead_step = ahead.step();
+      p.kernels.by_rows[height](block.k, a.data, b.data, b.stride, tile);
     }
   }
   if (!e.activation || !last_k) return;
@@ -111,20 +144,24 @@ void multiply_tiles(const Product& p, const Block& block, int64_t row_begin, int
   }
 }
 
+// Left panels that stay in the L2 cache, in half of it: the other half is for the rest of what tiles need.
+int64_t cached_panels(const GemmKernels& kernels, int64_t k) {
+  return std::max<int64_t>(1, cpu_features().l2_bytes / 2 / std::max<int64_t>(1, k * kernels.tile_rows * 4));
+}
+
 // Cuts the block into tasks: rows so that a task's left panels stay in the L2 cache, columns so that there are
 // enough tasks for all threads.
 void multiply_block(const Product& p, const Block& block) {
   const int64_t row_panels = block.row_panel_end - block.row_panel;
   const int64_t column_panels = block.column_panel_end - block.column_panel;
-  const int64_t panel_bytes = std::max<int64_t>(1, block.k * p.kernels.tile_rows * 4);
-  const int64_t cached_panels = std::max<int64_t>(1, cpu_features().l2_bytes / 2 / panel_bytes);
-  int64_t row_tasks = divide_up(row_panels, cached_panels);
+  int64_t row_tasks = divide_up(row_panels, cached_panels(p.kernels, block.k));
   const int64_t wanted = p.pool ? tasks_per_thread * p.pool->size() : 1;
   int64_t column_tasks = std::min(column_panels, divide_up(wanted, row_tasks));
   if (p.epilogue.activation) {
     const int64_t floats = row_panels * p.kernels.tile_rows * column_panels * p.kernels.tile_columns;
     const int64_t most = divide_up(column_panels * p.kernels.tile_columns, row_to_activate);
     column_tasks = std::max(column_tasks, std::min(most, floats / floats_to_activate));
+    row_tasks = std::max(row_tasks, std::min(row_panels, floats / column_tasks / floats_to_activate));
   }
   if (row_tasks * column_tasks < wanted) row_tasks = std::min(row_panels, divide_up(wanted, column_tasks));
   const int64_t rows_each = divide_up(row_panels, row_tasks);
@@ -142,16 +179,47 @@ void multiply_block(const Product& p, const Block& block) {
 }
 
 // Panels per step when `source` has to be packed; all of them when it is ready.
-int64_t panels_per_step(const PanelSource& source, int64_t panels, int64_t k_block, int width) {
-  if (source.ready() >= panels) return panels;
-  return std::clamp<int64_t>(most_packed_floats / std::max<int64_t>(1, k_block * width), 1, panels);
+int64_t panels_per_step(const PanelSource& source, int64_t panels, int64_t most) {
+  return source.ready() >= panels ? panels : std::clamp<int64_t>(most, 1, panels);
+}
+
+// A left side of few rows times a right side that is ready: what bounds it is reading that. So the left side is packed
+// whole, and each thread goes through all of k with columns of its own.
+void multiply_few_rows(const Product& p, int64_t k_block, int64_t row_panels, int64_t column_panels) {
+  const int64_t height = p.kernels.tile_rows, blocks = std::max<int64_t>(1, divide_up(p.k, k_block));
+  const int64_t unready = std::max<int64_t>(0, row_panels - p.a.ready());
+  const Scratch scratch(static_cast<size_t>(unready * height * p.k) * sizeof(float));
+  const auto block_of = [&](int64_t index) {
+    const int64_t k_begin = index * k_block, k = std::min(k_block, p.k - k_begin);
+    return Block{k_begin, k, 0, row_panels, 0, column_panels, scratch.as<float>() + unready * height * k_begin,
+                 nullptr};
+  };
+  p.share(blocks * unready, 1 + floats_per_pack_task / (k_block * height), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const Block block = block_of(i / unready);
+      const int64_t panel = i % unready;
+      p.a.pack(block.k_begin, block.k, p.a.ready() + panel, p.a.ready() + panel + 1,
+               block.packed_a + panel * block.k * height);
+    }
+  });
+  int64_t tasks = p.pool ? tasks_per_thread * p.pool->size() : 1;
+  if (p.epilogue.activation) tasks = std::max(tasks, p.m * p.n / floats_to_activate);
+  const int64_t columns_each = divide_up(column_panels, std::min(tasks, column_panels));
+  p.share(divide_up(column_panels, columns_each), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t task = begin; task < end; ++task) {
+      const int64_t column = task * columns_each, column_end = std::min(column + columns_each, column_panels);
+      for (int64_t index = 0; index < blocks; ++index)
+        multiply_tiles(p, block_of(index), 0, row_panels, column, column_end);
+    }
+  });
 }
 
 }  // namespace
 
-MatrixPanels::MatrixPanels(const float* data, int64_t ld, bool lanes_contiguous, int64_t lanes, int width,
-                           bool read_in_place)
-    : data_(data),
+MatrixPanels::MatrixPanels(GemmSide side, const float* data, int64_t ld, bool lanes_contiguous, int64_t lanes,
+                           int width, bool read_in_place)
+    : side_(side),
+      data_(data),
       ld_(ld),
       lanes_contiguous_(lanes_contiguous),
       lanes_(lanes),
@@ -165,7 +233,8 @@ PanelSource::Panel MatrixPanels::ready_panel(int64_t k_begin, int64_t, int64_t p
 void MatrixPanels::pack(int64_t k_begin, int64_t k, int64_t first, int64_t last, float* out) const {
   const int64_t lane = first * width_;
   const float* src = data_ + (lanes_contiguous_ ? k_begin * ld_ + lane : lane * ld_ + k_begin);
-  pack_panels(src, ld_, lanes_contiguous_, std::min(last * width_, lanes_) - lane, k, width_, out);
+  pack_panels(src, ld_, lanes_contiguous_, std::min(last * width_, lanes_) - lane, k, width_, side_ == GemmSide::right,
+              out);
 }
 
 PackedPanels::PackedPanels(const PackedMatrix& matrix)
@@ -176,8 +245,10 @@ PanelSource::Panel PackedPanels::ready_panel(int64_t k_begin, int64_t k, int64_t
 }
 
 int64_t gemm_k_block(const GemmKernels& kernels, int64_t k) {
-  const int64_t fits = cpu_features().l1d_bytes / 2 / (4 * (kernels.tile_rows + kernels.tile_columns));
-  const int64_t most = std::clamp<int64_t>(fits, 192, 512);
+  // A panel of each side and the tile fit into the L1 cache. Small caches hold the narrower panel only: the wider one
+  // comes from the L2 cache in time.
+  const int64_t fits = cpu_features().l1d_bytes * 2 / 3 / (4 * (kernels.tile_rows + kernels.tile_columns));
+  const int64_t most = std::clamp<int64_t>(fits, 384, 512);
   return k <= most ? std::max<int64_t>(k, 1) : divide_up(k, divide_up(k, most));
 }
 
@@ -187,8 +258,12 @@ void gemm_blocked(ThreadPool* pool, const GemmKernels& kernels, int64_t m, int64
   const Product p{pool, kernels, m, n, k, a, b, c, ldc, epilogue};
   const int64_t k_block = gemm_k_block(kernels, k);
   const int64_t row_panels = divide_up(m, kernels.tile_rows), column_panels = divide_up(n, kernels.tile_columns);
-  const int64_t rows_step = panels_per_step(a, row_panels, k_block, kernels.tile_rows);
-  const int64_t columns_step = panels_per_step(b, column_panels, k_block, kernels.tile_columns);
+  const bool is_few =
+      row_panels <= cached_panels(kernels, k_block) && row_panels * kernels.tile_rows * k <= most_left_floats;
+  if (is_few && b.ready() >= column_panels) return multiply_few_rows(p, k_block, row_panels, column_panels);
+  const int64_t parts = pool ? std::min<int64_t>(pool->size(), most_left_parts) : 1;
+  const int64_t rows_step = panels_per_step(a, row_panels, parts * cached_panels(kernels, k_block));
+  const int64_t columns_step = panels_per_step(b, column_panels, most_right_floats / (k_block * kernels.tile_columns));
   const int64_t a_floats =
       std::min(rows_step, std::max<int64_t>(0, row_panels - a.ready())) * k_block * kernels.tile_rows;
   const int64_t b_floats =

@@ -9,7 +9,8 @@
 
 namespace tenon::kernels {
 
-// One side of a multiplication, cut into panels of tile_rows (left side) or tile_columns (right side) lanes.
+// One side of a multiplication, cut into panels of tile_rows (left side) or tile_columns (right side) lanes. The last
+// panel may have fewer: steps along k are that much shorter on the left side, and padded with zeros on the right.
 class PanelSource {
  public:
   struct Panel {
@@ -21,7 +22,7 @@ class PanelSource {
   // Panels [0, ready()) can be read where they are, with `ready_panel`; `pack` fills the others.
   virtual int64_t ready() const = 0;
   virtual Panel ready_panel(int64_t k_begin, int64_t k, int64_t panel) const = 0;
-  // Writes panels [first, last) for k steps [k_begin, k_begin + k), k * lanes floats each.
+  // Writes panels [first, last) for k steps [k_begin, k_begin + k), k * width floats apart.
   virtual void pack(int64_t k_begin, int64_t k, int64_t first, int64_t last, float* out) const = 0;
 };
 
@@ -30,12 +31,14 @@ class MatrixPanels : public PanelSource {
  public:
   // Lane l at step p is data[p * ld + l] when `lanes_contiguous`, else data[l * ld + p].
   // `read_in_place` uses full panels without packing; the lanes must be contiguous.
-  MatrixPanels(const float* data, int64_t ld, bool lanes_contiguous, int64_t lanes, int width, bool read_in_place);
+  MatrixPanels(GemmSide side, const float* data, int64_t ld, bool lanes_contiguous, int64_t lanes, int width,
+               bool read_in_place);
   int64_t ready() const override { return ready_; }
   Panel ready_panel(int64_t k_begin, int64_t k, int64_t panel) const override;
   void pack(int64_t k_begin, int64_t k, int64_t first, int64_t last, float* out) const override;
 
  private:
+  GemmSide side_;
   const float* data_;
   int64_t ld_;
   bool lanes_contiguous_;

@@ -25,8 +25,8 @@ void run(ThreadPool* pool, const GemmKernels& kernels, int64_t m, int64_t n, int
     const int64_t stride = b.transposed ? 1 : b.ld;
     return gemv(pool, kernels, 1, m, k, {b.data, 0, stride}, {a.data, a.ld, !a.transposed}, {c, 1, ldc}, swapped);
   }
-  const MatrixPanels left(a.data, a.ld, a.transposed, m, kernels.tile_rows, false);
-  const MatrixPanels right(b.data, b.ld, !b.transposed, n, kernels.tile_columns, false);
+  const MatrixPanels left(GemmSide::left, a.data, a.ld, a.transposed, m, kernels.tile_rows, false);
+  const MatrixPanels right(GemmSide::right, b.data, b.ld, !b.transposed, n, kernels.tile_columns, false);
   gemm_blocked(pool, kernels, m, n, k, left, right, c, ldc, epilogue);
 }
 
@@ -63,7 +63,7 @@ PackedMatrix::PackedMatrix(ThreadPool& pool, GemmSide side, int64_t rows, int64_
   width_ = left ? kernels.tile_rows : kernels.tile_columns;
   const int64_t panels = (lanes_ + width_ - 1) / width_;
   buffer_ = AlignedBuffer(static_cast<size_t>(panels * width_ * k_) * sizeof(float));
-  const MatrixPanels source(matrix.data, matrix.ld, left == matrix.transposed, lanes_, width_, false);
+  const MatrixPanels source(side, matrix.data, matrix.ld, left == matrix.transposed, lanes_, width_, false);
   const int64_t k_block = gemm_k_block(kernels, k_);
   for (int64_t k_begin = 0; k_begin < k_; k_begin += k_block) {
     const int64_t k = std::min(k_block, k_ - k_begin);
@@ -81,7 +81,7 @@ void gemm(ThreadPool& pool, int64_t m, int64_t n, int64_t k, GemmMatrix a, GemmM
 void gemm(ThreadPool& pool, int64_t m, GemmMatrix a, const PackedMatrix& b, float* c, int64_t ldc,
           const GemmEpilogue& epilogue) {
   const GemmKernels& kernels = gemm_kernels_of(b.isa());
-  const MatrixPanels left(a.data, a.ld, a.transposed, m, kernels.tile_rows, false);
+  const MatrixPanels left(GemmSide::left, a.data, a.ld, a.transposed, m, kernels.tile_rows, false);
   gemm_blocked(pool_for(pool, m, b.columns(), b.rows()), kernels, m, b.columns(), b.rows(), left, PackedPanels(b), c,
                ldc, epilogue);
 }
@@ -89,7 +89,7 @@ void gemm(ThreadPool& pool, int64_t m, GemmMatrix a, const PackedMatrix& b, floa
 void gemm(ThreadPool& pool, int64_t n, const PackedMatrix& a, GemmMatrix b, float* c, int64_t ldc,
           const GemmEpilogue& epilogue) {
   const GemmKernels& kernels = gemm_kernels_of(a.isa());
-  const MatrixPanels right(b.data, b.ld, !b.transposed, n, kernels.tile_columns,
+  const MatrixPanels right(GemmSide::right, b.data, b.ld, !b.transposed, n, kernels.tile_columns,
                            !b.transposed && a.rows() <= most_rows_unpacked);
   gemm_blocked(pool_for(pool, a.rows(), n, a.columns()), kernels, a.rows(), n, a.columns(), PackedPanels(a), right, c,
                ldc, epilogue);

@@ -15,29 +15,51 @@ F4 load4(const float* p) {
 }
 void store4(float* p, F4 v) { std::memcpy(p, &v, sizeof v); }
 
-// out[p * width + i] = src[i * ld + p] for i < 4, p < k.
-void transpose_4_lanes(const float* src, int64_t ld, int64_t k, int width, float* out) {
+// out[p * width + i] = src[i * ld + p] for i < Lanes, p < 4.
+template <int Lanes>
+void transpose_4_steps(const float* src, int64_t ld, int width, float* out) {
+  F4 lane[Lanes];
+#pragma GCC unroll 8
+  for (int i = 0; i < Lanes; ++i) lane[i] = load4(src + i * ld);
+  if constexpr (Lanes == 2) {
+    const F4 low = __builtin_shufflevector(lane[0], lane[1], 0, 4, 1, 5);
+    const F4 high = __builtin_shufflevector(lane[0], lane[1], 2, 6, 3, 7);
+    std::memcpy(out, &low, sizeof low / 2);
+    std::memcpy(out + width, reinterpret_cast<const float*>(&low) + 2, sizeof low / 2);
+    std::memcpy(out + 2 * width, &high, sizeof high / 2);
+    std::memcpy(out + 3 * width, reinterpret_cast<const float*>(&high) + 2, sizeof high / 2);
+  } else {
+#pragma GCC unroll 2
+    for (int i = 0; i < Lanes; i += 4) {
+      const F4 a = lane[i], b = lane[i + 1], c = lane[i + 2], d = lane[i + 3];
+      const F4 ac_low = __builtin_shufflevector(a, c, 0, 4, 1, 5), ac_high = __builtin_shufflevector(a, c, 2, 6, 3, 7);
+      const F4 bd_low = __builtin_shufflevector(b, d, 0, 4, 1, 5), bd_high = __builtin_shufflevector(b, d, 2, 6, 3, 7);
+      store4(out + i, __builtin_shufflevector(ac_low, bd_low, 0, 4, 1, 5));
+      store4(out + width + i, __builtin_shufflevector(ac_low, bd_low, 2, 6, 3, 7));
+      store4(out + 2 * width + i, __builtin_shufflevector(ac_high, bd_high, 0, 4, 1, 5));
+      store4(out + 3 * width + i, __builtin_shufflevector(ac_high, bd_high, 2, 6, 3, 7));
+    }
+  }
+}
+
+// out[p * width + i] = src[i * ld + p] for i < Lanes, p < k.
+template <int Lanes>
+void transpose_lanes(const float* src, int64_t ld, int64_t k, int width, float* out) {
   int64_t p = 0;
-  for (; p + 4 <= k; p += 4) {
-    const F4 a = load4(src + p), b = load4(src + ld + p), c = load4(src + 2 * ld + p), d = load4(src + 3 * ld + p);
-    const F4 ac_low = __builtin_shufflevector(a, c, 0, 4, 1, 5), ac_high = __builtin_shufflevector(a, c, 2, 6, 3, 7);
-    const F4 bd_low = __builtin_shufflevector(b, d, 0, 4, 1, 5), bd_high = __builtin_shufflevector(b, d, 2, 6, 3, 7);
-    store4(out + p * width, __builtin_shufflevector(ac_low, bd_low, 0, 4, 1, 5));
-    store4(out + (p + 1) * width, __builtin_shufflevector(ac_low, bd_low, 2, 6, 3, 7));
-    store4(out + (p + 2) * width, __builtin_shufflevector(ac_high, bd_high, 0, 4, 1, 5));
-    store4(out + (p + 3) * width, __builtin_shufflevector(ac_high, bd_high, 2, 6, 3, 7));
+  if constexpr (Lanes > 1) {
+    for (; p + 4 <= k; p += 4) transpose_4_steps<Lanes>(src + p, ld, width, out + p * width);
   }
   for (; p < k; ++p) {
-    for (int i = 0; i < 4; ++i) out[p * width + i] = src[i * ld + p];
+    for (int i = 0; i < Lanes; ++i) out[p * width + i] = src[i * ld + p];
   }
 }
 
 void pack_transposed(const float* src, int64_t ld, int lanes, int64_t k, int width, float* out) {
   int i = 0;
-  for (; i + 4 <= lanes; i += 4) transpose_4_lanes(src + i * ld, ld, k, width, out + i);
-  for (; i < lanes; ++i) {
-    for (int64_t p = 0; p < k; ++p) out[p * width + i] = src[i * ld + p];
-  }
+  for (; i + 8 <= lanes; i += 8) transpose_lanes<8>(src + i * ld, ld, k, width, out + i);
+  for (; i + 4 <= lanes; i += 4) transpose_lanes<4>(src + i * ld, ld, k, width, out + i);
+  for (; i + 2 <= lanes; i += 2) transpose_lanes<2>(src + i * ld, ld, k, width, out + i);
+  for (; i < lanes; ++i) transpose_lanes<1>(src + i * ld, ld, k, width, out + i);
   if (i == width) return;
   for (int64_t p = 0; p < k; ++p) std::fill(out + p * width + i, out + (p + 1) * width, 0.0f);
 }
@@ -82,21 +104,22 @@ void pack_rows(const float* src, int64_t ld, int64_t panels, int64_t k, int widt
 
 }  // namespace
 
-void pack_panels(const float* src, int64_t ld, bool lanes_contiguous, int64_t lanes, int64_t k, int width, float* out) {
+void pack_panels(const float* src, int64_t ld, bool lanes_contiguous, int64_t lanes, int64_t k, int width, bool padded,
+                 float* out) {
   const int64_t full = lanes / width;
-  const int rest = static_cast<int>(lanes % width);
+  const int rest = static_cast<int>(lanes % width), rest_width = padded ? width : rest;
   if (!lanes_contiguous) {
     for (int64_t i = 0; i < full; ++i) pack_transposed(src + i * width * ld, ld, width, k, width, out + i * k * width);
-    if (rest) pack_transposed(src + full * width * ld, ld, rest, k, width, out + full * k * width);
+    if (rest) pack_transposed(src + full * width * ld, ld, rest, k, rest_width, out + full * k * width);
     return;
   }
   pack_rows(src, ld, full, k, width, out);
   if (!rest) return;
   src += full * width;
   out += full * k * width;
-  for (int64_t p = 0; p < k; ++p, src += ld, out += width) {
+  for (int64_t p = 0; p < k; ++p, src += ld, out += rest_width) {
     std::copy(src, src + rest, out);
-    std::fill(out + rest, out + width, 0.0f);
+    std::fill(out + rest, out + rest_width, 0.0f);
   }
 }
 

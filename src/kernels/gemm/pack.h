@@ -6,8 +6,10 @@
 namespace tenon::kernels {
 
 // Panel `i` of a run of panels holds lanes [i * width, (i + 1) * width) of the matrix. Lane l at step p is
-// src[p * ld + l] when `lanes_contiguous`, else src[l * ld + p]. Lanes from `lanes` on are zero.
-// Panels follow each other in `out`, k * width floats each.
-void pack_panels(const float* src, int64_t ld, bool lanes_contiguous, int64_t lanes, int64_t k, int width, float* out);
+// src[p * ld + l] when `lanes_contiguous`, else src[l * ld + p]. Where the last panel has fewer lanes than the others,
+// the lanes of its steps are `width` apart too, with zeros after them, if `padded`; else they follow each other. Panels
+// start k * width floats apart in `out`.
+void pack_panels(const float* src, int64_t ld, bool lanes_contiguous, int64_t lanes, int64_t k, int width, bool padded,
+                 float* out);
 
 }  // namespace tenon::kernels

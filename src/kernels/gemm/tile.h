@@ -1,6 +1,7 @@
 // What a GEMM micro-kernel gets: packed panels in, one tile of C out.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "kernels/dispatch.h"
@@ -11,7 +12,6 @@ namespace tenon::kernels {
 struct GemmTile {
   float* c;
   int64_t ldc;
-  int rows;
   int columns;
   float alpha;
   bool accumulate;  // c += alpha * product; otherwise c = alpha * product + beta * addend
@@ -23,10 +23,12 @@ struct GemmTile {
   bool clamp;             // to [lo, hi] afterwards; NaN stays NaN
   float lo;
   float hi;
+  const std::byte* ahead;  // what the next tiles read: step p of k brings ahead[p * ahead_step] near
+  int64_t ahead_step;
 };
 
-// Multiplies k columns of an A panel (each tile_rows floats) with k rows of a B panel (each tile_columns floats,
-// b_stride apart) and finishes the tile.
+// Multiplies k columns of an A panel (each as many floats as the tile has rows) with k rows of a B panel (each
+// tile_columns floats, b_stride apart) and finishes the tile.
 using GemmTileKernel = void (*)(int64_t k, const float* a, const float* b, int64_t b_stride, const GemmTile& tile);
 
 inline constexpr int most_tile_rows = 16;
@@ -35,7 +37,7 @@ struct GemmKernels {
   Isa isa;
   int tile_rows;
   int tile_columns;
-  // By the number of rows that are really there, 1..tile_rows; [0] is not used.
+  // By the number of rows, 1..tile_rows; [0] is not used.
   GemmTileKernel by_rows[most_tile_rows + 1];
   // y[0..n) += sum over i < 4 of x[i] * b[i * ldb + 0..n).
   void (*add_4_rows)(const float* x, const float* b, int64_t ldb, float* y, int64_t n);

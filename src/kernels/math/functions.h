@@ -20,11 +20,17 @@ struct MathFunctions {
   static constexpr float ln2_low = -2.12194440e-4f;
   static constexpr float infinity = std::numeric_limits<float>::infinity();
 
-  // c0 + c1 * x + c2 * x^2 + …
-  static F polynomial(F, float c0) { return S::set(c0); }
+  // c0 + c1 * x + c2 * x^2 + …, by pairs: (c0 + c1 * x) + x^2 * ((c2 + c3 * x) + …), which halves the chain of
+  // operations that wait for each other.
   template <class... Rest>
-  static F polynomial(F x, float c0, Rest... rest) {
-    return S::fma(polynomial(x, rest...), x, S::set(c0));
+  static F polynomial(F x, float c0, float c1, float c2, Rest... rest) {
+    return by_pairs(x, x * x, c0, c1, c2, rest...);
+  }
+  static F by_pairs(F, F, float c0) { return S::set(c0); }
+  static F by_pairs(F x, F, float c0, float c1) { return S::fma(x, S::set(c1), S::set(c0)); }
+  template <class... Rest>
+  static F by_pairs(F x, F square, float c0, float c1, Rest... rest) {
+    return S::fma(by_pairs(x, square, rest...), square, S::fma(x, S::set(c1), S::set(c0)));
   }
 
   // Nearest integer, for |x| < 2^22.
@@ -131,10 +137,8 @@ struct MathFunctions {
     // As in exp_nonpositive. r is of the other sign, and so are the odd terms.
     const F shift = S::set(12582912.0f + 127.0f), shifted = S::fma(clamped, S::set(-1.44269504f), shift);
     const F n = shifted - shift, r = S::fma(n, S::set(ln2_low), S::fma(n, S::set(ln2_high), clamped));
-    const F square = r * r;
-    const F low = polynomial(r, 0.5f, -0.16666577f), high = polynomial(r, -0.00836317763f, 0.001392618181f);
-    const F q = S::fma(S::fma(high, r, S::set(0.04166655463f)), square, low);
-    const F e = S::fma(square, q, -r);
+    const F q = polynomial(r, 0.5f, -0.16666577f, 0.04166655463f, -0.00836317763f, 0.001392618181f);
+    const F e = S::fma(r * r, q, -r);
     const F power = S::from_bits(S::bits(shifted) << 23);
     return S::fma(e, power, power) + 1.0f;
   }
@@ -168,14 +172,14 @@ struct MathFunctions {
   // Keeps a product with a factor that went to zero from being NaN.
   static F finite_below(F x) { return S::max(S::set(-FLT_MAX), x); }
 
+  // max(x, 0), less |x| / 2 * erfc(|x| / sqrt(2)).
   static F gelu(F x) {
-    const F z = x * 0.70710678f;
-    const F a = S::abs(z);
-    const F half = finite_below(x) * 0.5f;
-    const F tail = half * erfc_large(a);
-    const F large = x < 0.0f ? tail : x - tail;
-    const F result = a < 1.0f ? S::fma(half, erf_small(z), half) : large;
-    return x > FLT_MAX ? x : result;
+    // Far out nothing is taken off.
+    const F a = S::min(S::set(100.0f), S::abs(x));
+    // erfc(a / sqrt(2)) / 2 is exp(-a^2 / 2) times a polynomial of t.
+    const F t = 1.0f / S::fma(a, S::set(0.27577165f), S::set(1.0f));
+    const F p = polynomial(t, 0.117659345f, 0.045714423f, 0.3247299f, -0.3176391f, 0.443295f, -0.113759555f);
+    return S::max(F{}, x) - a * t * p * exp_nonpositive(a * a * -0.5f);
   }
 
   static F gelu_tanh(F x) {

@@ -9,6 +9,9 @@ namespace {
 // Floats of points, of input and output together, that are worked on at once: about what the second cache holds.
 constexpr int64_t floats_at_once = 160 << 10;
 constexpr int64_t least_tiles_at_once = 48;
+// Where each thread has its own tiles, so many at least; and the floats that a thread could read while threads wait for
+// each other.
+constexpr int64_t fewest_tiles_at_once = 8, floats_of_waiting = 64 << 10;
 constexpr int most_points = 36;
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -81,16 +84,15 @@ class WinogradConv {
         zeros_(static_cast<size_t>(2 * block_)) {}
 
   void run() {
-    const int64_t tiles = s_.batch * tile_rows_ * tile_columns_, points = n_ * n_;
+    const int64_t tiles = s_.batch * tile_rows_ * tile_columns_, points = n_ * n_, threads = pool_.size();
     const int64_t most = std::max(least_tiles_at_once, floats_at_once / (points * (s_.in_channels + s_.out_channels)));
-    const int64_t parts = ceil_div(tiles, most);
-    // Each thread works on a part of its own, or where there are few, all on one.
-    const int64_t grain = parts >= 2 * pool_.size() ? 1 : parts;
+    const bool own = has_own_parts(tiles);
+    const int64_t parts = own ? ceil_div(ceil_div(tiles, most), threads) * threads : ceil_div(tiles, most * threads);
     at_once_ = ceil_div(tiles, parts);
     // A line more, so that the points of a tile do not all fall into the same lines of the first cache.
     in_step_ = s_.in_channels * at_once_ + 16;
     out_step_ = s_.out_channels * at_once_ + 16;
-    pool_.parallel_for(parts, grain, [&](int64_t begin, int64_t end) {
+    pool_.parallel_for(parts, own ? 1 : parts, [&](int64_t begin, int64_t end) {
       const Scratch scratch(static_cast<size_t>(points * (in_step_ + out_step_)) * sizeof(float));
       float *in = scratch.as<float>(), *out = in + points * in_step_;
       for (int64_t part = begin; part < end; ++part) {
@@ -101,9 +103,22 @@ class WinogradConv {
   }
 
  private:
+  // Whether each thread works on tiles of its own and reads all weights, or all threads work on the same tiles, for
+  // some of the weights each, and wait for each other between the steps: what moves fewer bytes for each thread.
+  bool has_own_parts(int64_t tiles) const {
+    const int64_t threads = pool_.size(), points = n_ * n_;
+    if (threads == 1) return true;
+    if (tiles < fewest_tiles_at_once * threads) return false;
+    const int64_t weights = points * s_.in_channels * s_.out_channels;
+    const int64_t exchanged = 2 * points * tiles * (s_.in_channels + s_.out_channels) / threads;
+    return weights <= exchanged + floats_of_waiting;
+  }
+
+  // Tiles [first, first + count) in steps that threads share, unless this thread is already one of several.
   void run_part(int64_t first, int64_t count, float* in, float* out) {
-    pool_.parallel_for(in_blocks_, 1 + 4096 / (count * n_ * n_), [&](int64_t begin, int64_t end) {
-      for (int64_t c = begin; c < end; ++c) transform_input(first, count, c, in + c * count * block_);
+    const int64_t grain = 1 + 4096 / (n_ * n_);
+    share_tiles(in_blocks_, count, grain, [&](int64_t c, int64_t begin, int64_t end) {
+      transform_input(first, begin, end, c, in + c * count * block_);
     });
     std::vector<int64_t> steps, pixels;
     for (int64_t c = 0; c < in_blocks_; ++c) steps.push_back(c * count * block_);
@@ -119,8 +134,20 @@ class WinogradConv {
                  out + point * out_step_ + block * count * block_);
       }
     });
-    pool_.parallel_for(out_blocks_, 1 + 4096 / (count * n_ * n_), [&](int64_t begin, int64_t end) {
-      for (int64_t c = begin; c < end; ++c) transform_output(first, count, c, out + c * count * block_);
+    share_tiles(out_blocks_, count, grain, [&](int64_t c, int64_t begin, int64_t end) {
+      transform_output(first, begin, end, c, out + c * count * block_);
+    });
+  }
+
+  // Calls body(block, begin, end) for some tiles of a block at a time.
+  void share_tiles(int64_t blocks, int64_t count, int64_t grain,
+                   FunctionRef<void(int64_t, int64_t, int64_t)> body) const {
+    pool_.parallel_for(blocks * count, grain, [&](int64_t begin, int64_t end) {
+      while (begin < end) {
+        const int64_t block = begin / count, stop = std::min(end, (block + 1) * count);
+        body(block, begin - block * count, stop - block * count);
+        begin = stop;
+      }
     });
   }
 
@@ -132,9 +159,9 @@ class WinogradConv {
     return {tile / per_image, tile % per_image / tile_columns_ * tile_, tile % tile_columns_ * tile_};
   }
 
-  void transform_input(int64_t first, int64_t count, int64_t c, float* points) const {
+  void transform_input(int64_t first, int64_t begin, int64_t end, int64_t c, float* points) const {
     float edge[most_points * 16];
-    for (int64_t t = 0; t < count; ++t) {
+    for (int64_t t = begin; t < end; ++t) {
       const Place place = place_of(first + t);
       const int64_t row = place.row - s_.pad[1], column = place.column - s_.pad[2];
       const float* image = x_ + (place.image * in_blocks_ + c) * s_.input[1] * s_.input[2] * block_;
@@ -178,6 +205,7 @@ class WinogradConv {
       tile.step_count = in_blocks_;
       tile.weights = weights;
       tile.weight_step = s_.in_channels * block_;
+      tile.fetch(weights + blocks * tile.weight_step, tile.weight_step, g, groups);
       tile.start = zeros_.data();
       tile.y = out + from * block_;
       tile.y_step = count * block_;
@@ -185,8 +213,8 @@ class WinogradConv {
     }
   }
 
-  void transform_output(int64_t first, int64_t count, int64_t c, const float* points) const {
-    for (int64_t t = 0; t < count; ++t) {
+  void transform_output(int64_t first, int64_t begin, int64_t end, int64_t c, const float* points) const {
+    for (int64_t t = begin; t < end; ++t) {
       const Place place = place_of(first + t);
       const int64_t at =
           (((place.image * out_blocks_ + c) * s_.output[1] + place.row) * s_.output[2] + place.column) * block_;

@@ -1,7 +1,10 @@
+#include <algorithm>
 #include <memory>
+#include <vector>
 
 #include "base/channel_block.h"
 #include "kernels/conv_blocked/conv_blocked.h"
+#include "kernels/conv_transpose_blocked/conv_transpose_blocked.h"
 #include "kernels/transpose/transpose.h"
 #include "kernels/winograd/winograd.h"
 #include "ops/cpu_support/conv_shape.h"
@@ -11,21 +14,108 @@
 namespace tenon::ops {
 namespace {
 
+using kernels::BlockedConvTransposeWeights;
 using kernels::BlockedConvWeights;
 using kernels::ConvShape;
 using kernels::WinogradWeights;
 
-// Moves the axis of a block's channels from before (`to_last`) to after the spatial axes, or back.
-void move_block(KernelRun& run, bool to_last) {
-  const Tensor& x = run.input(0);
-  Tensor& y = run.output(0);
-  if (y.elements() == 0) return;
-  const Shape& blocked = to_last ? y.shape() : x.shape();
-  const int64_t pixels = blocked[2] * blocked[3], block = blocked[4];
-  const int64_t dims[] = {blocked[0] * blocked[1], to_last ? block : pixels, to_last ? pixels : block};
+// Strides of transposed convolutions make as many parts of their kernels.
+constexpr int64_t most_stride = 8;
+
+// Images that are plain, [N, channels, H, W], and blocked.
+struct BlockedImages {
+  int64_t count, channels, blocks, pixels, block;
+
+  BlockedImages(const Shape& plain, const Shape& blocked)
+      : count(plain[0]), channels(plain[1]), blocks(blocked[1]), pixels(plain[2] * plain[3]), block(blocked[4]) {}
+
+  // Channels of a last block that they do not fill.
+  int64_t rest() const { return channels % block; }
+  int64_t full_blocks() const { return channels / block; }
+};
+
+void to_blocked(KernelRun& run) {
+  const BlockedImages s(run.input(0).shape(), run.output(0).shape());
+  if (run.output(0).elements() == 0) return;
+  const float* x = run.data<float>(0).data();
+  float* y = run.output(0).mutable_data<float>().data();
   constexpr int64_t order[] = {0, 2, 1};
-  kernels::transpose(run.threads(), x.raw(), y.mutable_raw(), dims, order, sizeof(float));
+  if (s.rest() == 0) {
+    const int64_t dims[] = {s.count * s.blocks, s.block, s.pixels};
+    return kernels::transpose(run.threads(), x, y, dims, order, sizeof(float));
+  }
+  for (int64_t n = 0; n < s.count; ++n, x += s.channels * s.pixels, y += s.blocks * s.pixels * s.block) {
+    const int64_t dims[] = {s.full_blocks(), s.block, s.pixels}, full = s.full_blocks() * s.block * s.pixels;
+    if (full > 0) kernels::transpose(run.threads(), x, y, dims, order, sizeof(float));
+    for (int64_t pixel = 0; pixel < s.pixels; ++pixel) {
+      float* to = y + full + pixel * s.block;
+      for (int64_t c = 0; c < s.block; ++c) to[c] = c < s.rest() ? x[full + c * s.pixels + pixel] : 0.0f;
+    }
+  }
 }
+
+void from_blocked(KernelRun& run) {
+  const BlockedImages s(run.output(0).shape(), run.input(0).shape());
+  if (run.output(0).elements() == 0) return;
+  const float* x = run.data<float>(0).data();
+  float* y = run.output(0).mutable_data<float>().data();
+  constexpr int64_t order[] = {0, 2, 1};
+  if (s.rest() == 0) {
+    const int64_t dims[] = {s.count * s.blocks, s.pixels, s.block};
+    return kernels::transpose(run.threads(), x, y, dims, order, sizeof(float));
+  }
+  for (int64_t n = 0; n < s.count; ++n, y += s.channels * s.pixels, x += s.blocks * s.pixels * s.block) {
+    const int64_t dims[] = {s.full_blocks(), s.pixels, s.block}, full = s.full_blocks() * s.block * s.pixels;
+    if (full > 0) kernels::transpose(run.threads(), x, y, dims, order, sizeof(float));
+    for (int64_t c = 0; c < s.rest(); ++c) {
+      for (int64_t pixel = 0; pixel < s.pixels; ++pixel) y[full + c * s.pixels + pixel] = x[full + pixel * s.block + c];
+    }
+  }
+}
+
+int64_t whole_blocks(int64_t channels, int64_t block) {
+  return checked_mul(channels / block + (channels % block != 0 ? 1 : 0), block);
+}
+
+// Weights [rows, columns, H, W] with zeros to as many rows and columns as whole blocks hold.
+class BlockedWeights {
+ public:
+  BlockedWeights(const Tensor& w, int64_t rows, int64_t columns) : data_(w.data<float>().data()) {
+    if (rows == w.dim(0) && columns == w.dim(1)) return;
+    const int64_t size = w.dim(2) * w.dim(3), row = w.dim(1) * size;
+    filled_.assign(static_cast<size_t>(checked_mul(checked_mul(rows, columns), size)), 0.0f);
+    for (int64_t i = 0; i < w.dim(0); ++i) std::copy_n(data_ + i * row, row, filled_.data() + i * columns * size);
+    data_ = filled_.data();
+  }
+  BlockedWeights(const BlockedWeights&) = delete;
+  BlockedWeights& operator=(const BlockedWeights&) = delete;
+  const float* data() const { return data_; }
+
+ private:
+  const float* data_;
+  std::vector<float> filled_;
+};
+
+// A bias with zeros for the channels that fill up the last block; null when there is none.
+class BlockedBias {
+ public:
+  BlockedBias(const KernelRun& run, size_t input, int64_t channels) {
+    if (!run.has_input(input)) return;
+    data_ = run.data<float>(input).data();
+    const int64_t own = run.input(input).elements();
+    if (own == channels) return;
+    filled_.assign(static_cast<size_t>(channels), 0.0f);
+    std::copy_n(data_, own, filled_.data());
+    data_ = filled_.data();
+  }
+  BlockedBias(const BlockedBias&) = delete;
+  BlockedBias& operator=(const BlockedBias&) = delete;
+  const float* data() const { return data_; }
+
+ private:
+  const float* data_ = nullptr;
+  std::vector<float> filled_;
+};
 
 class BlockedConv final : public Kernel {
  public:
@@ -36,13 +126,12 @@ class BlockedConv final : public Kernel {
         is_plain_(info.node().int_attribute("plain_input", 0) != 0),
         epilogue_(info.node()) {
     const Tensor* w = info.constant(1);
-    if (!w || w->rank() != 4 || w->elements() == 0 || w->dim(0) % block_ != 0) return;
+    if (!w || w->rank() != 4 || w->elements() == 0) return;
     if (groups_ != 1 && (w->dim(0) != groups_ || w->dim(1) != 1)) return;
-    if (groups_ == 1 && !is_plain_ && w->dim(1) % block_ != 0) return;
     const auto tile = static_cast<int>(info.node().int_attribute("winograd", 0));
-    if (tile > 0 && !is_plain_ && kernels::can_use_winograd(window_shape(*w))) {
+    if (tile > 0 && !is_plain_ && kernels::can_use_winograd(window_shape(w->shape()))) {
       winograd_ = info.packed<WinogradWeights>({1}, fmt::format("block {} winograd {}", block_, tile), [&] {
-        return WinogradWeights(info.threads(), window_shape(*w), tile, w->data<float>().data());
+        return WinogradWeights(info.threads(), window_shape(w->shape()), tile, blocked_weights(*w).data());
       });
       return;
     }
@@ -56,10 +145,11 @@ class BlockedConv final : public Kernel {
     if (y.elements() == 0) return;
     const Shape plain_y{y.dim(0), checked_mul(y.dim(1), block_), y.dim(2), y.dim(3)};
     const Shape plain_x = is_plain_ ? x.shape() : Shape{x.dim(0), checked_mul(x.dim(1), block_), x.dim(2), x.dim(3)};
-    const ConvShape shape = conv_shape(window_, groups_, plain_x, w.shape(), plain_y);
+    const ConvShape shape = conv_shape(window_, groups_ == 1 ? 1 : plain_y[1], plain_x, w.shape(), plain_y);
     check_padded_image(run, shape);
-    const auto floats = [&](size_t i) { return run.has_input(i) ? run.input(i).data<float>().data() : nullptr; };
-    const kernels::ConvEpilogue epilogue{floats(2), epilogue_.lo, epilogue_.hi, floats(3), epilogue_.function};
+    const BlockedBias bias(run, 2, plain_y[1]);
+    const float* residual = run.has_input(3) ? run.data<float>(3).data() : nullptr;
+    const kernels::ConvEpilogue epilogue{bias.data(), epilogue_.lo, epilogue_.hi, residual, epilogue_.function};
     const float* from = x.data<float>().data();
     float* to = y.mutable_data<float>().data();
     if (winograd_)
@@ -72,18 +162,23 @@ class BlockedConv final : public Kernel {
 
  private:
   BlockedConvWeights pack(ThreadPool& pool, const Tensor& w) const {
-    return BlockedConvWeights(pool, window_shape(w), is_plain_, w.data<float>().data());
+    return BlockedConvWeights(pool, window_shape(w.shape()), is_plain_, blocked_weights(w).data());
   }
 
-  // Without the sizes of images.
-  ConvShape window_shape(const Tensor& w) const {
+  BlockedWeights blocked_weights(const Tensor& w) const {
+    const ConvShape shape = window_shape(w.shape());
+    return BlockedWeights(w, shape.out_channels, shape.in_channels / shape.groups);
+  }
+
+  // With channels of whole blocks, and without the sizes of images.
+  ConvShape window_shape(const Shape& w) const {
     ConvShape shape;
-    shape.in_channels = checked_mul(w.dim(1), groups_);
-    shape.out_channels = w.dim(0);
-    shape.groups = groups_;
+    shape.out_channels = whole_blocks(w[0], block_);
+    shape.groups = groups_ == 1 ? 1 : shape.out_channels;
+    shape.in_channels = groups_ > 1 ? shape.out_channels : is_plain_ ? w[1] : whole_blocks(w[1], block_);
     for (int d : {1, 2}) {
-      const WindowAxis axis = window_.axis(d - 1, 2, w.dim(d + 1));
-      shape.kernel[d] = w.dim(d + 1);
+      const WindowAxis axis = window_.axis(d - 1, 2, w[d + 1]);
+      shape.kernel[d] = w[d + 1];
       shape.stride[d] = axis.stride;
       shape.dilation[d] = axis.dilation;
     }
@@ -107,25 +202,102 @@ class BlockedConv final : public Kernel {
   std::shared_ptr<const WinogradWeights> winograd_;
 };
 
-std::string decline(const ir::Node& node) {
+class BlockedConvTranspose final : public Kernel {
+ public:
+  explicit BlockedConvTranspose(const NodeInfo& info)
+      : window_(info.node()), block_(info.node().int_attribute("block", 0)) {
+    const Tensor* w = info.constant(1);
+    if (!w || w->rank() != 4 || w->elements() == 0) return;
+    std::string layout = fmt::format("block {} strides", block_);
+    for (int d : {0, 1}) {
+      const WindowAxis axis = window_.axis(d, 2, w->dim(d + 2));
+      layout += fmt::format(" {} pad {}", axis.stride, axis.pad_begin);
+    }
+    packed_ = info.packed<BlockedConvTransposeWeights>({1}, layout, [&] { return pack(info.threads(), *w); });
+  }
+
+  void run(KernelRun& run) const override {
+    const Tensor &x = run.input(0), &w = run.input(1);
+    Tensor& y = run.output(0);
+    if (y.elements() == 0) return;
+    ConvShape shape = window_shape(w.shape());
+    shape.batch = x.dim(0);
+    for (int d : {1, 2}) shape.input[d] = x.dim(d + 1), shape.output[d] = y.dim(d + 1);
+    const BlockedBias bias(run, 2, shape.out_channels);
+    const float* from = x.data<float>().data();
+    float* to = y.mutable_data<float>().data();
+    if (packed_)
+      kernels::conv_transpose_blocked(run.threads(), shape, from, *packed_, to, bias.data());
+    else
+      kernels::conv_transpose_blocked(run.threads(), shape, from, pack(run.threads(), w), to, bias.data());
+  }
+
+ private:
+  BlockedConvTransposeWeights pack(ThreadPool& pool, const Tensor& w) const {
+    const ConvShape shape = window_shape(w.shape());
+    return BlockedConvTransposeWeights(pool, shape, BlockedWeights(w, shape.in_channels, shape.out_channels).data());
+  }
+
+  ConvShape window_shape(const Shape& w) const {
+    ConvShape shape;
+    shape.in_channels = whole_blocks(w[0], block_);
+    shape.out_channels = whole_blocks(w[1], block_);
+    for (int d : {1, 2}) {
+      const WindowAxis axis = window_.axis(d - 1, 2, w[d + 1]);
+      shape.kernel[d] = w[d + 1];
+      shape.stride[d] = axis.stride;
+      shape.pad[d] = axis.pad_begin;
+    }
+    return shape;
+  }
+
+  WindowAttributes window_;
+  int64_t block_;
+  std::shared_ptr<const BlockedConvTransposeWeights> packed_;
+};
+
+std::string decline_block(const ir::Node& node) {
   const int64_t block = node.int_attribute("block", 0), wanted = channel_block(best_isa());
-  if (block != wanted)
-    return fmt::format("channels are in blocks of {}; this processor's kernels take {}", block, wanted);
+  if (block == wanted) return "";
+  return fmt::format("channels are in blocks of {}; this processor's kernels take {}", block, wanted);
+}
+
+std::string decline_conv(const ir::Node& node) {
+  if (std::string reason = decline_block(node); !reason.empty()) return reason;
   const int64_t groups = node.int_attribute("group", 1);
   const auto& w = node.input(1)->type.shape;
   if (groups == 1 || (w && w->size() == 4 && (*w)[0].is(groups) && (*w)[1].is(1))) return "";
   return fmt::format("group is {}; the kernel takes one, or each channel as its own", groups);
 }
 
+// Parts of the kernel are weights each: more than the kernel holds where the padding is larger.
+std::string decline_conv_transpose(const ir::Node& node) {
+  if (std::string reason = decline_block(node); !reason.empty()) return reason;
+  const WindowAttributes window(node);
+  const auto& w = node.input(1)->type.shape;
+  for (int d : {0, 1}) {
+    const auto at = static_cast<size_t>(d) + 2;
+    const WindowAxis axis = window.axis(d, 2, w && w->size() == 4 ? (*w)[at] : Dim::unknown());
+    if (!axis.kernel.is_known() || axis.pad_begin > axis.kernel.value() || axis.stride > most_stride)
+      return fmt::format(
+          "a kernel of {} with padding {} and stride {}; padding may be as large as the kernel and the "
+          "stride {}",
+          axis.kernel.to_string(), axis.pad_begin, axis.stride, most_stride);
+  }
+  return "";
+}
+
 }  // namespace
 
 void cpu_blocked(CpuKernels& list) {
-  list.add_simple(
-      "ToBlocked", [](KernelRun& run) { move_block(run, true); }, tenon_domain);
-  list.add_simple(
-      "FromBlocked", [](KernelRun& run) { move_block(run, false); }, tenon_domain);
+  list.add_simple("ToBlocked", to_blocked, tenon_domain);
+  list.add_simple("FromBlocked", from_blocked, tenon_domain);
   list.add(
-      "BlockedConv", [](const NodeInfo& info) { return std::make_unique<BlockedConv>(info); }, decline, tenon_domain);
+      "BlockedConv", [](const NodeInfo& info) { return std::make_unique<BlockedConv>(info); }, decline_conv,
+      tenon_domain);
+  list.add(
+      "BlockedConvTranspose", [](const NodeInfo& info) { return std::make_unique<BlockedConvTranspose>(info); },
+      decline_conv_transpose, tenon_domain);
 }
 
 }  // namespace tenon::ops

@@ -15,15 +15,17 @@ Tensor floats(const Shape& shape, int64_t multiplier) {
   return result;
 }
 
-// [N, C, H, W] to [N, C / block, H, W, block].
+// [N, C, H, W] to [N, C / block, H, W, block], with zeros for channels that are none.
 Tensor blocked(const Tensor& x) {
-  Tensor result(ElementType::float32, Shape{x.dim(0), x.dim(1) / block, x.dim(2), x.dim(3), block});
-  const int64_t pixels = x.dim(2) * x.dim(3);
+  const int64_t pixels = x.dim(2) * x.dim(3), channels = x.dim(1), blocks = (channels + block - 1) / block;
+  Tensor result(ElementType::float32, Shape{x.dim(0), blocks, x.dim(2), x.dim(3), block});
+  std::ranges::fill(result.mutable_data<float>(), 0.0f);
   auto from = x.data<float>();
   auto to = result.mutable_data<float>();
   for (int64_t i = 0; i < x.elements(); ++i) {
-    const int64_t c = i / pixels % block;
-    to[static_cast<size_t>((i / pixels / block * pixels + i % pixels) * block + c)] = from[static_cast<size_t>(i)];
+    const int64_t n = i / pixels / channels, c = i / pixels % channels;
+    to[static_cast<size_t>(((n * blocks + c / block) * pixels + i % pixels) * block + c % block)] =
+        from[static_cast<size_t>(i)];
   }
   return result;
 }
@@ -55,6 +57,16 @@ TEST(Blocked, Conversions) {
     const Tensor x = floats(shape, 7);
     OpTest("ToBlocked", 1, "tenon").attribute("block", block).input(x).expect(blocked(x)).run();
     OpTest("FromBlocked", 1, "tenon").attribute("block", block).input(blocked(x)).expect(x).run();
+  }
+  for (int64_t channels : {block - 1, block + 1, 2 * block + 3}) {
+    const Tensor x = floats({2, channels, 3, 5}, 7);
+    OpTest("ToBlocked", 1, "tenon").attribute("block", block).input(x).expect(blocked(x)).run();
+    OpTest("FromBlocked", 1, "tenon")
+        .attribute("block", block)
+        .attribute("channels", channels)
+        .input(blocked(x))
+        .expect(x)
+        .run();
   }
   OpTest("ToBlocked", 1, "tenon")
       .attribute("block", 3)
@@ -99,6 +111,71 @@ TEST(Blocked, Conv) {
       .run();
 }
 
+// Channels that do not fill blocks.
+TEST(Blocked, ConvOfPartsOfBlocks) {
+  const int64_t in = 2 * block + 3, out = block + block / 2;
+  const Tensor x = floats({2, in, 4, 5}, 5), w = floats({out, in, 3, 3}, 7), b = floats({out}, 3);
+  const Tensor residual = floats({2, out, 4, 5}, 11);
+  const auto conv = [] {
+    OpTest test("BlockedConv", 1, "tenon");
+    test.attribute("block", block).attribute("pads", {1, 1, 1, 1}).tolerance(1e-5, 1e-4);
+    return test;
+  };
+  const Tensor sum = blocked(convolved(x, w, b, &residual, true));
+  for (int winograd : {0, 2, 4}) {
+    conv()
+        .attribute("winograd", winograd)
+        .attribute("activation", "Relu")
+        .input(blocked(x))
+        .constant(w)
+        .constant(b)
+        .input(blocked(residual))
+        .expect(sum)
+        .run();
+  }
+  conv().input(blocked(x)).input(w).input(b).expect(blocked(convolved(x, w, b, nullptr, false))).run();
+  const Tensor image = floats({1, 3, 6, 7}, 5), first = floats({out, 3, 3, 3}, 7);
+  conv()
+      .attribute("plain_input", 1)
+      .input(image)
+      .constant(first)
+      .input(b)
+      .expect(blocked(convolved(image, first, b, nullptr, false)))
+      .run();
+  const Tensor taps = floats({in, 1, 3, 3}, 7), bias = floats({in}, 3);
+  conv()
+      .attribute("group", in)
+      .input(blocked(x))
+      .constant(taps)
+      .constant(bias)
+      .expect(blocked(convolved(x, taps, bias, nullptr, false)))
+      .run();
+}
+
+// A transposed convolution by a kernel as large as the stride: every pixel becomes a square.
+TEST(Blocked, ConvTranspose) {
+  for (int64_t in : {2 * block, block + 1}) {
+    for (int64_t out : {block, block - 1}) {
+      const Tensor x = floats({2, in, 3, 4}, 5), w = floats({in, out, 2, 2}, 7), b = floats({out}, 3);
+      Tensor y(ElementType::float32, Shape{2, out, 6, 8});
+      for (int64_t i = 0; i < y.elements(); ++i) {
+        const int64_t c = i % 8, r = i / 8 % 6, m = i / 48 % out, n = i / 48 / out;
+        double sum = b.data<float>()[static_cast<size_t>(m)];
+        for (int64_t k = 0; k < in; ++k)
+          sum += double{x.data<float>()[static_cast<size_t>(((n * in + k) * 3 + r / 2) * 4 + c / 2)]} *
+                 w.data<float>()[static_cast<size_t>((k * out + m) * 4 + r % 2 * 2 + c % 2)];
+        y.mutable_data<float>()[static_cast<size_t>(i)] = static_cast<float>(sum);
+      }
+      for (bool is_constant : {true, false}) {
+        OpTest test("BlockedConvTranspose", 1, "tenon");
+        test.attribute("block", block).attribute("strides", {2, 2}).tolerance(1e-5, 1e-4).input(blocked(x));
+        is_constant ? test.constant(w) : test.input(w);
+        test.constant(b).expect(blocked(y)).run();
+      }
+    }
+  }
+}
+
 // Other processors' blocks and groups run as smaller operators.
 TEST(Blocked, ConvWithoutKernel) {
   const Tensor x = floats({1, 2 * block, 2, 3}, 5);
@@ -122,8 +199,13 @@ TEST(Blocked, ConvWithoutKernel) {
 
 TEST(Blocked, Errors) {
   const auto first_line = [](const std::string& text) { return text.substr(0, text.find('\n')); };
-  EXPECT_EQ(first_line(OpTest("ToBlocked", 1, "tenon").attribute("block", 8).input(floats({1, 4, 2, 2}, 1)).error()),
-            "shape-mismatch in tenon.ToBlocked 'tested' (node 0): 4 channels cannot be divided into blocks of 8");
+  EXPECT_EQ(first_line(OpTest("FromBlocked", 1, "tenon")
+                           .attribute("block", 8)
+                           .attribute("channels", 17)
+                           .input(floats({1, 2, 2, 2, 8}, 1))
+                           .error()),
+            "shape-mismatch in tenon.FromBlocked 'tested' (node 0): the blocks of X and of the attribute channels "
+            "must be equal: 2 against 3");
   EXPECT_EQ(first_line(OpTest("ToBlocked", 1, "tenon").attribute("block", 0).input(floats({1, 4, 2, 2}, 1)).error()),
             "invalid-attribute in tenon.ToBlocked 'tested' (node 0): block is 0; it must be 1 to 1024");
   EXPECT_EQ(
@@ -134,8 +216,8 @@ TEST(Blocked, Errors) {
                            .input(floats({1, 2, 2, 2, 2}, 1))
                            .constant(floats({4, 2, 1, 1}, 1))
                            .error()),
-            "shape-mismatch in tenon.BlockedConv 'tested' (node 0): the channels of X and the channels of W times "
-            "group must be equal: 4 against 2");
+            "shape-mismatch in tenon.BlockedConv 'tested' (node 0): the blocks of X and of the channels of W times "
+            "group must be equal: 2 against 1");
 }
 
 }  // namespace

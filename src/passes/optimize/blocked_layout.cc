@@ -15,7 +15,7 @@ struct Rates {
   double plain, blocked;
 };
 constexpr Rates dense = {33, 31}, winograd = {33, 14}, pointwise = {37, 33}, narrow_pointwise = {60, 45},
-                first_layer = {42, 40}, depthwise = {150, 100};
+                first_layer = {42, 40}, depthwise = {150, 100}, transposed = {90, 37};
 // Channels below which a convolution of single pixels spends its time on memory.
 constexpr int64_t narrow = 32;
 // Nanoseconds that it takes to change the layout of a value, and per thousand floats of it.
@@ -36,7 +36,7 @@ class LayoutChoice {
     for (ir::Node& node : graph.nodes()) {
       if (!nodes_.can_be_blocked(node)) continue;
       candidates_[&node] = cut_.add();
-      any = any || nodes_.is_conv(node);
+      any = any || nodes_.is_conv(node) || nodes_.is_conv_transpose(node);
     }
     if (!any) candidates_.clear();
   }
@@ -45,7 +45,7 @@ class LayoutChoice {
     if (candidates_.empty()) return {};
     std::unordered_map<ir::Value*, std::vector<int>> readers;  // those that want a value blocked, once each
     for (const auto& [node, number] : candidates_) {
-      if (nodes_.is_conv(*node)) cut_.price(MinCut::first, number, gain_of(*node));
+      if (nodes_.is_conv(*node) || nodes_.is_conv_transpose(*node)) price_conv(*node, number);
       for (size_t i : nodes_.image_inputs(*node)) readers[node->input(i)].push_back(number);
       for (ir::Value* output : node->outputs()) readers[output];
     }
@@ -60,20 +60,36 @@ class LayoutChoice {
   }
 
  private:
-  // In picoseconds, as all prices are.
-  int64_t gain_of(const ir::Node& conv) {
+  // What a convolution costs in plain layout or, if it costs more in blocked layout, there; in picoseconds, as all
+  // prices are. Blocks that channels do not fill are computed in whole.
+  void price_conv(const ir::Node& conv, int number) {
     const Tensor& w = *Editor::constant(conv.input(1));
-    const double per_output = static_cast<double>(w.elements()) / static_cast<double>(w.dim(0));
-    const bool is_pointwise = w.dim(2) == 1 && w.dim(3) == 1;
-    const bool is_winograd = has_winograd_window(conv, w) && w.dim(0) >= narrow && w.dim(1) >= narrow;
-    const Rates rates = w.dim(0) > 1 && conv.int_attribute("group", 1) > 1 ? depthwise
-                        : nodes_.reads_plain(conv)                         ? first_layer
-                        : is_winograd                                      ? winograd
-                        : !is_pointwise                                    ? dense
-                        : w.dim(1) < narrow                                ? narrow_pointwise
-                                                                           : pointwise;
-    return static_cast<int64_t>(elements_of(*editor_.shape(conv.output(0))) * per_output *
-                                (rates.plain - rates.blocked));
+    const bool is_transposed = nodes_.is_conv_transpose(conv);
+    const bool is_depthwise = conv.int_attribute("group", 1) > 1, is_plain = nodes_.reads_plain(conv);
+    const Rates rates = is_transposed  ? transposed
+                        : is_depthwise ? depthwise
+                        : is_plain     ? first_layer
+                                       : dense_rates(conv, w);
+    const auto filled = [&](int axis) {
+      const auto channels = static_cast<double>(w.dim(axis));
+      const bool is_blocked = axis == (is_transposed ? 1 : 0) || (!is_plain && !is_depthwise);
+      return is_blocked ? static_cast<double>(nodes_.filled_up(w.dim(axis))) / channels : 1.0;
+    };
+    // A transposed convolution multiplies every input pixel by all weights, others do so for every output.
+    const ir::Value* image = is_transposed ? conv.input(0) : conv.output(0);
+    const double products =
+        elements_of(*editor_.shape(image)) * static_cast<double>(w.elements()) / static_cast<double>(w.dim(0));
+    const double gain = products * (rates.plain - rates.blocked * filled(0) * filled(1));
+    if (gain > 0)
+      cut_.price(MinCut::first, number, static_cast<int64_t>(gain));
+    else
+      cut_.price(number, MinCut::second, static_cast<int64_t>(-gain));
+  }
+
+  static Rates dense_rates(const ir::Node& conv, const Tensor& w) {
+    if (has_winograd_window(conv, w) && w.dim(0) >= narrow && w.dim(1) >= narrow) return winograd;
+    if (w.dim(2) != 1 || w.dim(3) != 1) return dense;
+    return w.dim(1) < narrow ? narrow_pointwise : pointwise;
   }
 
   // The prices of having a value in another layout than those who read it want.
@@ -119,6 +135,13 @@ ir::Value* blocked(Patch& patch, ir::Value& value, int64_t block) {
   return patch.add("ToBlocked", {&value}, {{"block", block}}, std::string(ops::tenon_domain));
 }
 
+// The value in plain layout.
+ir::Value* plain(Patch& patch, ir::Value& value, int64_t channels, int64_t block) {
+  const std::string domain(ops::tenon_domain);
+  if (channels % block == 0) return patch.add("FromBlocked", {&value}, {{"block", block}}, domain);
+  return patch.add("FromBlocked", {&value}, {{"block", block}, {"channels", channels}}, domain);
+}
+
 }  // namespace
 
 void use_blocked_layout(Editor& editor, ir::Graph& graph) {
@@ -130,8 +153,8 @@ void use_blocked_layout(Editor& editor, ir::Graph& graph) {
       for (size_t i : nodes.image_inputs(*node)) images.push_back(blocked(patch, *node->input(i), block));
       const ir::Node& added = nodes.add(patch, *node, images);
       std::vector<ir::Value*> results;
-      for (ir::Value* output : added.outputs())
-        results.push_back(patch.add("FromBlocked", {output}, {{"block", block}}, std::string(ops::tenon_domain)));
+      for (size_t i = 0; i < added.output_count(); ++i)
+        results.push_back(plain(patch, *added.output(i), nodes.channels_of(*node->output(i)), block));
       for (size_t i = 0; i < results.size(); ++i) patch.replace(*node->output(i), *results[i]);
     });
   }

@@ -30,6 +30,16 @@ bool is_pool(const ir::Node& node) {
   return is_one_of(node, names);
 }
 
+// Whether finite numbers give finite ones.
+bool stays_finite(const ir::Node& node) {
+  static constexpr std::array others = {"Exp", "Sqrt"};
+  return !is_one_of(node, others);
+}
+
+bool is_channel_affine(const ir::Node& node) {
+  return node.domain == ops::tenon_domain && node.op_type == "ChannelAffine" && !node.attribute("block");
+}
+
 bool is(const ir::Node& node, std::string_view op) { return node.domain.empty() && node.op_type == op; }
 
 // A list of values for two spatial axes, with one more for the axis in the block.
@@ -55,13 +65,16 @@ bool has_winograd_window(const ir::Node& conv, const Tensor& weights) {
          std::ranges::all_of(conv.ints_attribute("dilations"), is_one);
 }
 
-// Whether it is a float image whose channels fill blocks.
+// Whether it is a float image whose channels fill blocks, or at least half of one.
 bool BlockedNodes::is_image(const ir::Value* value) {
   if (!value || element_type(editor_, value) != ElementType::float32) return false;
   const SymbolicShape* shape = editor_.shape(value);
-  return shape && shape->size() == 4 && (*shape)[1].is_known() && (*shape)[1].value() > 0 &&
-         (*shape)[1].value() % block_ == 0;
+  return shape && shape->size() == 4 && (*shape)[1].is_known() && 2 * (*shape)[1].value() >= block_;
 }
+
+int64_t BlockedNodes::channels_of(const ir::Value& image) { return (*editor_.shape(&image))[1].value(); }
+
+bool BlockedNodes::fills_blocks(const ir::Value* value) { return is_image(value) && channels_of(*value) % block_ == 0; }
 
 // Whether it is a constant that is one number, or one per channel.
 bool BlockedNodes::is_per_channel(const ir::Value* value, int64_t channels) {
@@ -77,7 +90,15 @@ bool BlockedNodes::is_conv(const ir::Node& node) const {
   return is_known_op && Editor::constant(node.input(1)) && Editor::constant(node.input(1))->rank() == 4;
 }
 
-bool BlockedNodes::reads_plain(const ir::Node& node) { return !is_image(node.input(0)); }
+bool BlockedNodes::is_conv_transpose(const ir::Node& node) const {
+  return is(node, "ConvTranspose") && Editor::constant(node.input(1)) && Editor::constant(node.input(1))->rank() == 4;
+}
+
+// What the model is given is not worth filling up.
+bool BlockedNodes::reads_plain(const ir::Node& node) {
+  const ir::Value* x = node.input(0);
+  return !is_image(x) || (!fills_blocks(x) && !x->producer());
+}
 
 bool BlockedNodes::can_conv_be_blocked(const ir::Node& node) {
   if (!is_image(node.output(0)) || editor_.rank(node.input(0)) != 4) return false;
@@ -85,41 +106,69 @@ bool BlockedNodes::can_conv_be_blocked(const ir::Node& node) {
   const Tensor& w = *Editor::constant(node.input(1));
   const int64_t groups = node.int_attribute("group", 1);
   if (groups == 1) return w.elements() > 0;
-  return groups == w.dim(0) && w.dim(1) == 1 && is_image(node.input(0));
+  return groups == w.dim(0) && w.dim(1) == 1 && !reads_plain(node);
+}
+
+bool BlockedNodes::can_conv_transpose_be_blocked(const ir::Node& node) {
+  if (!is_image(node.input(0)) || !is_image(node.output(0))) return false;
+  const Tensor& w = *Editor::constant(node.input(1));
+  const auto is_one = [](int64_t i) { return i == 1; };
+  if (w.elements() == 0 || node.int_attribute("group", 1) != 1 || !node.ints_attribute("output_shape").empty() ||
+      node.string_attribute("auto_pad", "NOTSET") != "NOTSET" ||
+      !std::ranges::all_of(node.ints_attribute("dilations"), is_one))
+    return false;
+  constexpr int64_t most_stride = 8;
+  const std::vector<int64_t> pads = node.ints_attribute("pads", {0, 0, 0, 0});
+  const std::vector<int64_t> strides = node.ints_attribute("strides", {1, 1});
+  if (pads.size() != 4 || strides.size() != 2) return false;
+  for (int d : {0, 1}) {
+    const auto at = static_cast<size_t>(d);
+    if (pads[at] > w.dim(d + 2) || strides[at] > most_stride) return false;
+  }
+  return true;
 }
 
 bool BlockedNodes::can_elementwise_be_blocked(const ir::Node& node) {
   if (node.input_count() != 2) return false;
-  const int64_t channels = (*editor_.shape(node.output(0)))[1].value();
+  const int64_t channels = channels_of(*node.output(0));
+  if (is(node, "Div") && channels % block_ != 0 && !Editor::constant(node.input(1))) return false;
   bool any = false;
   for (const ir::Value* input : node.inputs()) {
     if (is_per_channel(input, channels)) continue;
     // Its channels are not broadcast, though its other axes may be.
-    if (Editor::constant(input) || !is_image(input) || !(*editor_.shape(input))[1].is(channels)) return false;
+    if (Editor::constant(input) || !is_image(input) || channels_of(*input) != channels) return false;
     any = true;
   }
   return any;
+}
+
+// Only the last may leave room in its last block.
+bool BlockedNodes::can_concat_be_blocked(const ir::Node& node) {
+  for (size_t i = 0; i < node.input_count(); ++i) {
+    if (i + 1 < node.input_count() ? !fills_blocks(node.input(i)) : !is_image(node.input(i))) return false;
+  }
+  return true;
 }
 
 // In blocks; empty where they do not fill them.
 std::vector<int64_t> BlockedNodes::split_sizes(const ir::Node& node) {
   std::vector<int64_t> sizes;
   for (const ir::Value* output : node.outputs()) {
-    if (!output || !is_image(output)) return {};
-    sizes.push_back((*editor_.shape(output))[1].value() / block_);
+    if (!output || !fills_blocks(output)) return {};
+    sizes.push_back(channels_of(*output) / block_);
   }
   return sizes;
 }
 
 bool BlockedNodes::can_be_blocked(const ir::Node& node) {
   if (is_conv(node)) return can_conv_be_blocked(node);
+  if (is_conv_transpose(node)) return can_conv_transpose_be_blocked(node);
   if (node.output_count() == 0 || !node.output(0) || !is_image(node.output(0))) return false;
   if (is_binary(node)) return can_elementwise_be_blocked(node);
   const auto axis_is_channels = [&] {
     return node.int_attribute("axis", 0) == 1 || node.int_attribute("axis", 0) == -3;
   };
-  if (is(node, "Concat"))
-    return axis_is_channels() && std::ranges::all_of(node.inputs(), [&](auto* v) { return is_image(v); });
+  if (is(node, "Concat")) return axis_is_channels() && can_concat_be_blocked(node);
   if (!is_image(node.input(0))) return false;
   if (is(node, "Split")) return axis_is_channels() && !split_sizes(node).empty();
   if (node.output_count() != 1) return false;
@@ -130,7 +179,8 @@ bool BlockedNodes::can_be_blocked(const ir::Node& node) {
            node.string_attribute("mode", "nearest") == "nearest" &&
            node.string_attribute("coordinate_transformation_mode", "half_pixel") != "tf_crop_and_resize";
   }
-  return is_unary(node) || is_pool(node) || is(node, "GlobalAveragePool");
+  if (is_unary(node)) return stays_finite(node) || fills_blocks(node.input(0));
+  return is_pool(node) || is(node, "GlobalAveragePool") || is_channel_affine(node);
 }
 
 std::vector<size_t> BlockedNodes::image_inputs(const ir::Node& node) {
@@ -148,6 +198,16 @@ std::vector<size_t> BlockedNodes::image_inputs(const ir::Node& node) {
   return inputs;
 }
 
+// A constant of one number per channel as a blocked image of one pixel; other values as they are.
+ir::Value* BlockedNodes::blocked_constant(Patch& patch, ir::Value* value, float filling) {
+  const Tensor* tensor = Editor::constant(value);
+  if (!tensor || tensor->elements() == 1) return value;
+  Tensor result(ElementType::float32, Shape{1, filled_up(tensor->elements()) / block_, 1, 1, block_});
+  std::ranges::fill(result.mutable_data<float>(), filling);
+  std::ranges::copy(tensor->data<float>(), result.mutable_data<float>().begin());
+  return patch.constant(std::move(result));
+}
+
 ir::Node& BlockedNodes::add(Patch& patch, const ir::Node& node, const std::vector<ir::Value*>& images) {
   std::vector<ir::Value*> inputs(node.inputs().begin(), node.inputs().end());
   const std::vector<size_t> places = image_inputs(node);
@@ -158,6 +218,9 @@ ir::Node& BlockedNodes::add(Patch& patch, const ir::Node& node, const std::vecto
                             : patch.add_fused("BlockedConv", node, inputs, {{"block", block_}});
     return *conv->producer();
   }
+  if (is_conv_transpose(node))
+    return *patch.add_fused("BlockedConvTranspose", node, inputs, {{"block", block_}})->producer();
+  if (is_channel_affine(node)) return patch.add_like(node, inputs, {{"block", block_}});
   if (is_pool(node)) {
     std::vector<int64_t> pads = node.ints_attribute("pads");
     if (pads.size() != 4) pads = {0, 0, 0, 0};
@@ -181,11 +244,7 @@ ir::Node& BlockedNodes::add(Patch& patch, const ir::Node& node, const std::vecto
     return patch.add_node("Split", {inputs[0], patch.ints(split_sizes(node))}, {{"axis", 1}}, node.output_count());
   if (is(node, "Concat")) return patch.add_like(node, inputs, {{"axis", 1}});
   if (is_binary(node)) {
-    for (ir::Value*& input : inputs) {
-      const Tensor* tensor = Editor::constant(input);
-      if (tensor && tensor->elements() > 1)
-        input = patch.constant(tensor->reshaped(Shape{1, tensor->elements() / block_, 1, 1, block_}));
-    }
+    for (ir::Value*& input : inputs) input = blocked_constant(patch, input, is(node, "Div") ? 1.0f : 0.0f);
   }
   return patch.add_like(node, inputs);
 }

@@ -1,4 +1,4 @@
-// What a node looks like when its images are in blocked layout: [N, C / block, H, W, block].
+// What a node looks like when its images are in blocked layout: [N, C / block rounded up, H, W, block].
 #pragma once
 
 #include <vector>
@@ -17,17 +17,27 @@ class BlockedNodes {
   std::vector<size_t> image_inputs(const ir::Node& node);
   // Whether it is a convolution whose weights are constants, and blocked or plain ones.
   bool is_conv(const ir::Node& node) const;
-  // Of such a convolution: it reads an image whose channels do not fill blocks.
+  // Whether it is a transposed one like that.
+  bool is_conv_transpose(const ir::Node& node) const;
+  // Of a convolution: it reads an image that is not blocked.
   bool reads_plain(const ir::Node& node);
+  // The channels of an image that can be blocked.
+  int64_t channels_of(const ir::Value& image);
+  // How many channels the blocks of so many hold.
+  int64_t filled_up(int64_t channels) const { return (channels + block_ - 1) / block_ * block_; }
 
   // The node, reading these in place of its image inputs.
   ir::Node& add(Patch& patch, const ir::Node& node, const std::vector<ir::Value*>& images);
 
  private:
   bool is_image(const ir::Value* value);
+  bool fills_blocks(const ir::Value* value);
   bool is_per_channel(const ir::Value* value, int64_t channels);
   bool can_conv_be_blocked(const ir::Node& node);
+  bool can_conv_transpose_be_blocked(const ir::Node& node);
   bool can_elementwise_be_blocked(const ir::Node& node);
+  bool can_concat_be_blocked(const ir::Node& node);
+  ir::Value* blocked_constant(Patch& patch, ir::Value* value, float filling);
   std::vector<int64_t> split_sizes(const ir::Node& node);
 
   Editor& editor_;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "passes/match.h"
 #include "passes/optimize/fusion.h"
@@ -57,18 +58,21 @@ void take_activation(Editor& editor, Epilogue& epilogue) {
   epilogue.end = user.output(0);
 }
 
+// The operator with the epilogue's activation.
+ir::Value* add_activated(Patch& patch, const char* op, const ir::Node& like, const std::vector<ir::Value*>& inputs,
+                         const Epilogue& epilogue) {
+  const std::string& activation = epilogue.activation;
+  if (activation.empty()) return patch.add_fused(op, like, inputs, {});
+  if (epilogue.parameters.empty()) return patch.add_fused(op, like, inputs, {{"activation", activation}});
+  return patch.add_fused(op, like, inputs, {{"activation", activation}, {"activation_params", epilogue.parameters}});
+}
+
 void replace_by(Editor& editor, const char* op, const ir::Node& like, const std::vector<ir::Value*>& inputs,
                 const Epilogue& epilogue) {
   ir::Node& last = *epilogue.end->producer();
   editor.rewrite(last, [&](Patch& patch) {
     patch.name_after(like);
-    const std::string& activation = epilogue.activation;
-    ir::Value* fused = activation.empty() ? patch.add_fused(op, like, inputs, {})
-                       : epilogue.parameters.empty()
-                           ? patch.add_fused(op, like, inputs, {{"activation", activation}})
-                           : patch.add_fused(op, like, inputs,
-                                             {{"activation", activation}, {"activation_params", epilogue.parameters}});
-    patch.replace(last, *fused);
+    patch.replace(last, *add_activated(patch, op, like, inputs, epilogue));
   });
 }
 
@@ -119,6 +123,38 @@ void fuse_matmul_epilogue(Editor& editor, ir::Node& node) {
   take_activation(editor, epilogue);
   if (epilogue.is_empty() || (gemm && !epilogue.residual && epilogue.activation.empty())) return;
   replace_by(editor, "FusedMatMul", node, {rows, node.input(1), epilogue.bias, epilogue.residual}, epilogue);
+}
+
+// A normalisation with constants that no weights could take, then an activation.
+void fuse_batch_norm_activation(Editor& editor, ir::Node& node) {
+  if (node.op_type != "BatchNormalization" || !node.domain.empty() || !node.output(0)) return;
+  if (node.int_attribute("training_mode", 0) != 0 || editor.rank(node.input(0)) < 2) return;
+  const Tensor* parameters[4];
+  for (size_t i = 0; i < 4; ++i) {
+    parameters[i] = Editor::constant(node.input(i + 1));
+    if (!parameters[i] || parameters[i]->type() != ElementType::float32 || parameters[i]->rank() != 1) return;
+    if (parameters[i]->elements() != parameters[0]->elements() || parameters[i]->elements() == 0) return;
+  }
+  for (size_t i = 1; i < node.output_count(); ++i) {
+    if (node.output(i)) return;
+  }
+  if (!is_float32(editor, node.input(0))) return;
+  Epilogue epilogue{node.output(0)};
+  take_activation(editor, epilogue);
+  Tensor scale(ElementType::float32, parameters[0]->shape()), shift(ElementType::float32, parameters[0]->shape());
+  const double epsilon = node.float_attribute("epsilon", 1e-5f);
+  for (size_t c = 0; c < static_cast<size_t>(scale.elements()); ++c) {
+    const auto at = [&](size_t i) { return double{parameters[i]->data<float>()[c]}; };
+    const double factor = at(0) / std::sqrt(at(3) + epsilon);
+    scale.mutable_data<float>()[c] = static_cast<float>(factor);
+    shift.mutable_data<float>()[c] = static_cast<float>(at(1) - at(2) * factor);
+  }
+  ir::Node& last = *epilogue.end->producer();
+  editor.rewrite(last, [&](Patch& patch) {
+    patch.name_after(node);
+    const std::vector<ir::Value*> inputs = {node.input(0), patch.constant(scale), patch.constant(shift)};
+    patch.replace(last, *add_activated(patch, "ChannelAffine", node, inputs, epilogue));
+  });
 }
 
 }  // namespace tenon::passes

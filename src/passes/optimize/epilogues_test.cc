@@ -139,5 +139,43 @@ TEST(MatMulEpilogue, NotOfComputedMatrices) {
   EXPECT_TRUE(last_rewrites().empty());
 }
 
+ModelBuilder normalization() {
+  ModelBuilder b;
+  b.input("x", ElementType::float32, SymbolicShape{batch, 2, 3, 3});
+  b.initializer("scale", Tensor({2}, {1.0f, -2.0f})).initializer("shift", Tensor({2}, {0.5f, 0.25f}));
+  b.initializer("mean", Tensor({2}, {0.5f, 1.0f})).initializer("variance", Tensor({2}, {4.0f, 0.25f}));
+  b.node("BatchNormalization", {"x", "scale", "shift", "mean", "variance"}, {"n"}).set_attribute({"epsilon", 0.0f});
+  return b;
+}
+
+TEST(BatchNormActivation, IsAScaleAndAShift) {
+  ModelBuilder alone = normalization(), relu = normalization();
+  alone.output("n");
+  relu.node("Relu", {"n"}, {"y"});
+  relu.output("y");
+  const std::vector<std::string> passes = {"batch-norm-activation"};
+  for (ModelBuilder* b : {&alone, &relu}) EXPECT_LT(change_by_extended(*b), 1e-6);
+  EXPECT_EQ(last_node(optimized(alone, passes)).substr(0, 24), "n = tenon.ChannelAffine(");
+  const std::string text = optimized(relu, passes);
+  EXPECT_EQ(last_node(text).substr(0, 24), "y = tenon.ChannelAffine(");
+  EXPECT_NE(last_node(text).find("{activation=\"Relu\"}"), std::string::npos) << text;
+  EXPECT_NE(text.find("[0.5, -4]"), std::string::npos) << text;
+  EXPECT_NE(text.find("[0.25, 4.25]"), std::string::npos) << text;
+}
+
+TEST(BatchNormActivation, NotInTrainingOrWithComputedNumbers) {
+  ModelBuilder training = normalization(), computed;
+  training.graph().nodes().back().set_attribute({"training_mode", int64_t{1}});
+  training.output("n");
+  computed.input("x", ElementType::float32, SymbolicShape{batch, 2, 3, 3});
+  computed.input("s", ElementType::float32, SymbolicShape{2});
+  computed.node("BatchNormalization", {"x", "s", "s", "s", "s"}, {"n"});
+  computed.output("n");
+  for (ModelBuilder* b : {&training, &computed}) {
+    optimized(*b, {"batch-norm-activation"});
+    EXPECT_TRUE(last_rewrites().empty());
+  }
+}
+
 }  // namespace
 }  // namespace tenon

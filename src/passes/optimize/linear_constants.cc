@@ -19,19 +19,22 @@ ir::Value* per_channel(Patch& patch, ir::Value* value, int64_t channels) {
 
 }  // namespace
 
-// (w x + b) * c is (w * c) x + b * c.
+// (w x + b) * c is (w * c) x + b * c, also where b is added to what no Gemm takes.
 void scale_weights(Editor& editor, ir::Node& node) {
-  static const Pattern scaled = linear * c;
+  static const Pattern d = constant(), scaled = either(linear * c, (linear + d) * c);
   if (node.op_type != "Mul") return;
   Match m = match(editor, scaled, node);
   if (!m) return;
   const ir::Node& old = m.node(linear);
   if (output_channels(old) == 0 || !is_per_channel(editor, m[c], old)) return;
+  if (m[d] && !is_per_channel(editor, m[d], old)) return;
   editor.rewrite(node, [&](Patch& patch) {
     patch.name_after(old);
     ir::Value* scale = as_list(patch, m[c]);
     ir::Value* bias = linear_bias(old) ? patch.add("Mul", {linear_bias(old), scale}) : nullptr;
-    patch.replace(node, *with_weights(patch, old, scaled_weights(patch, old, scale), bias));
+    ir::Value* result = with_weights(patch, old, scaled_weights(patch, old, scale), bias);
+    if (m[d]) result = patch.add("Add", {result, patch.add("Mul", {m[d], editor.rank(m[d]) == 1 ? scale : m[c]})});
+    patch.replace(node, *result);
   });
 }
 

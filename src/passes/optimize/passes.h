@@ -15,6 +15,7 @@ void fold_reshape_targets(Editor& editor, ir::Node& node);
 void compute_in_integers(Editor& editor, ir::Node& node);
 void fuse_attention(Editor& editor, ir::Node& node);
 void fuse_attention_cache(Editor& editor, ir::Node& node);
+void fuse_batch_norm_activation(Editor& editor, ir::Node& node);
 void fuse_conv_epilogue(Editor& editor, ir::Node& node);
 void fuse_gelu(Editor& editor, ir::Node& node);
 void fuse_group_norm(Editor& editor, ir::Node& node);
@@ -34,16 +35,19 @@ void merge_reshapes(Editor& editor, ir::Node& node);
 void merge_slices(Editor& editor, ir::Node& node);
 void gather_along_axes(Editor& editor, ir::Node& node);
 void merge_transposes(Editor& editor, ir::Node& node);
+void move_whole_blocks(Editor& editor, ir::Node& node);
 void reduce_without_transpose(Editor& editor, ir::Node& node);
 void remove_flatten_around_softmax(Editor& editor, ir::Node& node);
 void remove_identities(Editor& editor, ir::Node& node);
 void remove_no_ops(Editor& editor, ir::Node& node);
 void scale_weights(Editor& editor, ir::Node& node);
+void sink_transposes(Editor& editor, ir::Node& node);
 void transpose_in_gemm(Editor& editor, ir::Node& node);
 void transpose_in_matmul(Editor& editor, ir::Node& node);
 
 // Each is called with every graph, outer ones first.
 void fuse_elementwise(Editor& editor, ir::Graph& graph);
+void grow_concats(Editor& editor, ir::Graph& graph);
 void merge_common_subexpressions(Editor& editor, ir::Graph& graph);
 void remove_dead_code(Editor& editor, ir::Graph& graph);
 void use_blocked_layout(Editor& editor, ir::Graph& graph);

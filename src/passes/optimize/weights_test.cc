@@ -50,6 +50,26 @@ TEST(ScaleWeights, GoesIntoWeightsAndBias) {
             "y = Conv(x, stem/Mul/tenon_3) {group=1}\n");
 }
 
+// Rows of more than one axis have no Gemm that would take the bias first.
+TEST(ScaleWeights, GoesThroughABias) {
+  const auto scaled = [](const Tensor& bias) {
+    ModelBuilder b;
+    b.input("x", ElementType::float32, SymbolicShape{n, 3, 2});
+    b.initializer("w", Tensor({2, 2}, {1.0f, 2.0f, 3.0f, 4.0f})).initializer("b", bias);
+    b.initializer("s", Tensor({1, 1, 2}, {10.0f, 100.0f}));
+    b.node("MatMul", {"x", "w"}, {"m"});
+    b.node("Add", {"m", "b"}, {"biased"});
+    b.node("Mul", {"biased", "s"}, {"y"});
+    b.output("y");
+    expect_same_results(b, {2, 3, 2});
+    optimized(b, {"scale-weights"});
+    return last_rewrites().size();
+  };
+  EXPECT_EQ(scaled(Tensor({2}, {0.5f, -1.0f})), 1u);
+  EXPECT_EQ(scaled(Tensor({1, 2}, {0.5f, -1.0f})), 1u);
+  EXPECT_EQ(scaled(Tensor({3, 1}, {1.0f, 2.0f, 3.0f})), 0u) << "not one per channel";
+}
+
 TEST(ScaleWeights, OnlyPerChannel) {
   ModelBuilder b = conv();
   b.initializer("s", Tensor({4}, {1.0f, 2.0f, 3.0f, 4.0f}));
