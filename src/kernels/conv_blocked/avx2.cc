@@ -11,6 +11,7 @@ struct Tile : BroadcastPixels<Avx2, 1> {
   static constexpr int pixels = 12;
   static constexpr int two_pixels = 6;
   static constexpr int dw_pixels = 8;
+  static constexpr int registers = 16, row_lines = 1;
 };
 
 }  // namespace

@@ -11,6 +11,7 @@ struct Tile : BroadcastPixels<Avx512, 1> {
   static constexpr int pixels = 14;
   static constexpr int two_pixels = 14;
   static constexpr int dw_pixels = 8;
+  static constexpr int registers = 32, row_lines = 2;
 };
 
 }  // namespace

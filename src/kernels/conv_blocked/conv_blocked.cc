@@ -1,7 +1,9 @@
 #include "kernels/conv_blocked/conv_blocked.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <vector>
 
 #include "base/cpu_features.h"
@@ -20,6 +22,8 @@ constexpr int64_t most_group_pixels = 1024, least_group_pixels = 48;
 constexpr int64_t fewest_group_pixels = 24;
 // Floats of a padded copy that is made at once.
 constexpr int64_t band_floats = 256 << 10;
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -128,6 +132,7 @@ class DenseBlockedConv {
   void run_band(const float* x, int64_t height, int64_t width, int64_t begin, int64_t end, const float* residual,
                 float* y) const {
     std::vector<int64_t> steps;
+    steps.reserve(static_cast<size_t>(in_blocks_ * s_.kernel_size()));
     for (int64_t c = 0; c < in_blocks_; ++c)
       for (int64_t h = 0; h < s_.kernel[1]; ++h)
         for (int64_t w = 0; w < s_.kernel[2]; ++w)
@@ -146,9 +151,10 @@ class DenseBlockedConv {
         const int64_t from = i / turns * group, count = std::min(group, pixels - from);
         if (count <= 0) continue;
         if (filled != from) {
+          int64_t row = from / s_.output[2], column = from % s_.output[2];
           for (int64_t p = 0; p < count; ++p) {
-            const int64_t row = (from + p) / s_.output[2], column = (from + p) % s_.output[2];
             offsets[p] = (row * s_.stride[1] * width + column * s_.stride[2]) * lanes_;
+            if (++column == s_.output[2]) column = 0, ++row;
           }
           filled = from;
         }
@@ -166,6 +172,7 @@ class DenseBlockedConv {
     const auto* two = lanes_ == 1 ? k_.two_plain : k_.two_blocked;
     const auto* kernels = blocks == 1 ? one : two;
     const int64_t taps = s_.kernel_size(), tiles = ceil_div(count, blocks == 1 ? k_.pixels : k_.two_pixels);
+    const int64_t least = count / tiles, longer = count % tiles;  // pixels of a tile; tiles that have one more
     const int64_t y_step = s_.output[1] * s_.output[2] * block_;
     const float* bias = epilogue_.bias ? epilogue_.bias + out * block_ : zeros_.data();
     for (int64_t c = 0; c == 0 || c < in_blocks_; c += in_blocks_at_once_) {
@@ -179,14 +186,14 @@ class DenseBlockedConv {
       tile.weight_step = in_blocks_ * taps * lanes_ * block_;
       tile.start = c == 0 ? bias : nullptr;
       tile.y_step = y_step;
-      tile.clamp = last;
+      tile.clamp = last && (epilogue_.lo > -infinity || epilogue_.hi < infinity);
       tile.lo = epilogue_.lo;
       tile.hi = epilogue_.hi;
       const int64_t floats = tile.step_count * lanes_ * block_;
       const WeightsAhead ahead(tile.weights + floats + (last ? (blocks - 1) * tile.weight_step : 0), floats, tiles,
                                tile.step_count);
-      for (int64_t t = 0; t < tiles; ++t) {
-        const int64_t from = count * t / tiles, to = count * (t + 1) / tiles;
+      for (int64_t t = 0, from = 0, to; t < tiles; ++t, from = to) {
+        to = from + least + (t < longer);
         tile.pixels = offsets + from;
         tile.y = y + from * block_;
         tile.residual = last && residual ? residual + from * block_ : nullptr;
@@ -228,8 +235,11 @@ int64_t conv_block() { return conv_blocked_kernels().block; }
 Isa conv_blocked_isa() { return conv_blocked_kernels().isa; }
 
 void conv_blocked(ThreadPool& pool, const ConvShape& shape, const float* x, const BlockedConvWeights& weights, float* y,
-                  const ConvEpilogue& epilogue) {
+                  const ConvEpilogue& given) {
   if (shape.batch <= 0 || shape.output_size() <= 0 || shape.out_channels <= 0) return;
+  ConvEpilogue epilogue = given;
+  if (std::isnan(given.lo)) epilogue.lo = -infinity;
+  if (std::isnan(given.hi)) epilogue.hi = infinity;
   if (shape.groups > 1) return conv_blocked_depthwise(pool, shape, x, weights, y, epilogue);
   const bool picks = picks_pixels(shape);
   ConvShape picked = shape;

@@ -1,10 +1,14 @@
 #include <algorithm>
+#include <limits>
 #include <vector>
 
 #include "kernels/conv_blocked/driver.h"
 
 namespace tenon::kernels {
 namespace {
+
+// Floats of the output whose activation is computed at once, while they are in the first cache.
+constexpr int64_t activated_floats = 4 << 10;
 
 // Outputs [begin, end) of an axis read taps [first, last) of the kernel inside the image.
 struct Span {
@@ -37,32 +41,103 @@ class DepthwiseBlockedConv {
         weights_(weights.buffer_.as<float>()),
         epilogue_(epilogue),
         block_(k_.block),
-        zeros_(static_cast<size_t>(block_)),
-        rows_(spans(s_, 1)),
-        columns_(spans(s_, 2)) {}
+        zeros_(static_cast<size_t>(block_ * std::max<int64_t>(1, s_.input[2]))),
+        row_kernels_(s_.dilation[2] == 1 ? k_.depthwise_rows.find(s_.kernel[2], s_.stride[2]) : nullptr) {
+    if (!row_kernels_) rows_ = spans(s_, 1), columns_ = spans(s_, 2);
+  }
 
   void run(ThreadPool& pool, const float* x, float* y) const {
     const int64_t blocks = s_.out_channels / block_, rows = s_.output[1];
     const int64_t work = 1 + s_.output[2] * block_ * s_.kernel_size();
     pool.parallel_for(s_.batch * blocks * rows, 1 + (64 << 10) / work, [&](int64_t begin, int64_t end) {
       std::vector<int64_t> offsets(static_cast<size_t>(s_.kernel_size())), weight_offsets(offsets);
+      std::vector<const float*> table(static_cast<size_t>((s_.kernel[1] + 1) * most_row_lines), zeros_.data());
       while (begin < end) {
         const int64_t plane = begin / rows, first = begin % rows, last = std::min(rows, first + end - begin);
-        run_rows(x + plane * s_.input_size() * block_, plane, plane % blocks, first, last, offsets, weight_offsets, y);
+        const float* image = x + plane * s_.input_size() * block_;
+        const int64_t at_once = epilogue_.activation ? 1 + activated_floats / (s_.output[2] * block_) : last - first;
+        for (int64_t from = first; from < last; from += at_once) {
+          const int64_t to = std::min(last, from + at_once);
+          if (row_kernels_)
+            run_rows(image, plane, plane % blocks, from, to, table, y);
+          else
+            run_rectangles(image, plane, plane % blocks, from, to, offsets, weight_offsets, y);
+          float* out = y + (plane * rows + from) * s_.output[2] * block_;
+          if (epilogue_.activation) epilogue_.activation(out, out, (to - from) * s_.output[2] * block_);
+        }
         begin += last - first;
       }
     });
   }
 
  private:
-  // Rows [first, last) of a plane, in rectangles that read the same taps.
+  const float* start_of(int64_t channel_block) const {
+    return epilogue_.bias ? epilogue_.bias + channel_block * block_ : zeros_.data();
+  }
+
+  // Rows [first, last) of a plane, in tiles of pixels side by side.
   void run_rows(const float* x, int64_t plane, int64_t channel_block, int64_t first, int64_t last,
-                std::vector<int64_t>& offsets, std::vector<int64_t>& weight_offsets, float* y) const {
+                std::vector<const float*>& table, float* y) const {
+    constexpr float infinity = std::numeric_limits<float>::infinity();
+    DepthwiseRowTile tile;
+    tile.rows = table.data();
+    tile.width = s_.input[2];
+    tile.kernel_rows = s_.kernel[1];
+    tile.weights = weights_ + channel_block * s_.kernel_size() * block_;
+    tile.start = start_of(channel_block);
+    tile.y_step = s_.output[2] * block_;
+    tile.clamp = epilogue_.lo > -infinity || epilogue_.hi < infinity;
+    tile.lo = epilogue_.lo;
+    tile.hi = epilogue_.hi;
+    for (int64_t row = first, lines; row < last; row += lines) {
+      lines = std::min<int64_t>(row_kernels_->lines, last - row);
+      tile.rows_step = lines;
+      for (int64_t k = 0; k < s_.kernel[1]; ++k) {
+        for (int64_t l = 0; l < lines; ++l) {
+          const int64_t from = (row + l) * s_.stride[1] - s_.pad[1] + k * s_.dilation[1];
+          const bool inside = from >= 0 && from < s_.input[1];
+          table[static_cast<size_t>(k * lines + l)] = inside ? x + from * s_.input[2] * block_ : zeros_.data();
+        }
+      }
+      const int64_t at = (plane * s_.output[1] + row) * tile.y_step;
+      run_lines(tile, lines, y + at, epilogue_.residual ? epilogue_.residual + at : nullptr);
+    }
+  }
+
+  // The last tile of wide lines is as long as the others and computes some pixels again.
+  void run_lines(DepthwiseRowTile& tile, int64_t lines, float* y, const float* residual) const {
+    const DepthwiseRowKernels& kernels = *row_kernels_;
+    const int64_t width = s_.output[2], count = std::min<int64_t>(kernels.pixels, width);
+    for (int64_t next = 0; next < width; next += count) {
+      const int64_t from = std::min(next, width - count);
+      tile.first_column = from * s_.stride[2] - s_.pad[2];
+      tile.y = y + from * block_;
+      tile.residual = residual ? residual + from * block_ : nullptr;
+      const int64_t end = tile.first_column + (count - 1) * s_.stride[2] + s_.kernel[2];
+      const int64_t left = std::max<int64_t>(0, -tile.first_column), right = std::max<int64_t>(0, end - tile.width);
+      if (count == kernels.pixels && (left == 0 || left == kernels.left) && (right == 0 || right == kernels.right))
+        kernels.known[lines][left != 0][right != 0](tile);
+      else
+        for (int64_t line = 0; line < lines; ++line) run_line(tile, line);
+    }
+  }
+
+  // One line of a tile that only DepthwiseRowKernels::any does.
+  void run_line(DepthwiseRowTile tile, int64_t line) const {
+    tile.rows += line;
+    tile.y += line * tile.y_step;
+    if (tile.residual) tile.residual += line * tile.y_step;
+    row_kernels_->any[std::min<int64_t>(row_kernels_->pixels, s_.output[2])](tile);
+  }
+
+  // The same for any convolution, in rectangles that read the same taps.
+  void run_rectangles(const float* x, int64_t plane, int64_t channel_block, int64_t first, int64_t last,
+                      std::vector<int64_t>& offsets, std::vector<int64_t>& weight_offsets, float* y) const {
     DepthwiseTile tile;
     tile.offsets = offsets.data();
     tile.weight_offsets = weight_offsets.data();
     tile.weights = weights_ + channel_block * s_.kernel_size() * block_;
-    tile.start = epilogue_.bias ? epilogue_.bias + channel_block * block_ : zeros_.data();
+    tile.start = start_of(channel_block);
     tile.lo = epilogue_.lo;
     tile.hi = epilogue_.hi;
     const int64_t plane_at = plane * s_.output_size() * block_;
@@ -81,8 +156,6 @@ class DepthwiseBlockedConv {
         run_rectangle(tile, x, plane_at, top, bottom, columns.begin, columns.end, y);
       }
     }
-    float* out = y + plane_at + first * s_.output[2] * block_;
-    if (epilogue_.activation) epilogue_.activation(out, out, (last - first) * s_.output[2] * block_);
   }
 
   // Tiles go along the longer side.
@@ -117,7 +190,8 @@ class DepthwiseBlockedConv {
   const ConvEpilogue& epilogue_;
   int64_t block_;
   std::vector<float> zeros_;
-  std::vector<Span> rows_, columns_;
+  const DepthwiseRowKernels* row_kernels_;  // null: there are none for this kernel
+  std::vector<Span> rows_, columns_;        // only then
 };
 
 void conv_blocked_depthwise(ThreadPool& pool, const ConvShape& shape, const float* x, const BlockedConvWeights& weights,

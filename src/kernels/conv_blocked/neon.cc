@@ -11,61 +11,96 @@ struct Tile {
   static constexpr int pixels = 12;
   static constexpr int two_pixels = 0;  // one block fills the registers
   static constexpr int dw_pixels = 6;
+  static constexpr int registers = 32, row_lines = 3;
 
-  // The accumulators, the weights of two lanes and the next pixels fill the registers. These statements stay in their
-  // order: gcc would load all pixels first and run out of registers.
-  template <int Lane, class F>
-  static void multiply_add_lane(F& acc, float32x4_t w, float32x4_t value) {
-    asm volatile("fmla %0.4s, %1.4s, %2.s[%3]" : "+w"(acc) : "w"(w), "w"(value), "i"(Lane));
+  template <class F>
+  static void load(F& v, const float* p) {
+    asm volatile("ldr %q0, %1" : "=w"(v) : "m"(*reinterpret_cast<const float32x4_t*>(p)));
   }
-  static void load_one(float32x4_t& value, const float* x, int64_t bytes) {
+  template <class F>
+  static void add_product(F& sum, F a, F b) {
+    asm volatile("fmla %0.4s, %1.4s, %2.4s" : "+w"(sum) : "w"(a), "w"(b));
+  }
+
+  template <int Lane, class F>
+  static void add_product_of_lane(F& sum, F w, F value) {
+    asm volatile("fmla %0.4s, %1.4s, %2.s[%3]" : "+w"(sum) : "w"(w), "w"(value), "i"(Lane));
+  }
+  template <class F>
+  static void load_one(F& value, const float* x, int64_t bytes) {
     asm volatile("ldr %s0, [%1, %2]" : "=w"(value) : "r"(x), "r"(bytes));
   }
-  static void load_two(float32x4_t& value, const float* x, int64_t bytes) {
-    asm volatile("ldr %d0, [%1, %2]" : "=w"(value) : "r"(x), "r"(bytes));
+  // Into the same register: from step to step, gcc would exchange them.
+  template <class F>
+  static void load_two(F& value, const float* x, int64_t bytes) {
+    asm volatile("ldr %d0, [%1, %2]" : "+w"(value) : "r"(x), "r"(bytes));
   }
 
-  template <int P, int Lanes, class F>
-  static void multiply_add(F (&acc)[P][vectors], const float* const (&x)[P], int64_t at, const float* w, int64_t) {
-    constexpr int ahead = P < 4 ? P : 4;
-    const int64_t bytes = at * static_cast<int64_t>(sizeof(float));
-    float32x4_t value[ahead];
-    if constexpr (Lanes == 1) {
-      const float32x4_t w0 = vld1q_f32(w), w1 = vld1q_f32(w + 4);
-#pragma GCC unroll 4
-      for (int i = 0; i < ahead; ++i) load_one(value[i], x[i], bytes);
-#pragma GCC unroll 16
-      for (int i = 0; i < P; ++i) {
-        multiply_add_lane<0>(acc[i][0], w0, value[i % ahead]);
-        multiply_add_lane<0>(acc[i][1], w1, value[i % ahead]);
-        if (i + ahead < P) load_one(value[i % ahead], x[i + ahead], bytes);
-      }
-      return;
-    }
-#pragma GCC unroll 4
-    for (int i = 0; i < ahead; ++i) load_two(value[i], x[i], bytes);
+  // Lanes of a step, whose first pixels are in `value` already; at the end those at `next` are. The accumulators, the
+  // weights of two lanes and the next pixels fill the registers. These statements stay in their order: gcc would load
+  // all pixels first and run out of registers.
+  template <int P, int Lanes, class F, int Ahead>
+  static void multiply_add_lanes(F (&acc)[P][vectors], F (&value)[Ahead], const float* const (&x)[P], int64_t bytes,
+                                 int64_t next, const float* w) {
 #pragma GCC unroll 4
     for (int lane = 0; lane < Lanes; lane += 2, w += 16) {
-      const float32x4_t w0 = vld1q_f32(w), w1 = vld1q_f32(w + 4), w2 = vld1q_f32(w + 8), w3 = vld1q_f32(w + 12);
+      const F w0 = (F)vld1q_f32(w), w1 = (F)vld1q_f32(w + 4), w2 = (F)vld1q_f32(w + 8), w3 = (F)vld1q_f32(w + 12);
 #pragma GCC unroll 4
-      for (int first = 0; first < P; first += ahead) {
+      for (int first = 0; first < P; first += Ahead) {
 #pragma GCC unroll 4
-        for (int j = 0; j < ahead; ++j) {
+        for (int j = 0; j < Ahead; ++j) {
           if (first + j >= P) break;
-          multiply_add_lane<0>(acc[first + j][0], w0, value[j]);
-          multiply_add_lane<0>(acc[first + j][1], w1, value[j]);
+          add_product_of_lane<0>(acc[first + j][0], w0, value[j]);
+          add_product_of_lane<0>(acc[first + j][1], w1, value[j]);
         }
 #pragma GCC unroll 4
-        for (int j = 0; j < ahead; ++j) {
+        for (int j = 0; j < Ahead; ++j) {
           if (first + j < P) {
-            multiply_add_lane<1>(acc[first + j][0], w2, value[j]);
-            multiply_add_lane<1>(acc[first + j][1], w3, value[j]);
+            add_product_of_lane<1>(acc[first + j][0], w2, value[j]);
+            add_product_of_lane<1>(acc[first + j][1], w3, value[j]);
           }
-          if (first + ahead + j < P)
-            load_two(value[j], x[first + ahead + j], bytes + lane * 4);
-          else if (first + ahead >= P && lane + 2 < Lanes)
-            load_two(value[j], x[j], bytes + lane * 4 + 8);
+          if (first + Ahead + j < P)
+            load_two(value[j], x[first + Ahead + j], bytes + lane * 4);
+          else if (first + Ahead >= P)
+            load_two(value[j], x[j], lane + 2 < Lanes ? bytes + lane * 4 + 8 : next);
         }
+      }
+    }
+  }
+
+  // All steps of a tile. fetch_next() is called for each.
+  template <int P, int Lanes, class F, class Fetch>
+  static void multiply_add_steps(F (&acc)[P][vectors], const float* const (&x)[P], const int64_t* steps, int64_t count,
+                                 const float* w, Fetch fetch_next) {
+    constexpr int ahead = P < 4 ? P : 4, block = 8;
+    const auto bytes_at = [&](int64_t s) { return steps[s] * static_cast<int64_t>(sizeof(float)); };
+    if (count == 0) return;
+    int64_t bytes = bytes_at(0);
+    if constexpr (Lanes == 1) {
+      for (int64_t s = 0; s < count; ++s, w += block) {
+        const F w0 = (F)vld1q_f32(w), w1 = (F)vld1q_f32(w + 4);
+        const int64_t next = bytes_at(s + 1 < count ? s + 1 : s);
+        fetch_next();
+#pragma GCC unroll 16
+        for (int i = 0; i < P; ++i) {
+          F value;
+          load_one(value, x[i], bytes);
+          add_product_of_lane<0>(acc[i][0], w0, value);
+          add_product_of_lane<0>(acc[i][1], w1, value);
+        }
+        bytes = next;
+      }
+    } else {
+      F value[ahead] = {};
+#pragma GCC unroll 4
+      for (int i = 0; i < ahead; ++i) load_two(value[i], x[i], bytes);
+      for (int64_t s = 0; s < count; ++s, w += Lanes * block) {
+        const int64_t next = bytes_at(s + 1 < count ? s + 1 : s);
+        fetch_next();
+#pragma GCC unroll 4
+        for (int line = 0; line < Lanes * block; line += 16) __builtin_prefetch(w + 4 * Lanes * block + line);
+        multiply_add_lanes<P, Lanes>(acc, value, x, bytes, next, w);
+        bytes = next;
       }
     }
   }

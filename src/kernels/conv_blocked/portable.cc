@@ -5,18 +5,13 @@
 namespace tenon::kernels {
 namespace {
 
-struct Tile {
+struct Tile : BroadcastPixels<Portable, 2> {
   using Arch = Portable;
   static constexpr int vectors = 2;
   static constexpr int pixels = 4;
   static constexpr int two_pixels = 3;
   static constexpr int dw_pixels = 4;
-
-  template <int P, int Lanes, class F, int V>
-  static void multiply_add(F (&acc)[P][V], const float* const (&x)[P], int64_t at, const float* w,
-                           int64_t weight_step) {
-    BroadcastPixels<Arch, vectors>::multiply_add<P, Lanes>(acc, x, at, w, weight_step);
-  }
+  static constexpr int registers = 16, row_lines = 1;
 };
 
 }  // namespace

@@ -52,6 +52,17 @@ const Case cases[] = {
     {1, 3, 3, false, true, 23, 20, {3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}},
     {1, 1, 1, false, true, 7, 9, {5, 5}, {2, 3}, {1, 1}, {2, 1}, {2, 3}},
     {1, 1, 1, false, true, 9, 9, {2, 4}, {1, 2}, {2, 2}, {0, 1}, {1, 0}},
+    {1, 2, 2, false, true, 14, 14, {5, 5}, {1, 1}, {1, 1}, {2, 2}, {2, 2}},
+    {2, 1, 1, false, true, 16, 14, {5, 5}, {2, 2}, {1, 1}, {2, 2}, {2, 2}},
+    {1, 1, 1, false, true, 7, 7, {5, 5}, {1, 1}, {1, 1}, {2, 2}, {2, 2}},
+    {1, 1, 1, false, true, 8, 8, {5, 5}, {1, 1}, {1, 1}, {2, 2}, {2, 2}},
+    {1, 1, 1, false, true, 10, 23, {7, 7}, {1, 1}, {1, 1}, {3, 3}, {3, 3}},
+    {1, 1, 1, false, true, 9, 14, {3, 3}, {2, 2}, {1, 1}, {1, 1}, {0, 0}},
+    {1, 1, 1, false, true, 9, 15, {3, 3}, {2, 2}, {1, 1}, {0, 0}, {1, 1}},
+    {1, 1, 1, false, true, 5, 18, {9, 3}, {1, 1}, {2, 1}, {8, 1}, {8, 1}},
+    {1, 1, 1, false, true, 3, 9, {3, 3}, {1, 1}, {1, 1}, {5, 6}, {6, 5}},
+    {1, 1, 1, false, true, 6, 31, {1, 5}, {3, 2}, {1, 1}, {0, 2}, {0, 1}},
+    {1, 1, 1, false, true, 4, 6, {7, 7}, {2, 1}, {1, 1}, {3, 3}, {3, 3}},
     {1, 1, 1, false, true, 1, 2, {5, 5}, {1, 1}, {1, 1}, {2, 2}, {2, 2}},
     {1, 1, 1, false, true, 2, 2, {3, 3}, {1, 1}, {3, 3}, {6, 6}, {6, 6}},
 };
@@ -104,6 +115,21 @@ TEST_P(ConvBlocked, NanAndInfinityStayInTheirWindows) {
         EXPECT_EQ(std::isnan(value), h <= 2 && std::abs(w - 3) <= 1) << h << ", " << w;
         EXPECT_EQ(std::fabs(value) == 1e30f, h <= 2 && std::abs(w - 12) <= 1) << h << ", " << w;
       }
+  }
+}
+
+TEST_P(ConvBlocked, BoundsThatAreNanAreNone) {
+  const ScopedIsa forced(GetParam());
+  ThreadPool pool(1);
+  for (bool depthwise : {false, true}) {
+    const ConvShape s = Case{1, 1, 1, false, depthwise, 4, 9, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}}.shape();
+    const auto x = random_floats(s.in_channels * s.input_size(), 1);
+    const auto weights = random_floats(s.out_channels * (s.in_channels / s.groups) * s.kernel_size(), 2);
+    const BlockedConvWeights packed(pool, s, false, weights.data());
+    std::vector<float> y(static_cast<size_t>(s.out_channels * s.output_size())), expected(y);
+    conv_blocked(pool, s, x.data(), packed, expected.data());
+    conv_blocked(pool, s, x.data(), packed, y.data(), {.lo = std::nanf(""), .hi = std::nanf("")});
+    EXPECT_EQ(y, expected);
   }
 }
 

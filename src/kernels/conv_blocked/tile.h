@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "kernels/conv_blocked/depthwise_row.h"
 #include "kernels/dispatch.h"
 
 namespace tenon::kernels {
@@ -77,6 +78,7 @@ struct ConvBlockedKernels {
   Function blocked[most_tile_pixels + 1], plain[most_tile_pixels + 1];
   Function two_blocked[most_tile_pixels + 1], two_plain[most_tile_pixels + 1];
   void (*depthwise[most_tile_pixels + 1])(const DepthwiseTile& tile);
+  DepthwiseRowTable depthwise_rows;
 };
 
 TENON_ISA_TABLES(ConvBlockedKernels, conv_blocked_kernels)

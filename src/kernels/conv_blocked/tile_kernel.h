@@ -3,13 +3,15 @@
 
 #include <utility>
 
+#include "kernels/conv_blocked/depthwise_row_kernel.h"
 #include "kernels/conv_blocked/tile.h"
 #include "kernels/simd/simd.h"
 
 namespace tenon::kernels {
 
-// Tile is a struct of internal linkage: Arch, vectors (of a block), pixels, two_pixels, dw_pixels and multiply_add, of
-// one block where two_pixels is 0, else of any.
+// Tile is a struct of internal linkage: Arch, registers, vectors (of a block), pixels, two_pixels, dw_pixels,
+// row_lines, load, add_product, clamp (to bounds that are not NaN; NaN stays NaN) and multiply_add, of one block where
+// two_pixels is 0, else of any.
 template <class Tile>
 struct ConvBlockedTiles {
   using S = Simd<typename Tile::Arch>;
@@ -17,21 +19,9 @@ struct ConvBlockedTiles {
   static constexpr int vectors = Tile::vectors;
   static constexpr int block = vectors * S::width;
 
-  // Blocks of `vectors` each.
-  template <int P, int V>
-  static void store(const F (&acc)[P][V], const float* residual, bool clamp, float lo, float hi, float* y,
-                    int64_t pixel_step, int64_t block_step) {
-#pragma GCC unroll 16
-    for (int i = 0; i < P; ++i) {
-#pragma GCC unroll 4
-      for (int j = 0; j < V; ++j) {
-        const int64_t at = i * pixel_step + j / vectors * block_step + j % vectors * S::width;
-        F v = acc[i][j];
-        if (residual) v += S::load(residual + at);
-        if (clamp) v = S::min(S::set(hi), S::max(S::set(lo), v));
-        S::store(y + at, v);
-      }
-    }
+  // Where vectors of pixels go, of one or two blocks.
+  static auto places(int64_t pixel_step, int64_t block_step) {
+    return [=](int i, int j) { return i * pixel_step + j / vectors * block_step + j % vectors * S::width; };
   }
 
   template <int P, int Lanes, int Blocks>
@@ -62,16 +52,22 @@ struct ConvBlockedTiles {
           fetch_next();
           Tile::template multiply_add_even<P, Lanes>(acc, x[0] + t.steps[s], w, t.weight_step, step);
         }
-        return store(acc, t.residual, t.clamp, t.lo, t.hi, t.y, block, t.y_step);
+        return finish<Tile>(acc, t.residual, t.clamp, t.lo, t.hi, t.y, places(block, t.y_step));
       }
     }
-    for (int64_t s = 0; s < t.step_count; ++s, w += Lanes * block) {
+    if constexpr (requires {
+                    Tile::template multiply_add_steps<P, Lanes>(acc, x, t.steps, t.step_count, w, fetch_next);
+                  }) {
+      Tile::template multiply_add_steps<P, Lanes>(acc, x, t.steps, t.step_count, w, fetch_next);
+    } else {
+      for (int64_t s = 0; s < t.step_count; ++s, w += Lanes * block) {
 #pragma GCC unroll 16
-      for (int line = 0; line < Lanes * block; line += 16) __builtin_prefetch(w + 4 * Lanes * block + line);
-      fetch_next();
-      Tile::template multiply_add<P, Lanes>(acc, x, t.steps[s], w, t.weight_step);
+        for (int line = 0; line < Lanes * block; line += 16) __builtin_prefetch(w + 4 * Lanes * block + line);
+        fetch_next();
+        Tile::template multiply_add<P, Lanes>(acc, x, t.steps[s], w, t.weight_step);
+      }
     }
-    store(acc, t.residual, t.clamp, t.lo, t.hi, t.y, block, t.y_step);
+    finish<Tile>(acc, t.residual, t.clamp, t.lo, t.hi, t.y, places(block, t.y_step));
   }
 
   template <int P>
@@ -93,7 +89,7 @@ struct ConvBlockedTiles {
         for (int j = 0; j < vectors; ++j) acc[i][j] = S::fma(S::load(x + j * S::width), weight[j], acc[i][j]);
       }
     }
-    store(acc, t.residual, true, t.lo, t.hi, t.y, t.y_step, 0);
+    finish<Tile>(acc, t.residual, true, t.lo, t.hi, t.y, places(t.y_step, 0));
   }
 
   template <int... P, int... T, int... D>
@@ -108,7 +104,8 @@ struct ConvBlockedTiles {
             {nullptr, &run<P + 1, 1, 1>...},
             {nullptr, &run<T + 1, block, 2>...},
             {nullptr, &run<T + 1, 1, 2>...},
-            {nullptr, &depthwise<D + 1>...}};
+            {nullptr, &depthwise<D + 1>...},
+            DepthwiseRowTiles<Tile>::table()};
   }
   static constexpr ConvBlockedKernels table() {
     return table(std::make_integer_sequence<int, Tile::pixels>{}, std::make_integer_sequence<int, Tile::two_pixels>{},
@@ -120,6 +117,15 @@ struct ConvBlockedTiles {
 template <class Arch, int Vectors>
 struct BroadcastPixels {
   using S = Simd<Arch>;
+
+  template <class F>
+  static void load(F& v, const float* p) {
+    v = S::load(p);
+  }
+  template <class F>
+  static void add_product(F& sum, F a, F b) {
+    sum = S::fma(a, b, sum);
+  }
 
   template <int P, int Lanes, class F, int V>
   static void multiply_add(F (&acc)[P][V], const float* const (&x)[P], int64_t at, const float* w,

@@ -23,6 +23,8 @@ BENCHMARK_CAPTURE(math_array, sigmoid, f32_sigmoid);
 BENCHMARK_CAPTURE(math_array, erf, f32_erf);
 BENCHMARK_CAPTURE(math_array, gelu, f32_gelu);
 BENCHMARK_CAPTURE(math_array, gelu_tanh, f32_gelu_tanh);
+BENCHMARK_CAPTURE(math_array, silu, f32_silu);
+BENCHMARK_CAPTURE(math_array, hard_swish, f32_hard_swish);
 BENCHMARK_CAPTURE(math_array, softplus, f32_softplus);
 BENCHMARK_CAPTURE(math_array, sin, f32_sin);
 BENCHMARK_CAPTURE(math_array, atan, f32_atan);

@@ -70,13 +70,28 @@ template <class T, class Window>
 void each_inner_window(ThreadPool& pool, const PoolShape& s, const T* x, T* y, Window make_window) {
   constexpr int64_t reads_per_task = 16 << 10;
   const int64_t reads = 1 + s.output[1] * s.output[2] * std::min(s.kernel[0] * s.kernel[1], s.input[0] * s.input[1]);
+  const int64_t step = s.dilation[1] * s.input[2], reach = (s.kernel[1] - 1) * s.dilation[1];
   pool.parallel_for(s.planes * s.output[0], 1 + reads_per_task / reads, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const T* plane = x + i / s.output[0] * s.input_size();
       T* out = y + i * s.output[1] * s.output[2];
+      const int64_t depth = i % s.output[0], d0 = depth * s.stride[0] - s.pad_begin[0];
+      const IndexRange ds = taps_inside(d0, s.kernel[0], s.dilation[0], 0, s.input[0]);
       for (int64_t height = 0; height < s.output[1]; ++height, out += s.output[2]) {
-        auto window = make_window(i % s.output[0], height);
-        each_covered_row(s, plane, i % s.output[0], height, [&](const T* row, int64_t) { window.fold(row); });
+        const int64_t h0 = height * s.stride[1] - s.pad_begin[1];
+        const bool inside = h0 >= 0 && h0 + reach < s.input[1];
+        const IndexRange hs =
+            inside ? IndexRange{0, s.kernel[1]} : taps_inside(h0, s.kernel[1], s.dilation[1], 0, s.input[1]);
+        const int64_t count = hs.size(), first = h0 + hs.begin * s.dilation[1];
+        auto window = make_window(depth, height);
+        for (int64_t d = ds.begin; d < ds.end && count > 0; ++d) {
+          const T* place = plane + ((d0 + d * s.dilation[0]) * s.input[1] + first) * s.input[2];
+          if (count == 3) {
+            window.fold(place), window.fold(place + step), window.fold(place + 2 * step);
+          } else {
+            for (int64_t h = 0; h < count; ++h) window.fold(place + h * step);
+          }
+        }
         window.finish(out);
       }
     }

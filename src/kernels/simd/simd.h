@@ -45,6 +45,13 @@ struct Simd {
   // Both return the second operand where either is NaN.
   static F max(F bound, F v) { return bound > v ? bound : v; }
   static F min(F bound, F v) { return bound < v ? bound : v; }
+  // To bounds that are not NaN; NaN stays NaN.
+  static F clamp(F v, F lo, F hi) {
+    if constexpr (requires { Arch::larger(v, v); })
+      return Arch::smaller(hi, Arch::larger(lo, v));
+    else
+      return min(hi, max(lo, v));
+  }
 
   // The same for a bound that is no NaN, in one instruction where there is one. Of two zeros, either may be returned.
   static F at_least(float bound, F v) {
