@@ -28,7 +28,6 @@ struct PeakLoops {
     constexpr int at_once = 8;
     F sums[at_once] = {};
     for (int64_t i = 0; i < n; i += at_once * S::width) {
-      __builtin_prefetch(data + i + 1024);
 #pragma GCC unroll 8
       for (int j = 0; j < at_once; ++j) sums[j] += S::load(data + i + j * S::width);
     }
