@@ -96,20 +96,25 @@ struct WinogradTransforms {
         Line::output(m, rows[row]);
       }
       const F bias = S::load(t.bias + j * S::width);
-      F tile[M][M];  // by column, then row
+      float* y = t.y + j * S::width;
+      const float* residual = t.residual ? t.residual + j * S::width : nullptr;
 #pragma GCC unroll 6
       for (int column = 0; column < M; ++column) {
-        F m[n];
+        F m[n], line[M];
 #pragma GCC unroll 6
         for (int row = 0; row < n; ++row) m[row] = rows[row][column];
-        Line::output(m, tile[column]);
-      }
-      for (int row = 0; row < t.rows; ++row) {
-        const int64_t at = row * t.row_step + j * S::width;
-        for (int column = 0; column < t.columns; ++column) {
-          F v = tile[column][row] + bias;
-          if (t.residual) v += S::load(t.residual + at + column * block);
-          S::store(t.y + at + column * block, S::min(hi, S::max(lo, v)));
+        Line::output(m, line);
+        if (column >= t.columns) break;
+        const int64_t at = column * block;
+        if (t.rows == M && !residual) {
+#pragma GCC unroll 6
+          for (int row = 0; row < M; ++row) S::store(y + row * t.row_step + at, S::clamp(line[row] + bias, lo, hi));
+          continue;
+        }
+        for (int row = 0; row < t.rows; ++row) {
+          F v = line[row] + bias;
+          if (residual) v += S::load(residual + row * t.row_step + at);
+          S::store(y + row * t.row_step + at, S::clamp(v, lo, hi));
         }
       }
     }

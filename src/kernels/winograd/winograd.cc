@@ -158,11 +158,18 @@ class WinogradConv {
     const int64_t per_image = tile_rows_ * tile_columns_;
     return {tile / per_image, tile % per_image / tile_columns_ * tile_, tile % tile_columns_ * tile_};
   }
+  void go_on(Place& place) const {
+    if ((place.column += tile_) < s_.output[2]) return;
+    place.column = 0;
+    if ((place.row += tile_) < s_.output[1]) return;
+    place.row = 0;
+    ++place.image;
+  }
 
   void transform_input(int64_t first, int64_t begin, int64_t end, int64_t c, float* points) const {
     float edge[most_points * 16];
-    for (int64_t t = begin; t < end; ++t) {
-      const Place place = place_of(first + t);
+    Place place = place_of(first + begin);
+    for (int64_t t = begin; t < end; ++t, go_on(place)) {
       const int64_t row = place.row - s_.pad[1], column = place.column - s_.pad[2];
       const float* image = x_ + (place.image * in_blocks_ + c) * s_.input[1] * s_.input[2] * block_;
       WinogradInput tile;
@@ -182,13 +189,12 @@ class WinogradConv {
 
   // n by n pixels of an image from (row, column) on, with zeros outside of it.
   void copy_with_zeros(const float* image, int64_t row, int64_t column, float* to) const {
-    for (int64_t i = row; i < row + n_; ++i)
-      for (int64_t j = column; j < column + n_; ++j, to += block_) {
-        if (i >= 0 && j >= 0 && i < s_.input[1] && j < s_.input[2])
-          std::copy_n(image + (i * s_.input[2] + j) * block_, block_, to);
-        else
-          std::fill_n(to, block_, 0.0f);
-      }
+    const int64_t left = std::clamp<int64_t>(-column, 0, n_);
+    const int64_t inside = std::clamp<int64_t>(s_.input[2] - column, left, n_) - left;
+    std::fill_n(to, n_ * n_ * block_, 0.0f);
+    for (int64_t i = std::max<int64_t>(0, -row); i < std::min<int64_t>(n_, s_.input[1] - row); ++i)
+      std::copy_n(image + ((row + i) * s_.input[2] + column + left) * block_, inside * block_,
+                  to + (i * n_ + left) * block_);
   }
 
   // One or two blocks of output channels at one point of all tiles.
@@ -215,8 +221,8 @@ class WinogradConv {
   }
 
   void transform_output(int64_t first, int64_t begin, int64_t end, int64_t c, const float* points) const {
-    for (int64_t t = begin; t < end; ++t) {
-      const Place place = place_of(first + t);
+    Place place = place_of(first + begin);
+    for (int64_t t = begin; t < end; ++t, go_on(place)) {
       const int64_t at =
           (((place.image * out_blocks_ + c) * s_.output[1] + place.row) * s_.output[2] + place.column) * block_;
       WinogradOutput tile;
