@@ -44,7 +44,7 @@ class MatrixPanels : public PanelSource {
 };
 
 // Panels that were packed ahead, all k blocks after each other.
-class PackedPanels : public PanelSource {
+class PackedPanels final : public PanelSource {
  public:
   explicit PackedPanels(const PackedMatrix& matrix);
   int64_t ready() const override { return panels_; }
