@@ -15,52 +15,59 @@ int64_t spread(int64_t floats) {
   return (lines | 1) * cache_line_floats;
 }
 
+using Four [[gnu::vector_size(16)]] = float;
+
+Four load(const float* p) {
+  Four v;
+  std::memcpy(&v, p, sizeof v);
+  return v;
+}
+void store(float* p, Four v) { std::memcpy(p, &v, sizeof v); }
+
 // memcpy, quick for few floats too.
 void copy_floats(const float* from, int64_t n, float* to) {
-  using Four [[gnu::vector_size(16)]] = float;
   if (n < 4 || n > 64) {
     std::memcpy(to, from, static_cast<size_t>(n) * sizeof(float));
     return;
   }
-  Four four;
-  for (int64_t i = 0; i < n - 4; i += 4) {
-    std::memcpy(&four, from + i, sizeof four);
-    std::memcpy(to + i, &four, sizeof four);
-  }
-  std::memcpy(&four, from + n - 4, sizeof four);
-  std::memcpy(to + n - 4, &four, sizeof four);
+  for (int64_t i = 0; i < n - 4; i += 4) store(to + i, load(from + i));
+  store(to + n - 4, load(from + n - 4));
 }
 
-// Columns phase, phase + phases, … of a padded row, `columns` of them, from a row of the input.
-void copy_phase(const ConvShape& shape, const float* row, int64_t phases, int64_t phase, int64_t columns, float* to) {
+// to[i] = from[2 * i] for i < n.
+void copy_every_second(const float* from, int64_t n, float* to) {
+  int64_t i = 0;
+  for (; i + 4 < n; i += 4)
+    store(to + i, __builtin_shufflevector(load(from + 2 * i), load(from + 2 * i + 4), 0, 2, 4, 6));
+  for (; i < n; ++i) to[i] = from[2 * i];
+}
+
+// Columns phase, phase + phases, … of all padded rows, `columns` of them. `to` is where those of the first row go; rows
+// are phases * columns floats apart.
+void copy_phase(const ConvShape& shape, const PaddedExtent& extent, int64_t phases, int64_t phase, int64_t columns,
+                const float* channel, float* to) {
   const int64_t shift = phase - shape.pad[2];  // column i of the phase is column i * phases + shift of the input
   const int64_t begin = std::clamp<int64_t>(shift >= 0 ? 0 : (-shift + phases - 1) / phases, 0, columns);
   const int64_t end =
       std::clamp<int64_t>(shape.input[2] <= shift ? 0 : (shape.input[2] - 1 - shift) / phases + 1, begin, columns);
-  std::fill(to, to + begin, 0.0f);
-  if (phases == 1) {
-    copy_floats(row + begin + shift, end - begin, to + begin);
-  } else if (phases == 2) {
-    for (int64_t i = begin; i < end; ++i) to[i] = row[2 * i + shift];
-  } else {
-    for (int64_t i = begin; i < end; ++i) to[i] = row[phases * i + shift];
-  }
-  std::fill(to + end, to + columns, 0.0f);
-}
-
-void copy_rows(const ConvShape& shape, const PaddedExtent& extent, int64_t phases, int64_t phase_columns,
-               const float* channel, float* to) {
   for (int64_t d = 0; d < extent.size[0]; ++d) {
     const int64_t from_d = d - shape.pad[0];
-    for (int64_t h = 0; h < extent.size[1]; ++h, to += phases * phase_columns) {
+    for (int64_t h = 0; h < extent.size[1]; ++h, to += phases * columns) {
       const int64_t from_h = h - shape.pad[1];
       if (from_d < 0 || from_d >= shape.input[0] || from_h < 0 || from_h >= shape.input[1]) {
-        std::fill(to, to + phases * phase_columns, 0.0f);
+        std::fill(to, to + columns, 0.0f);
         continue;
       }
-      const float* row = channel + (from_d * shape.input[1] + from_h) * shape.input[2];
-      for (int64_t phase = 0; phase < phases; ++phase)
-        copy_phase(shape, row, phases, phase, phase_columns, to + phase * phase_columns);
+      const float* row = channel + (from_d * shape.input[1] + from_h) * shape.input[2] + begin * phases + shift;
+      std::fill(to, to + begin, 0.0f);
+      if (phases == 1) {
+        copy_floats(row, end - begin, to + begin);
+      } else if (phases == 2) {
+        copy_every_second(row, end - begin, to + begin);
+      } else {
+        for (int64_t i = 0; i < end - begin; ++i) to[begin + i] = row[phases * i];
+      }
+      std::fill(to + end, to + columns, 0.0f);
     }
   }
 }
@@ -75,7 +82,7 @@ PaddedExtent::PaddedExtent(const ConvShape& shape) : needs_copy(false) {
 }
 
 void pad_channel(const ConvShape& shape, const PaddedExtent& extent, const float* channel, float* to) {
-  copy_rows(shape, extent, 1, extent.size[2], channel, to);
+  copy_phase(shape, extent, 1, 0, extent.size[2], channel, to);
 }
 
 // Where all columns are read, a copy of them is little to what it saves.
@@ -91,7 +98,10 @@ ImageLayout::ImageLayout(const ConvShape& shape)
 }
 
 void copy_channel(const ConvShape& shape, const ImageLayout& layout, const float* channel, float* to) {
-  copy_rows(shape, layout.extent, layout.phases, layout.phase_columns, channel, to);
+  for (int64_t phase = 0; phase < layout.phases; ++phase) {
+    copy_phase(shape, layout.extent, layout.phases, phase, layout.phase_columns, channel,
+               to + phase * layout.phase_columns);
+  }
   const int64_t copied = layout.plane * layout.extent.size[0];
   std::fill(to + copied, to + layout.channel, 0.0f);
 }

@@ -30,72 +30,89 @@ struct RowTiles {
   int64_t narrow = 0;
 };
 
-struct RowConv {
-  const GemmKernels& kernels;
-  const RowsImage& image;
-  const PackedMatrix& weights;
-  float* y;
-  int64_t ldc;
-  const GemmEpilogue& epilogue;
-  const ConvShape& shape = image.shape;
-  const ImageLayout& layout = image.layout;
-  const RowTiles tiles{shape.output[2], kernels};
-  const int64_t k_block = gemm_k_block(kernels, weights.columns());
+class RowConv {
+ public:
+  RowConv(const GemmKernels& kernels, const RowsImage& image, const PackedMatrix& weights, float* y, int64_t ldc,
+          const GemmEpilogue& epilogue)
+      : kernels_(kernels),
+        image_(image),
+        left_(weights),
+        channels_(weights.rows()),
+        k_(weights.columns()),
+        k_block_(gemm_k_block(kernels, k_)),
+        y_(y),
+        ldc_(ldc),
+        epilogue_(epilogue),
+        has_limits_(has_limits(epilogue)),
+        tiles_(image.shape.output[2], kernels) {}
 
-  int64_t rows() const { return shape.output[0] * shape.output[1]; }
-  int64_t panels() const { return divide_up(weights.rows(), kernels.tile_rows); }
+  int64_t rows() const { return image_.shape.output[0] * image_.shape.output[1]; }
+  int64_t panels() const { return divide_up(channels_, kernels_.tile_rows); }
 
   // Output rows [begin, end) of the channels of one left panel.
   void run(int64_t panel, int64_t begin, int64_t end) const {
-    const int64_t first = panel * kernels.tile_rows, columns = shape.output[2];
-    const auto channels = static_cast<int>(std::min<int64_t>(kernels.tile_rows, weights.rows() - first));
+    const ConvShape& shape = image_.shape;
+    const int64_t first = panel * kernels_.tile_rows, columns = shape.output[2];
+    const auto height = static_cast<size_t>(std::min<int64_t>(kernels_.tile_rows, channels_ - first));
+    GemmTile tile = tile_of(first);
     for (int64_t row = begin; row < end; ++row) {
-      const float* x = image.data + row / shape.output[1] * shape.stride[0] * layout.plane +
-                       row % shape.output[1] * shape.stride[1] * layout.row;
-      const int64_t at = first * ldc + row * columns;
+      const float* x = image_.data + row / shape.output[1] * shape.stride[0] * image_.layout.plane +
+                       row % shape.output[1] * shape.stride[1] * image_.layout.row;
       int64_t column = 0;
-      for (int64_t i = 0; i < tiles.wide + tiles.narrow; ++i) {
-        const bool is_wide = i < tiles.wide;
-        const int width = is_wide ? kernels.tile_columns : kernels.narrow_columns;
+      for (int64_t i = 0; i < tiles_.wide + tiles_.narrow; ++i) {
+        const bool is_wide = i < tiles_.wide;
+        const int width = is_wide ? kernels_.tile_columns : kernels_.narrow_columns;
         // What a tile has beyond the row is replaced when the rows after it come.
         const bool fits = column + width <= (end - row) * columns;
-        multiply((is_wide ? kernels.by_rows : kernels.narrow_by_rows)[channels], panel, x + column, at + column,
-                 fits ? width : static_cast<int>(columns - column));
+        tile.columns = fits ? width : static_cast<int>(columns - column);
+        multiply((is_wide ? kernels_.by_rows : kernels_.narrow_by_rows)[height], panel, x + column,
+                 first * ldc_ + row * columns + column, tile);
         column += width;
       }
     }
-    if (!epilogue.activation) return;
-    for (int64_t c = first; c < first + channels; ++c) {
-      float* out = y + c * ldc + begin * columns;
-      epilogue.activation(out, out, (end - begin) * columns);
+    if (!epilogue_.activation) return;
+    for (int64_t c = first; c < first + static_cast<int64_t>(height); ++c) {
+      float* out = y_ + c * ldc_ + begin * columns;
+      epilogue_.activation(out, out, (end - begin) * columns);
     }
   }
 
  private:
-  void multiply(GemmTileKernel kernel, int64_t panel, const float* x, int64_t at, int columns) const {
-    const GemmEpilogue& e = epilogue;
-    const PackedPanels left(weights);
-    const int64_t k = weights.columns(), first = panel * kernels.tile_rows;
+  // What the tiles of a left panel, whose first channel is `first`, have in common.
+  GemmTile tile_of(int64_t first) const {
+    const GemmEpilogue& e = epilogue_;
     GemmTile tile{};
-    tile.c = y + at;
-    tile.ldc = ldc;
-    tile.columns = columns;
+    tile.ldc = ldc_;
     tile.alpha = e.alpha;
     tile.beta = e.beta;
     tile.addend = e.addend ? e.addend + first * e.addend_row_stride : nullptr;
     tile.addend_row_stride = e.addend_row_stride;
     tile.lo = e.lo;
     tile.hi = e.hi;
-    tile.ahead = reinterpret_cast<const std::byte*>(tile.c);
-    for (int64_t k_begin = 0; k_begin < k; k_begin += k_block) {
-      const int64_t steps = std::min(k_block, k - k_begin);
-      const bool is_last = k_begin + steps == k;
+    return tile;
+  }
+
+  void multiply(GemmTileKernel kernel, int64_t panel, const float* x, int64_t at, GemmTile& tile) const {
+    tile.c = y_ + at;
+    for (int64_t k_begin = 0; k_begin < k_; k_begin += k_block_) {
+      const int64_t steps = std::min(k_block_, k_ - k_begin);
+      const bool is_last = k_begin + steps == k_;
       tile.accumulate = k_begin > 0;
-      tile.residual = e.residual && is_last ? e.residual + at : nullptr;
-      tile.clamp = is_last && has_limits(e);
-      kernel(steps, left.ready_panel(k_begin, steps, panel).data, {x, 0, image.offsets.data() + k_begin}, tile);
+      tile.residual = epilogue_.residual && is_last ? epilogue_.residual + at : nullptr;
+      tile.clamp = is_last && has_limits_;
+      kernel(steps, left_.ready_panel(k_begin, steps, panel).data, {x, 0, image_.offsets.data() + k_begin}, tile);
     }
   }
+
+  const GemmKernels& kernels_;
+  const RowsImage& image_;
+  PackedPanels left_;
+  int64_t channels_, k_, k_block_;
+  float* y_;
+  int64_t ldc_;
+  const GemmEpilogue& epilogue_;
+  bool has_limits_;
+  RowTiles tiles_;
 };
 
 }  // namespace
@@ -107,7 +124,7 @@ bool suits_rows(const ConvShape& shape, int64_t channels) {
 
 void conv_rows(ThreadPool* pool, const GemmKernels& kernels, const RowsImage& image, const PackedMatrix& weights,
                float* y, int64_t ldc, const GemmEpilogue& epilogue) {
-  const RowConv conv{kernels, image, weights, y, ldc, epilogue};
+  const RowConv conv(kernels, image, weights, y, ldc, epilogue);
   const int64_t rows = conv.rows();
   // Rows of all panels, one panel after the other.
   const auto run = [&](int64_t begin, int64_t end) {

@@ -94,13 +94,13 @@ class Ahead {
   }
 
   const std::byte* part(int64_t tile) const {
-    return reinterpret_cast<const std::byte*>(next_) + tile % parts_ * part_bytes_;
+    return reinterpret_cast<const std::byte*>(next_) + (tile & (parts_ - 1)) * part_bytes_;
   }
   int64_t step() const { return step_; }
 
  private:
   const float* next_;
-  int64_t parts_ = 1;
+  int64_t parts_ = 1;  // a power of two
   int64_t step_ = 0;
   int64_t part_bytes_ = 0;
 };
@@ -126,8 +126,8 @@ void multiply_tiles(const Product& p, const Block& block, int64_t row_begin, int
     if (j + 1 < column_end) next = block.panel(p.b, block.packed_b, block.column_panel, j + 1, columns);
     tile.columns = static_cast<int>(std::min<int64_t>(columns, p.n - j * columns));
     const Ahead ahead(next, j + 1 == column_end, columns, block.k, row_end - row_begin);
-    for (int64_t i = row_begin; i < row_end; ++i) {
-      const auto a = block.panel(p.a, block.packed_a, block.row_panel, i, rows);
+    const float* a = block.panel(p.a, block.packed_a, block.row_panel, row_begin, rows).data;
+    for (int64_t i = row_begin; i < row_end; ++i, a += block.k * rows) {
       const auto height = static_cast<int>(std::min<int64_t>(rows, p.m - i * rows));
       tile.c = p.c + i * rows * p.ldc + j * columns;
       tile.addend =
@@ -135,7 +135,7 @@ void multiply_tiles(const Product& p, const Block& block, int64_t row_begin, int
       tile.residual = e.residual && last_k ? e.residual + (tile.c - p.c) : nullptr;
       tile.ahead = ahead.part(i - row_begin);
       tile.ahead_step = ahead.step();
-      p.kernels.by_rows[height](block.k, a.data, b, tile);
+      p.kernels.by_rows[height](block.k, a, b, tile);
     }
   }
   if (!e.activation || !last_k) return;

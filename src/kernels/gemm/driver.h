@@ -16,7 +16,7 @@ class PanelSource {
   virtual ~PanelSource() = default;
   // Panels [0, ready()) can be read where they are, with `ready_panel`; `pack` fills the others.
   virtual int64_t ready() const = 0;
-  // A left panel's stride is not used.
+  // Left panels are all ready or none is, and those of the same k follow each other.
   virtual GemmPanel ready_panel(int64_t k_begin, int64_t k, int64_t panel) const = 0;
   // Writes panels [first, last) for k steps [k_begin, k_begin + k), k * width floats apart.
   virtual void pack(int64_t k_begin, int64_t k, int64_t first, int64_t last, float* out) const = 0;
@@ -44,7 +44,7 @@ class MatrixPanels : public PanelSource {
 };
 
 // Panels that were packed ahead, all k blocks after each other.
-class PackedPanels : public PanelSource {
+class PackedPanels final : public PanelSource {
  public:
   explicit PackedPanels(const PackedMatrix& matrix);
   int64_t ready() const override { return panels_; }

@@ -72,27 +72,35 @@ struct GemmTileKernels {
     each<R, V>(acc, [&](F& v, int i, int j) { S::store(t.c + i * t.ldc + j, v); });
   }
 
+  // to[i][j] = from[i * row_stride + j * column_stride] for j < count, zero after them.
+  template <int R, int Columns>
+  static void take(const float* from, int64_t row_stride, int64_t column_stride, int count, float (&to)[R][Columns]) {
+    for (int i = 0; i < R; ++i, from += row_stride) {
+      for (int j = 0; j < count; ++j) to[i][j] = from[j * column_stride];
+      for (int j = count; j < Columns; ++j) to[i][j] = 0;
+    }
+  }
+
   // Any tile, by way of copies that have all columns.
   template <int R, int V>
   [[gnu::noinline]] static void finish_part(Accumulators<R, V>& acc, const GemmTile& t) {
     constexpr int columns = V * S::width;
-    float c[R][columns] = {}, addend[R][columns] = {}, residual[R][columns] = {};
+    float c[R][columns], addend[R][columns], residual[R][columns];
     GemmTile whole = t;
-    for (int i = 0; i < R; ++i) {
-      for (int j = 0; j < t.columns; ++j) {
-        if (t.accumulate)
-          c[i][j] = t.c[i * t.ldc + j];
-        else if (t.addend)
-          addend[i][j] = t.addend[i * t.addend_row_stride + j * t.addend_column_stride];
-        if (t.residual) residual[i][j] = t.residual[i * t.ldc + j];
-      }
-    }
     whole.c = c[0];
     whole.ldc = columns;
-    if (t.addend) whole.addend = addend[0];
-    whole.addend_row_stride = columns;
-    whole.addend_column_stride = 1;
-    if (t.residual) whole.residual = residual[0];
+    if (t.accumulate) {
+      take(t.c, t.ldc, 1, t.columns, c);
+    } else if (t.addend) {
+      take(t.addend, t.addend_row_stride, t.addend_column_stride, t.columns, addend);
+      whole.addend = addend[0];
+      whole.addend_row_stride = columns;
+      whole.addend_column_stride = 1;
+    }
+    if (t.residual) {
+      take(t.residual, t.ldc, 1, t.columns, residual);
+      whole.residual = residual[0];
+    }
     finish<R, V>(acc, whole);
     for (int i = 0; i < R; ++i) std::memcpy(t.c + i * t.ldc, c[i], static_cast<size_t>(t.columns) * sizeof(float));
   }
