@@ -178,9 +178,10 @@ class DenseBlockedConv {
     for (int64_t c = 0; c == 0 || c < in_blocks_; c += in_blocks_at_once_) {
       const int64_t c_end = std::min(c + in_blocks_at_once_, in_blocks_);
       const bool last = c_end == in_blocks_;
-      for (int64_t t = 0, from = 0, to; t < tiles; ++t, from = to) {
-        to = from + least + (t < longer);
+      // First those that have a pixel more.
+      for (int64_t t = 0, from = 0, pixels = least + 1; t < tiles; --pixels) {
         BlockedTile tile;
+        tile.tiles = pixels > least ? longer : tiles - longer;
         tile.x = x;
         tile.pixels = offsets + from;
         tile.steps = steps.data() + c * taps;
@@ -197,7 +198,8 @@ class DenseBlockedConv {
         tile.clamp = last && (epilogue_.lo > -infinity || epilogue_.hi < infinity);
         tile.lo = epilogue_.lo;
         tile.hi = epilogue_.hi;
-        kernels[to - from](tile);
+        if (tile.tiles > 0) kernels[pixels](tile);
+        t += tile.tiles, from += tile.tiles * pixels;
       }
     }
     for (int64_t b = 0; epilogue_.activation && b < blocks; ++b)

@@ -12,8 +12,10 @@ namespace tenon::kernels {
 inline constexpr int most_tile_pixels = 16;
 
 // Pixel i of a tile reads x[pixels[i] + steps[s] + lane] for every step s and every lane of an input block, and stores
-// a block of output channels at y + i * block; in a tile of two blocks, the second one at y_step from there.
+// a block of output channels at y + i * block; in a tile of two blocks, the second one at y_step from there. Tiles of
+// as many pixels follow it.
 struct BlockedTile {
+  int64_t tiles = 1;
   const float* x;
   const int64_t* pixels;
   const int64_t* steps;
@@ -30,7 +32,7 @@ struct BlockedTile {
   float lo;
   float hi;
 
-  // Tile `index` of `count` that share their weights fetches its part of the `floats` at `following`.
+  // Of `count` tiles that share their weights, those from `index` on fetch their part of the `floats` at `following`.
   void fetch(const float* following, int64_t floats, int64_t index, int64_t count) {
     constexpr int64_t line = 16;
     const int64_t fetches = std::max<int64_t>(1, count * step_count) * line;

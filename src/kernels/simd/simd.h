@@ -45,13 +45,20 @@ struct Simd {
   // Both return the second operand where either is NaN.
   static F max(F bound, F v) { return bound > v ? bound : v; }
   static F min(F bound, F v) { return bound < v ? bound : v; }
-  // To bounds that are not NaN; NaN stays NaN.
-  static F clamp(F v, F lo, F hi) {
-    if constexpr (requires { Arch::clamp(v, lo, hi); })
-      return Arch::clamp(v, lo, hi);
+  // For bounds that are not NaN; NaN stays NaN.
+  static F at_least(F v, F lo) {
+    if constexpr (requires { Arch::max(v, lo); })
+      return Arch::max(v, lo);
     else
-      return min(hi, max(lo, v));
+      return max(lo, v);
   }
+  static F at_most(F v, F hi) {
+    if constexpr (requires { Arch::min(v, hi); })
+      return Arch::min(v, hi);
+    else
+      return min(hi, v);
+  }
+  static F clamp(F v, F lo, F hi) { return at_most(at_least(v, lo), hi); }
 
   static float sum(F v) {
     float lanes[width];
