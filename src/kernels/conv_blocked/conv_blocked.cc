@@ -172,7 +172,6 @@ class DenseBlockedConv {
     const auto* two = lanes_ == 1 ? k_.two_plain : k_.two_blocked;
     const auto* kernels = blocks == 1 ? one : two;
     const int64_t taps = s_.kernel_size(), tiles = ceil_div(count, blocks == 1 ? k_.pixels : k_.two_pixels);
-    const int64_t least = count / tiles, longer = count % tiles;  // pixels of a tile; tiles that have one more
     const int64_t y_step = s_.output[1] * s_.output[2] * block_;
     const float* bias = epilogue_.bias ? epilogue_.bias + out * block_ : zeros_.data();
     for (int64_t c = 0; c == 0 || c < in_blocks_; c += in_blocks_at_once_) {
@@ -180,6 +179,9 @@ class DenseBlockedConv {
       const bool last = c_end == in_blocks_;
       BlockedTile tile;
       tile.x = x;
+      tile.pixels = offsets;
+      tile.y = y;
+      tile.residual = last ? residual : nullptr;
       tile.steps = steps.data() + c * taps;
       tile.step_count = (c_end - c) * taps;
       tile.weights = weights_ + (out * in_blocks_ + c) * taps * lanes_ * block_;
@@ -192,14 +194,7 @@ class DenseBlockedConv {
       const int64_t floats = tile.step_count * lanes_ * block_;
       const WeightsAhead ahead(tile.weights + floats + (last ? (blocks - 1) * tile.weight_step : 0), floats, tiles,
                                tile.step_count);
-      for (int64_t t = 0, from = 0, to; t < tiles; ++t, from = to) {
-        to = from + least + (t < longer);
-        tile.pixels = offsets + from;
-        tile.y = y + from * block_;
-        tile.residual = last && residual ? residual + from * block_ : nullptr;
-        ahead.fetch_in(tile, t);
-        kernels[to - from](tile);
-      }
+      run_tiles(kernels, tile, count, tiles, block_, ahead);
     }
     for (int64_t b = 0; epilogue_.activation && b < blocks; ++b)
       epilogue_.activation(y + b * y_step, y + b * y_step, count * block_);

@@ -63,7 +63,8 @@ struct DepthwiseRowTiles {
   // What a row of the kernel adds. A column is read once, by all pixels that it is for. Columns follow each other such
   // that products that are added to the same sum are as far apart as there are sums.
   template <int L, int V, int P, int Width, int Stride, class InImage, class At>
-  static void add_row(InImage in_image, At at, const F (&weights)[Width][V], F (&acc)[L * V][P]) {
+  [[gnu::always_inline]] static void add_row(InImage in_image, At at, const F (&weights)[Width][V],
+                                             F (&acc)[L * V][P]) {
 #pragma GCC unroll 2
     for (int parity = 0; parity < Stride; ++parity) {
       const int taps = (Width - parity + Stride - 1) / Stride;  // parity, parity + Stride, …

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include "kernels/simd/simd.h"
 
@@ -10,7 +11,8 @@ namespace tenon::kernels {
 // Stores acc[i][j] at y + place(i, j). The residual is laid out as y is; null adds nothing. Tile is a struct of
 // internal linkage: Arch and clamp, which is used where `clamp`.
 template <class Tile, int A, int B, class F, class Place>
-inline void finish(F (&acc)[A][B], const float* residual, bool clamp, float lo, float hi, float* y, Place place) {
+[[gnu::always_inline]] inline void finish(F (&acc)[A][B], const float* residual, bool clamp, float lo, float hi,
+                                          float* y, Place place) {
   using S = Simd<typename Tile::Arch>;
   if (residual) {
 #pragma GCC unroll 16
@@ -19,12 +21,19 @@ inline void finish(F (&acc)[A][B], const float* residual, bool clamp, float lo, 
       for (int j = 0; j < B; ++j) acc[i][j] += S::load(residual + place(i, j));
     }
   }
-  if (clamp) {
+  if (clamp && hi < std::numeric_limits<float>::infinity()) {
     const F low = S::set(lo), high = S::set(hi);
 #pragma GCC unroll 16
     for (int i = 0; i < A; ++i) {
 #pragma GCC unroll 8
       for (int j = 0; j < B; ++j) acc[i][j] = S::clamp(acc[i][j], low, high);
+    }
+  } else if (clamp) {
+    const F low = S::set(lo);
+#pragma GCC unroll 16
+    for (int i = 0; i < A; ++i) {
+#pragma GCC unroll 8
+      for (int j = 0; j < B; ++j) acc[i][j] = S::at_least(low, acc[i][j]);
     }
   }
 #pragma GCC unroll 16

@@ -40,8 +40,9 @@ struct Tile {
   // weights of two lanes and the next pixels fill the registers. These statements stay in their order: gcc would load
   // all pixels first and run out of registers.
   template <int P, int Lanes, class F, int Ahead>
-  static void multiply_add_lanes(F (&acc)[P][vectors], F (&value)[Ahead], const float* const (&x)[P], int64_t bytes,
-                                 int64_t next, const float* w) {
+  [[gnu::always_inline]] static void multiply_add_lanes(F (&acc)[P][vectors], F (&value)[Ahead],
+                                                        const float* const (&x)[P], int64_t bytes, int64_t next,
+                                                        const float* w) {
 #pragma GCC unroll 4
     for (int lane = 0; lane < Lanes; lane += 2, w += 16) {
       const F w0 = (F)vld1q_f32(w), w1 = (F)vld1q_f32(w + 4), w2 = (F)vld1q_f32(w + 8), w3 = (F)vld1q_f32(w + 12);
@@ -70,8 +71,9 @@ struct Tile {
 
   // All steps of a tile. fetch_next() is called for each.
   template <int P, int Lanes, class F, class Fetch>
-  static void multiply_add_steps(F (&acc)[P][vectors], const float* const (&x)[P], const int64_t* steps, int64_t count,
-                                 const float* w, Fetch fetch_next) {
+  [[gnu::always_inline]] static void multiply_add_steps(F (&acc)[P][vectors], const float* const (&x)[P],
+                                                        const int64_t* steps, int64_t count, const float* w,
+                                                        Fetch fetch_next) {
     constexpr int ahead = P < 4 ? P : 4, block = 8;
     const auto bytes_at = [&](int64_t s) { return steps[s] * static_cast<int64_t>(sizeof(float)); };
     if (count == 0) return;

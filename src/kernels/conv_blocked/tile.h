@@ -12,8 +12,10 @@ namespace tenon::kernels {
 inline constexpr int most_tile_pixels = 16;
 
 // Pixel i of a tile reads x[pixels[i] + steps[s] + lane] for every step s and every lane of an input block, and stores
-// a block of output channels at y + i * block; in a tile of two blocks, the second one at y_step from there.
+// a block of output channels at y + i * block; in a tile of two blocks, the second one at y_step from there. Tiles of
+// as many pixels follow it.
 struct BlockedTile {
+  int64_t tiles = 1;
   const float* x;
   const int64_t* pixels;
   const int64_t* steps;
@@ -38,9 +40,10 @@ class WeightsAhead {
       : weights_(weights), floats_(floats), part_((floats + tiles * line - 1) / (tiles * line) * line) {
     lines_ = (part_ / line + steps - 1) / std::max<int64_t>(1, steps);
   }
+  // In `tile.tiles` of them, from the one with this index on.
   void fetch_in(BlockedTile& tile, int64_t index) const {
     tile.next_weights = weights_ + std::min(index * part_, floats_);
-    tile.next_end = weights_ + std::min((index + 1) * part_, floats_);
+    tile.next_end = weights_ + std::min((index + tile.tiles) * part_, floats_);
     tile.next_lines = lines_;
   }
 
@@ -82,5 +85,22 @@ struct ConvBlockedKernels {
 };
 
 TENON_ISA_TABLES(ConvBlockedKernels, conv_blocked_kernels)
+
+// Works on `count` pixels, from those of `tile` on, in so many tiles of nearly the same size.
+inline void run_tiles(const ConvBlockedKernels::Function* kernels, BlockedTile tile, int64_t count, int64_t tiles,
+                      int64_t block, const WeightsAhead& ahead) {
+  const int64_t least = count / tiles, longer = count % tiles;
+  const auto run = [&](int64_t index, int64_t number, int64_t pixels) {
+    if (number == 0) return;
+    tile.tiles = number;
+    ahead.fetch_in(tile, index);
+    kernels[pixels](tile);
+    tile.pixels += number * pixels;
+    tile.y += number * pixels * block;
+    if (tile.residual) tile.residual += number * pixels * block;
+  };
+  run(0, longer, least + 1);
+  run(longer, tiles - longer, least);
+}
 
 }  // namespace tenon::kernels

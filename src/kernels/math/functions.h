@@ -56,7 +56,7 @@ struct MathFunctions {
   }
 
   static F exp(F x) {
-    const F clamped = S::at_most(89.0f, S::at_least(-104.5f, x));
+    const F clamped = S::at_most(S::set(89.0f), S::at_least(S::set(-104.5f), x));
     F n;
     const F e = expm1_reduced(reduce_exponent(clamped, n)) + 1.0f;
     // In two factors, because the result may be denormal or infinite where 2^n is not a normal float.
@@ -66,7 +66,7 @@ struct MathFunctions {
 
   // exp(x) for x of at most 0; 0 where that is no normal float.
   static F exp_nonpositive(F x) {
-    const F clamped = S::at_least(-88.0f, x);
+    const F clamped = S::at_least(S::set(-88.0f), x);
     // The last bits of `shifted` are n + 127, the exponent field of 2^n; at the clamp that is 0.
     const F shift = S::set(12582912.0f + 127.0f), shifted = S::fma(clamped, S::set(1.44269504f), shift);
     const F n = shifted - shift, r = S::fma(n, S::set(-ln2_low), S::fma(n, S::set(-ln2_high), clamped));
@@ -75,7 +75,7 @@ struct MathFunctions {
 
   // exp(-x) for x of at least -89; 0 and infinity where that is no normal float.
   static F exp_of_minus(F x) {
-    const F clamped = S::at_most(88.0f, x);
+    const F clamped = S::at_most(S::set(88.0f), x);
     // As above, with r = -s; 0 and 255 are the exponent fields of 0 and infinity.
     const F shift = S::set(12582912.0f + 127.0f), shifted = S::fma(clamped, S::set(-1.44269504f), shift);
     const F n = shifted - shift, s = S::fma(n, S::set(ln2_low), S::fma(n, S::set(ln2_high), clamped));
@@ -92,7 +92,7 @@ struct MathFunctions {
   }
 
   static F expm1(F x) {
-    const F low = expm1_small(S::at_most(80.0f, S::at_least(-20.0f, x)));
+    const F low = expm1_small(S::at_most(S::set(80.0f), S::at_least(S::set(-20.0f), x)));
     return x > 80.0f ? exp(x) : copy_sign(low, x);
   }
 
@@ -134,14 +134,14 @@ struct MathFunctions {
 
   static F tanh(F x) {
     // Beyond 10 it is 1.
-    const F a = S::at_most(10.0f, S::abs(x));
+    const F a = S::at_most(S::set(10.0f), S::abs(x));
     const F e = expm1_small(a + a);
     return copy_sign(e / (e + 2.0f), x);
   }
 
   // x / (1 + exp(-y)) for an x that is finite where y is below -89; 0 where that factor is no normal float, here and in
   // softplus: numbers that small are slow to compute with.
-  static F times_sigmoid(F x, F y) { return x / (1.0f + exp_of_minus(S::at_least(-89.0f, y))); }
+  static F times_sigmoid(F x, F y) { return x / (1.0f + exp_of_minus(S::at_least(S::set(-89.0f), y))); }
   static F sigmoid(F x) { return times_sigmoid(S::set(1.0f), x); }
 
   // erf(x) / x as a polynomial of x^2, on |x| <= 1.
@@ -152,7 +152,7 @@ struct MathFunctions {
 
   // 1 - erf(x) for x >= 1.
   static F erfc_large(F x) {
-    const F z = S::at_most(11.0f, x);
+    const F z = S::at_most(S::set(11.0f), x);
     const F t = 1.0f / z;
     // x * exp(x^2) * erfc(x) as a polynomial of 1 / x.
     const F p = polynomial(t, 0.5642187988f, -0.001014999146f, -0.2674732845f, -0.115166438f, 0.9690802529f,
@@ -168,16 +168,16 @@ struct MathFunctions {
   }
 
   // Keeps a product with a factor that went to zero from being NaN.
-  static F finite_below(F x) { return S::at_least(-FLT_MAX, x); }
+  static F finite_below(F x) { return S::at_least(S::set(-FLT_MAX), x); }
 
   // max(x, 0), less |x| / 2 * erfc(|x| / sqrt(2)).
   static F gelu(F x) {
     // Far out nothing is taken off.
-    const F a = S::at_most(100.0f, S::abs(x));
+    const F a = S::at_most(S::set(100.0f), S::abs(x));
     // erfc(a / sqrt(2)) / 2 is exp(-a^2 / 2) times a polynomial of t.
     const F t = 1.0f / S::fma(a, S::set(0.27577165f), S::set(1.0f));
     const F p = polynomial(t, 0.117659345f, 0.045714423f, 0.3247299f, -0.3176391f, 0.443295f, -0.113759555f);
-    return S::at_least(0.0f, x) - (a * t) * (p * exp_of_minus(a * a * 0.5f));
+    return S::at_least(S::set(0.0f), x) - (a * t) * (p * exp_of_minus(a * a * 0.5f));
   }
 
   static F gelu_tanh(F x) {
@@ -186,14 +186,14 @@ struct MathFunctions {
   }
 
   static F silu(F x) {
-    const F above = S::at_least(-89.0f, x);
+    const F above = S::at_least(S::set(-89.0f), x);
     return times_sigmoid(above, above);
   }
 
   // x * (x / 6 + 1 / 2, between 0 and 1).
   static F hard_swish(F x) {
-    const F gate = S::at_least(0.0f, S::fma(x, S::set(1.0f / 6), S::set(0.5f)));
-    return finite_below(x) * S::at_most(1.0f, gate);
+    const F gate = S::at_least(S::set(0.0f), S::fma(x, S::set(1.0f / 6), S::set(0.5f)));
+    return finite_below(x) * S::at_most(S::set(1.0f), gate);
   }
 
   static F softplus(F x) {

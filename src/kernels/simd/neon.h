@@ -15,8 +15,9 @@ struct Neon {
   using I [[gnu::vector_size(16)]] = int32_t;
   static F fma(F a, F b, F c) { return (F)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b); }
   static F sqrt(F x) { return (F)vsqrtq_f32((float32x4_t)x); }
-  static F larger(F a, F b) { return (F)vmaxq_f32((float32x4_t)a, (float32x4_t)b); }
-  static F smaller(F a, F b) { return (F)vminq_f32((float32x4_t)a, (float32x4_t)b); }
+  // NaN where either is NaN.
+  static F max(F a, F b) { return (F)vmaxq_f32((float32x4_t)a, (float32x4_t)b); }
+  static F min(F a, F b) { return (F)vminq_f32((float32x4_t)a, (float32x4_t)b); }
 };
 
 }  // namespace

@@ -45,27 +45,21 @@ struct Simd {
   // Both return the second operand where either is NaN.
   static F max(F bound, F v) { return bound > v ? bound : v; }
   static F min(F bound, F v) { return bound < v ? bound : v; }
-  // To bounds that are not NaN; NaN stays NaN.
-  static F clamp(F v, F lo, F hi) {
-    if constexpr (requires { Arch::larger(v, v); })
-      return Arch::smaller(hi, Arch::larger(lo, v));
+  // For bounds that are not NaN; NaN stays NaN. One instruction where there is one; of two zeros, either may be
+  // returned.
+  static F at_least(F bound, F v) {
+    if constexpr (requires { Arch::max(bound, v); })
+      return Arch::max(bound, v);
     else
-      return min(hi, max(lo, v));
+      return max(bound, v);
   }
-
-  // The same for a bound that is no NaN, in one instruction where there is one. Of two zeros, either may be returned.
-  static F at_least(float bound, F v) {
-    if constexpr (requires { Arch::larger(v, v); })
-      return Arch::larger(set(bound), v);
+  static F at_most(F bound, F v) {
+    if constexpr (requires { Arch::min(bound, v); })
+      return Arch::min(bound, v);
     else
-      return max(set(bound), v);
+      return min(bound, v);
   }
-  static F at_most(float bound, F v) {
-    if constexpr (requires { Arch::smaller(v, v); })
-      return Arch::smaller(set(bound), v);
-    else
-      return min(set(bound), v);
-  }
+  static F clamp(F v, F lo, F hi) { return at_most(hi, at_least(lo, v)); }
 
   static float sum(F v) {
     float lanes[width];

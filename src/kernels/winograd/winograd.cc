@@ -204,6 +204,8 @@ class WinogradConv {
     const int64_t groups = ceil_div(count, blocks == 1 ? k_.pixels : k_.two_pixels);
     BlockedTile tile{};
     tile.x = in;
+    tile.pixels = pixels.data();
+    tile.y = out;
     tile.steps = steps.data();
     tile.step_count = in_blocks_;
     tile.weights = weights;
@@ -211,13 +213,7 @@ class WinogradConv {
     tile.start = zeros_.data();
     tile.y_step = count * block_;
     const WeightsAhead ahead(weights + blocks * tile.weight_step, tile.weight_step, groups, in_blocks_);
-    for (int64_t g = 0; g < groups; ++g) {
-      const int64_t from = count * g / groups, to = count * (g + 1) / groups;
-      tile.pixels = pixels.data() + from;
-      tile.y = out + from * block_;
-      ahead.fetch_in(tile, g);
-      kernels[to - from](tile);
-    }
+    run_tiles(kernels, tile, count, groups, block_, ahead);
   }
 
   void transform_output(int64_t first, int64_t begin, int64_t end, int64_t c, const float* points) const {
