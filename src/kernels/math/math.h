@@ -20,7 +20,7 @@ void f32_sigmoid(const float* x, float* y, int64_t n);
 void f32_erf(const float* x, float* y, int64_t n);
 void f32_gelu(const float* x, float* y, int64_t n);        // x / 2 * (1 + erf(x / sqrt(2)))
 void f32_gelu_tanh(const float* x, float* y, int64_t n);   // the approximation with tanh
-void f32_silu(const float* x, float* y, int64_t n);        // x * sigmoid(x)
+void f32_silu(const float* x, float* y, int64_t n);        // x * sigmoid(x); 0 where x is below -44
 void f32_hard_swish(const float* x, float* y, int64_t n);  // x * (x / 6 + 1 / 2, between 0 and 1)
 void f32_softplus(const float* x, float* y, int64_t n);    // log(1 + exp(x))
 void f32_sin(const float* x, float* y, int64_t n);
