@@ -191,9 +191,9 @@ struct MathFunctions {
     return S::from_bits(S::bits(times_sigmoid(x, x)) & ~tiny);
   }
 
-  // x * (x / 6 + 1 / 2, between 0 and 1).
+  // x * (x / 6 + 1 / 2, between 0 and 1), every step of it rounded, as the operators that it stands for would.
   static F hard_swish(F x) {
-    const F gate = S::at_least(S::set(0.0f), S::fma(x, S::set(1.0f / 6), S::set(0.5f)));
+    const F gate = S::at_least(S::set(0.0f), x * (1.0f / 6) + 0.5f);
     return finite_below(x) * S::at_most(S::set(1.0f), gate);
   }
 

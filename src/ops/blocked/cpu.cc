@@ -7,6 +7,7 @@
 #include "kernels/conv_transpose_blocked/conv_transpose_blocked.h"
 #include "kernels/transpose/transpose.h"
 #include "kernels/winograd/winograd.h"
+#include "ops/blocked/blocked.h"
 #include "ops/cpu_support/conv_shape.h"
 #include "ops/cpu_support/fused_epilogue.h"
 #include "provider/cpu_kernels.h"
@@ -18,9 +19,6 @@ using kernels::BlockedConvTransposeWeights;
 using kernels::BlockedConvWeights;
 using kernels::ConvShape;
 using kernels::WinogradWeights;
-
-// Strides of transposed convolutions make as many parts of their kernels.
-constexpr int64_t most_stride = 8;
 
 // Images that are plain, [N, channels, H, W], and blocked.
 struct BlockedImages {
@@ -278,11 +276,11 @@ std::string decline_conv_transpose(const ir::Node& node) {
   for (int d : {0, 1}) {
     const auto at = static_cast<size_t>(d) + 2;
     const WindowAxis axis = window.axis(d, 2, w && w->size() == 4 ? (*w)[at] : Dim::unknown());
-    if (!axis.kernel.is_known() || axis.pad_begin > axis.kernel.value() || axis.stride > most_stride)
+    if (!axis.kernel.is_known() || axis.pad_begin > axis.kernel.value() || axis.stride > most_transposed_stride)
       return fmt::format(
           "a kernel of {} with padding {} and stride {}; padding may be as large as the kernel and the "
           "stride {}",
-          axis.kernel.to_string(), axis.pad_begin, axis.stride, most_stride);
+          axis.kernel.to_string(), axis.pad_begin, axis.stride, most_transposed_stride);
   }
   return "";
 }

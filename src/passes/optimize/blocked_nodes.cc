@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "ops/blocked/blocked.h"
 #include "passes/match.h"
 #include "passes/optimize/fusion.h"
 
@@ -69,7 +70,7 @@ bool has_winograd_window(const ir::Node& conv, const Tensor& weights) {
 bool BlockedNodes::is_image(const ir::Value* value) {
   if (!value || element_type(editor_, value) != ElementType::float32) return false;
   const SymbolicShape* shape = editor_.shape(value);
-  return shape && shape->size() == 4 && (*shape)[1].is_known() && 2 * (*shape)[1].value() >= block_;
+  return shape && shape->size() == 4 && (*shape)[1].is_known() && (*shape)[1].value() >= block_ / 2;
 }
 
 int64_t BlockedNodes::channels_of(const ir::Value& image) { return (*editor_.shape(&image))[1].value(); }
@@ -117,13 +118,12 @@ bool BlockedNodes::can_conv_transpose_be_blocked(const ir::Node& node) {
       node.string_attribute("auto_pad", "NOTSET") != "NOTSET" ||
       !std::ranges::all_of(node.ints_attribute("dilations"), is_one))
     return false;
-  constexpr int64_t most_stride = 8;
   const std::vector<int64_t> pads = node.ints_attribute("pads", {0, 0, 0, 0});
   const std::vector<int64_t> strides = node.ints_attribute("strides", {1, 1});
   if (pads.size() != 4 || strides.size() != 2) return false;
   for (int d : {0, 1}) {
     const auto at = static_cast<size_t>(d);
-    if (pads[at] > w.dim(d + 2) || strides[at] > most_stride) return false;
+    if (pads[at] > w.dim(d + 2) || strides[at] > ops::most_transposed_stride) return false;
   }
   return true;
 }
