@@ -139,6 +139,22 @@ TEST_P(Conv, MatchesReference) {
   }
 }
 
+TEST_P(Conv, HasTheSameBitsForAnyNumberOfThreads) {
+  const ScopedIsa forced(GetParam());
+  ThreadPool one(1), many(5);
+  for (const Case& c : cases()) {
+    const ConvShape s = c.shape(false);
+    const auto x = random_floats(s.batch * s.in_channels * s.input_size(), 1);
+    const auto weights = random_floats(s.out_channels * (s.in_channels / s.groups) * s.kernel_size(), 2);
+    const auto bias = random_floats(s.out_channels, 3);
+    const PackedConvWeights packed(one, s, weights.data());
+    std::vector<float> y(static_cast<size_t>(s.batch * s.out_channels * s.output_size())), z(y.size());
+    conv(one, s, x.data(), packed, y.data(), {bias.data(), -0.5f, 1.5f});
+    conv(many, s, x.data(), packed, z.data(), {bias.data(), -0.5f, 1.5f});
+    EXPECT_EQ(y, z) << "case " << &c - cases().data();
+  }
+}
+
 TEST_P(Conv, TransposedMatchesReference) {
   const ScopedIsa forced(GetParam());
   ThreadPool pool(2);

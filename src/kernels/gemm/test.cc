@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <random>
 #include <vector>
@@ -76,9 +77,10 @@ TEST_P(Gemm, MatchesReference) {
   const ScopedIsa forced(GetParam());
   ASSERT_EQ(gemm_isa(), GetParam());
   ThreadPool pool(3);
-  const int64_t shapes[][3] = {{1, 1, 1},     {1, 37, 19},   {29, 1, 33},  {2, 3, 4},    {8, 12, 16},   {7, 11, 5},
-                               {14, 32, 7},   {17, 33, 65},  {5, 600, 9},  {64, 64, 0},  {33, 50, 700}, {130, 70, 513},
-                               {3, 25, 1000}, {1, 1200, 50}, {700, 1, 90}, {100, 13, 40}};
+  const int64_t shapes[][3] = {{1, 1, 1},     {1, 37, 19},    {29, 1, 33},   {2, 3, 4},     {8, 12, 16},
+                               {7, 11, 5},    {14, 32, 7},    {17, 33, 65},  {5, 600, 9},   {64, 64, 0},
+                               {33, 50, 700}, {130, 70, 513}, {3, 25, 1000}, {1, 1200, 50}, {700, 1, 90},
+                               {100, 13, 40}, {60, 30, 1700}, {1, 90, 1700}};
   for (const auto& [m, n, k] : shapes) {
     for (int transposition = 0; transposition < 4; ++transposition) {
       const Problem p{m, n, k, (transposition & 1) != 0, (transposition & 2) != 0};
@@ -94,6 +96,24 @@ TEST_P(Gemm, MatchesReference) {
         p.expect(c, e, "packed left");
       }
     }
+  }
+}
+
+TEST_P(Gemm, HasTheSameBitsForAnyNumberOfThreads) {
+  const ScopedIsa forced(GetParam());
+  ThreadPool one(1), many(5);
+  for (const auto& [m, n, k] : {std::array<int64_t, 3>{1, 700, 900}, {61, 95, 1700}, {300, 90, 500}}) {
+    const Problem p{m, n, k};
+    const GemmEpilogue e{2, 3, p.addend.data(), 1, 0, -0.5f, 0.5f};
+    const PackedMatrix left(one, GemmSide::left, m, k, p.left()), right(one, GemmSide::right, k, n, p.right());
+    const auto products = [&](ThreadPool& pool) {
+      std::vector<std::vector<float>> c(3, p.output());
+      gemm(pool, m, n, k, p.left(), p.right(), c[0].data(), p.ldc(), e);
+      gemm(pool, m, p.left(), right, c[1].data(), p.ldc(), e);
+      gemm(pool, n, left, p.right(), c[2].data(), p.ldc(), e);
+      return c;
+    };
+    EXPECT_EQ(products(one), products(many)) << m << "x" << n << "x" << k;
   }
 }
 

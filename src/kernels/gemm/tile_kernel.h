@@ -125,24 +125,26 @@ struct GemmTileKernels {
     finish_part<R, V>(copy, t);
   }
 
+  // Each column is added up in the same way, wherever in a row it is.
   static void add_4_rows(const float* x, const float* b, int64_t ldb, float* y, int64_t n) {
     constexpr int step = S::width < 16 ? 16 : S::width;  // a cache line
     const F x0 = S::set(x[0]), x1 = S::set(x[1]), x2 = S::set(x[2]), x3 = S::set(x[3]);
+    const auto sum = [&](int64_t j, auto load) {
+      F v = load(y + j);
+      v = S::fma(x0, load(b + j), v);
+      v = S::fma(x1, load(b + ldb + j), v);
+      v = S::fma(x2, load(b + 2 * ldb + j), v);
+      return S::fma(x3, load(b + 3 * ldb + j), v);
+    };
     int64_t j = 0;
     for (; j + step <= n; j += step) {
       bring_near(b + 4 * ldb + j, ldb);
 #pragma GCC unroll 4
-      for (int64_t i = j; i < j + step; i += S::width) {
-        F v = S::load(y + i);
-        v = S::fma(x0, S::load(b + i), v);
-        v = S::fma(x1, S::load(b + ldb + i), v);
-        v = S::fma(x2, S::load(b + 2 * ldb + i), v);
-        v = S::fma(x3, S::load(b + 3 * ldb + i), v);
-        S::store(y + i, v);
-      }
+      for (int64_t i = j; i < j + step; i += S::width) S::store(y + i, sum(i, S::load));
     }
-    for (; j < n; ++j) {
-      y[j] += x[0] * b[j] + x[1] * b[ldb + j] + x[2] * b[2 * ldb + j] + x[3] * b[3 * ldb + j];
+    for (; j < n; j += S::width) {
+      const int64_t count = n - j < S::width ? n - j : S::width;
+      S::store_part(y + j, sum(j, [=](const float* p) { return S::load_part(p, count); }), count);
     }
   }
 
