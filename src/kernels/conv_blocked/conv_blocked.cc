@@ -190,7 +190,8 @@ class DenseBlockedConv {
         tile.weight_step = in_blocks_ * taps * lanes_ * block_;
         const float* following =
             tile.weights + tile.step_count * lanes_ * block_ + (last ? (blocks - 1) * tile.weight_step : 0);
-        tile.fetch(following, tile.step_count * lanes_ * block_, t, tiles);
+        const bool follows = !last || out + blocks < out_blocks_;
+        tile.fetch(following, follows ? tile.step_count * lanes_ * block_ : 0, t, tiles);
         tile.y_step = y_step;
         tile.start = c == 0 ? bias : nullptr;
         tile.y = y + from * block_;

@@ -24,7 +24,8 @@ struct BlockedTile {
   int64_t weight_step;   // from those of the first block to those of the second
   const float* start;    // what the sums start with, `block` floats a block for all pixels; null: with what y holds
   const float* next_weights;  // that are needed soon, for both blocks `weight_step` apart
-  int64_t next_lines;         // cache lines of them that each step fetches
+  const float* next_end;
+  int64_t next_lines;  // cache lines of them that each step fetches
   float* y;
   int64_t y_step;
   const float* residual;  // laid out as y is; null adds nothing
@@ -38,6 +39,18 @@ struct BlockedTile {
     const int64_t fetches = std::max<int64_t>(1, count * step_count) * line;
     next_lines = (floats + fetches - 1) / fetches;
     next_weights = following + index * next_lines * step_count * line;
+    next_end = following + floats;
+    stop_at_end();
+  }
+  // What the tile after this one fetches.
+  void fetch_on() {
+    next_weights += 16 * next_lines * step_count;
+    stop_at_end();
+  }
+  void stop_at_end() {
+    if (next_weights < next_end) return;
+    next_weights = next_end = weights;
+    next_lines = 0;
   }
 };
 

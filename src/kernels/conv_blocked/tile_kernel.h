@@ -36,7 +36,7 @@ struct ConvBlockedTiles {
       tile.pixels += P;
       tile.y += P * block;
       if (tile.residual) tile.residual += P * block;
-      tile.next_weights += 16 * tile.next_lines * tile.step_count;
+      tile.fetch_on();
     }
   }
 
@@ -61,15 +61,15 @@ struct ConvBlockedTiles {
     const auto fetch_line = [&] {
       __builtin_prefetch(next, 0, 2);
       if constexpr (Blocks == 2) __builtin_prefetch(next + t.weight_step, 0, 2);
-      next += 16;
     };
     // Mostly it is one line.
-    const int64_t more_lines = t.next_lines - 1;
+    const int64_t more_lines = t.next_lines - 1, advance = t.next_lines > 0 ? 16 : 0;
     multiply_add<P, Lanes>(
         t, x,
         [&] {
           fetch_line();
-          for (int64_t line = 0; line < more_lines; ++line) fetch_line();
+          next += advance;
+          for (int64_t line = 0; line < more_lines; ++line, next += 16) fetch_line();
         },
         acc);
     finish<Tile>(acc, t.residual, t.clamp, t.lo, t.hi, t.y, places(block, t.y_step));
