@@ -192,8 +192,8 @@ class DenseBlockedConv {
       tile.lo = epilogue_.lo;
       tile.hi = epilogue_.hi;
       const int64_t floats = tile.step_count * lanes_ * block_;
-      const WeightsAhead ahead(tile.weights + floats + (last ? (blocks - 1) * tile.weight_step : 0), floats, tiles,
-                               tile.step_count);
+      const WeightsAhead ahead(tile.weights + floats + (last ? (blocks - 1) * tile.weight_step : 0), floats, weights_,
+                               weights_ + out_blocks_ * tile.weight_step, tiles, tile.step_count);
       run_tiles(kernels, tile, count, tiles, block_, ahead);
     }
     for (int64_t b = 0; epilogue_.activation && b < blocks; ++b)

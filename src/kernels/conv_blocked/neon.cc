@@ -36,10 +36,10 @@ struct Tile {
     asm volatile("ldr %d0, [%1, %2]" : "+w"(value) : "r"(x), "r"(bytes));
   }
 
-  // Lanes of a step, whose first pixels are in `value` already; at the end those at `next` are. The accumulators, the
-  // weights of two lanes and the next pixels fill the registers. These statements stay in their order: gcc would load
-  // all pixels first and run out of registers.
-  template <int P, int Lanes, class F, int Ahead>
+  // Lanes of a step, whose first pixels are in `value` already; at the end, if it Continues, those at `next` are. The
+  // accumulators, the weights of two lanes and the next pixels fill the registers. These statements stay in their
+  // order: gcc would load all pixels first and run out of registers.
+  template <int P, int Lanes, bool Continues, class F, int Ahead>
   [[gnu::always_inline]] static void multiply_add_lanes(F (&acc)[P][vectors], F (&value)[Ahead],
                                                         const float* const (&x)[P], int64_t bytes, int64_t next,
                                                         const float* w) {
@@ -62,7 +62,7 @@ struct Tile {
           }
           if (first + Ahead + j < P)
             load_two(value[j], x[first + Ahead + j], bytes + lane * 4);
-          else if (first + Ahead >= P)
+          else if (first + Ahead >= P && (Continues || lane + 2 < Lanes))
             load_two(value[j], x[j], lane + 2 < Lanes ? bytes + lane * 4 + 8 : next);
         }
       }
@@ -79,10 +79,20 @@ struct Tile {
     if (count == 0) return;
     int64_t bytes = bytes_at(0);
     if constexpr (Lanes == 1) {
-      for (int64_t s = 0; s < count; ++s, w += block) {
+      for (int64_t s = 0; s < count;) {
+        fetch_next();
+        // Steps to neighbouring columns are worked on as two lanes.
+        if (s + 1 < count && steps[s + 1] == steps[s] + 1) {
+          F value[ahead] = {};
+#pragma GCC unroll 4
+          for (int i = 0; i < ahead; ++i) load_two(value[i], x[i], bytes);
+          const int64_t next = bytes_at(s + 2 < count ? s + 2 : s);
+          multiply_add_lanes<P, 2, false>(acc, value, x, bytes, next, w);
+          bytes = next, s += 2, w += 2 * block;
+          continue;
+        }
         const F w0 = (F)vld1q_f32(w), w1 = (F)vld1q_f32(w + 4);
         const int64_t next = bytes_at(s + 1 < count ? s + 1 : s);
-        fetch_next();
 #pragma GCC unroll 16
         for (int i = 0; i < P; ++i) {
           F value;
@@ -90,7 +100,7 @@ struct Tile {
           add_product_of_lane<0>(acc[i][0], w0, value);
           add_product_of_lane<0>(acc[i][1], w1, value);
         }
-        bytes = next;
+        bytes = next, ++s, w += block;
       }
     } else {
       F value[ahead] = {};
@@ -101,7 +111,7 @@ struct Tile {
         fetch_next();
 #pragma GCC unroll 4
         for (int line = 0; line < Lanes * block; line += 16) __builtin_prefetch(w + 4 * Lanes * block + line);
-        multiply_add_lanes<P, Lanes>(acc, value, x, bytes, next, w);
+        multiply_add_lanes<P, Lanes, true>(acc, value, x, bytes, next, w);
         bytes = next;
       }
     }

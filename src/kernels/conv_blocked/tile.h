@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/cpu_features.h"
 #include "kernels/conv_blocked/depthwise_row.h"
 #include "kernels/dispatch.h"
 
@@ -23,8 +24,10 @@ struct BlockedTile {
   const float* weights;  // [step][lane][block]
   int64_t weight_step;   // from those of the first block to those of the second
   const float* start;    // what the sums start with, `block` floats a block for all pixels; null: with what y holds
-  const float *next_weights, *next_end;  // weights that are needed soon, of each block `weight_step` apart
-  int64_t next_lines;                    // cache lines of them that a step fetches
+  // Weights that are needed soon, of each block `weight_step` apart: the floats of them that a tile fetches, and the
+  // cache lines that a step does.
+  const float *next_weights, *next_end;
+  int64_t next_part, next_lines;
   float* y;
   int64_t y_step;
   const float* residual;  // laid out as y is; null adds nothing
@@ -33,24 +36,32 @@ struct BlockedTile {
   float hi;
 };
 
-// Weights that are fetched while tiles that share others are worked on, a part by each tile.
+// Weights that are fetched while tiles that share others are worked on, a part by each tile; none if the second cache
+// holds all of them.
 class WeightsAhead {
  public:
-  WeightsAhead(const float* weights, int64_t floats, int64_t tiles, int64_t steps)
-      : weights_(weights), floats_(floats), part_((floats + tiles * line - 1) / (tiles * line) * line) {
+  // `floats` from `weights` on, which are some of those before `all_end`.
+  WeightsAhead(const float* weights, int64_t floats, const float* all, const float* all_end, int64_t tiles,
+               int64_t steps)
+      : weights_(weights) {
+    const bool all_cached = (all_end - all) * 4 < cpu_features().l2_bytes;
+    if (all_cached || weights >= all_end) return;
+    floats_ = floats;
+    part_ = (floats + tiles * line - 1) / (tiles * line) * line;
     lines_ = (part_ / line + steps - 1) / std::max<int64_t>(1, steps);
   }
-  // In `tile.tiles` of them, from the one with this index on.
+  // In those from the one with this index on.
   void fetch_in(BlockedTile& tile, int64_t index) const {
     tile.next_weights = weights_ + std::min(index * part_, floats_);
-    tile.next_end = weights_ + std::min((index + tile.tiles) * part_, floats_);
+    tile.next_end = weights_ + floats_;
+    tile.next_part = part_;
     tile.next_lines = lines_;
   }
 
  private:
   static constexpr int64_t line = 16;
   const float* weights_;
-  int64_t floats_, part_, lines_;
+  int64_t floats_ = 0, part_ = 0, lines_ = 0;
 };
 
 // Pixel i of a depthwise tile reads x[x_at + i * x_step + offsets[t] + channel] for every tap t, and is stored at

@@ -1,6 +1,7 @@
 // The inner loops, written once; neon.cc, avx2.cc, avx512.cc and portable.cc instantiate them.
 #pragma once
 
+#include <algorithm>
 #include <utility>
 
 #include "kernels/conv_blocked/depthwise_row_kernel.h"
@@ -26,48 +27,63 @@ struct ConvBlockedTiles {
 
   template <int P, int Lanes, int Blocks>
   static void run(const BlockedTile& t) {
-    const int64_t *pixels = t.pixels, more_lines = t.next_lines - 1;
-    const float *residual = t.residual, *next = t.next_weights;
-    float* y = t.y;
+    BlockedTile tile = t;
+    for (int64_t i = 0; i < t.tiles; ++i) {
+      // Several of them in one function cost some compilers registers.
+      if constexpr (Tile::two_pixels == 0)
+        run_tile<P, Lanes, Blocks>(tile);
+      else
+        run_tile_apart<P, Lanes, Blocks>(tile);
+      tile.pixels += P;
+      tile.y += P * block;
+      if (tile.residual) tile.residual += P * block;
+      tile.next_weights = std::min(tile.next_weights + tile.next_part, tile.next_end);
+    }
+  }
+
+  template <int P, int Lanes, int Blocks>
+  [[gnu::noinline]] static void run_tile_apart(const BlockedTile& t) {
+    run_tile<P, Lanes, Blocks>(t);
+  }
+
+  template <int P, int Lanes, int Blocks>
+  [[gnu::always_inline]] static void run_tile(const BlockedTile& t) {
+    F acc[P][vectors * Blocks];
+    const float* x[P];
+#pragma GCC unroll 16
+    for (int i = 0; i < P; ++i) {
+      x[i] = t.x + t.pixels[i];
+#pragma GCC unroll 4
+      for (int j = 0; j < vectors * Blocks; ++j)
+        acc[i][j] = S::load(t.start ? t.start + j * S::width
+                                    : t.y + i * block + j / vectors * t.y_step + j % vectors * S::width);
+    }
+    const float *next = t.next_weights, *end = std::min(next + t.next_part, t.next_end);
     const auto fetch_line = [&] {
       __builtin_prefetch(next, 0, 2);
       if constexpr (Blocks == 2) __builtin_prefetch(next + t.weight_step, 0, 2);
       next += 16;
     };
     // Mostly it is one line.
+    const int64_t more_lines = t.next_lines - 1;
     const auto fetch_next = [&] {
-      if (next >= t.next_end) return;
+      if (next >= end) return;
       fetch_line();
       for (int64_t line = 0; line < more_lines; ++line) fetch_line();
     };
-    for (int64_t tile = 0; tile < t.tiles; ++tile) {
-      F acc[P][vectors * Blocks];
-      const float* x[P];
-#pragma GCC unroll 16
-      for (int i = 0; i < P; ++i) {
-        x[i] = t.x + pixels[i];
-#pragma GCC unroll 4
-        for (int j = 0; j < vectors * Blocks; ++j)
-          acc[i][j] = S::load(t.start ? t.start + j * S::width
-                                      : y + i * block + j / vectors * t.y_step + j % vectors * S::width);
-      }
-      multiply_add<P, Lanes>(t, pixels, x, fetch_next, acc);
-      finish<Tile>(acc, residual, t.clamp, t.lo, t.hi, y, places(block, t.y_step));
-      pixels += P;
-      y += P * block;
-      if (residual) residual += P * block;
-    }
+    multiply_add<P, Lanes>(t, x, fetch_next, acc);
+    finish<Tile>(acc, t.residual, t.clamp, t.lo, t.hi, t.y, places(block, t.y_step));
   }
 
   // All steps of a tile.
   template <int P, int Lanes, int V, class Fetch>
-  [[gnu::always_inline]] static void multiply_add(const BlockedTile& t, const int64_t* pixels,
-                                                  const float* const (&x)[P], Fetch fetch_next, F (&acc)[P][V]) {
+  [[gnu::always_inline]] static void multiply_add(const BlockedTile& t, const float* const (&x)[P], Fetch fetch_next,
+                                                  F (&acc)[P][V]) {
     const float* w = t.weights;
     if constexpr (requires { Tile::template multiply_add_even<P, Lanes>(acc, x[0], w, t.weight_step, 0); }) {
-      const int64_t step = P > 1 ? pixels[1] - pixels[0] : 0;
+      const int64_t step = P > 1 ? t.pixels[1] - t.pixels[0] : 0;
       bool is_even = true;
-      for (int i = 2; i < P; ++i) is_even &= pixels[i] - pixels[i - 1] == step;
+      for (int i = 2; i < P; ++i) is_even &= t.pixels[i] - t.pixels[i - 1] == step;
       if (is_even) {
         for (int64_t s = 0; s < t.step_count; ++s, w += Lanes * block) {
           fetch_next();

@@ -212,7 +212,8 @@ class WinogradConv {
     tile.weight_step = s_.in_channels * block_;
     tile.start = zeros_.data();
     tile.y_step = count * block_;
-    const WeightsAhead ahead(weights + blocks * tile.weight_step, tile.weight_step, groups, in_blocks_);
+    const WeightsAhead ahead(weights + blocks * tile.weight_step, tile.weight_step, weights_,
+                             weights_ + n_ * n_ * s_.out_channels * s_.in_channels, groups, in_blocks_);
     run_tiles(kernels, tile, count, groups, block_, ahead);
   }
 
