@@ -27,13 +27,20 @@ struct ConvBlockedTiles {
 
   template <int P, int Lanes, int Blocks>
   static void run(const BlockedTile& t) {
-    BlockedTile tile = t;
-    for (int64_t i = 0; i < t.tiles; ++i) {
+    if (t.next_weights < t.next_end)
+      run_tiles<P, Lanes, Blocks, true>(t);
+    else
+      run_tiles<P, Lanes, Blocks, false>(t);
+  }
+
+  template <int P, int Lanes, int Blocks, bool Fetches>
+  [[gnu::always_inline]] static void run_tiles(BlockedTile tile) {
+    for (int64_t i = 0; i < tile.tiles; ++i) {
       // Several of them in one function cost some compilers registers.
       if constexpr (Tile::two_pixels == 0)
-        run_tile<P, Lanes, Blocks>(tile);
+        run_tile<P, Lanes, Blocks, Fetches>(tile);
       else
-        run_tile_apart<P, Lanes, Blocks>(tile);
+        run_tile_apart<P, Lanes, Blocks, Fetches>(tile);
       tile.pixels += P;
       tile.y += P * block;
       if (tile.residual) tile.residual += P * block;
@@ -41,12 +48,12 @@ struct ConvBlockedTiles {
     }
   }
 
-  template <int P, int Lanes, int Blocks>
+  template <int P, int Lanes, int Blocks, bool Fetches>
   [[gnu::noinline]] static void run_tile_apart(const BlockedTile& t) {
-    run_tile<P, Lanes, Blocks>(t);
+    run_tile<P, Lanes, Blocks, Fetches>(t);
   }
 
-  template <int P, int Lanes, int Blocks>
+  template <int P, int Lanes, int Blocks, bool Fetches>
   [[gnu::always_inline]] static void run_tile(const BlockedTile& t) {
     F acc[P][vectors * Blocks];
     const float* x[P];
@@ -67,7 +74,7 @@ struct ConvBlockedTiles {
     // Mostly it is one line.
     const int64_t more_lines = t.next_lines - 1;
     const auto fetch_next = [&] {
-      if (next >= end) return;
+      if (!Fetches || next >= end) return;
       fetch_line();
       for (int64_t line = 0; line < more_lines; ++line) fetch_line();
     };
