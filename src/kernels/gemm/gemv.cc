@@ -7,7 +7,6 @@ namespace {
 
 constexpr int64_t columns_at_once = 1024;
 constexpr int64_t floats_per_task = 16 << 10;
-
 // The rows of x, dense and `k` apart.
 struct Rows {
   const float* data;
@@ -29,6 +28,12 @@ void finish(float* product, int64_t i, int64_t begin, int64_t end, StridedRows<f
   for (int64_t j = begin; j < end; ++j) to[j * out.column_stride] = product[j - begin];
 }
 
+// f(first, count) for rows that kernels take at once.
+template <class Function>
+void each_few_rows(int64_t m, Function f) {
+  for (int64_t i = 0; i < m; i += most_gemv_rows_at_once) f(i, std::min<int64_t>(most_gemv_rows_at_once, m - i));
+}
+
 // Columns [begin, end) of a matrix that is not transposed: four of its rows at a time serve every row of x.
 void add_rows(const GemmKernels& kernels, const Rows& x, const GemmMatrix& b, int64_t begin, int64_t end,
               float* product) {
@@ -37,7 +42,9 @@ void add_rows(const GemmKernels& kernels, const Rows& x, const GemmMatrix& b, in
   const float* row = b.data + begin;
   int64_t p = 0;
   for (; p + 4 <= x.k; p += 4, row += 4 * b.ld) {
-    for (int64_t i = 0; i < x.m; ++i) kernels.add_4_rows(x.data + i * x.k + p, row, b.ld, product + i * n, n);
+    each_few_rows(x.m, [&](int64_t i, int64_t rows) {
+      kernels.add_4_rows[rows](x.data + i * x.k + p, x.k, row, b.ld, product + i * n, n, n);
+    });
   }
   for (; p < x.k; ++p, row += b.ld) {
     for (int64_t i = 0; i < x.m; ++i) {

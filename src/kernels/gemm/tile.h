@@ -40,6 +40,11 @@ using GemmTileKernel = void (*)(int64_t k, const float* a, const GemmPanel& b, c
 
 inline constexpr int most_tile_rows = 16;
 
+// y[r * ldy + 0..n) += sum over i < 4 of x[r * ldx + i] * b[i * ldb + 0..n).
+using GemvKernel = void (*)(const float* x, int64_t ldx, const float* b, int64_t ldb, float* y, int64_t ldy, int64_t n);
+
+inline constexpr int most_gemv_rows_at_once = 4;
+
 struct GemmKernels {
   Isa isa;
   int tile_rows;
@@ -48,8 +53,8 @@ struct GemmKernels {
   // By the number of rows, 1..tile_rows; [0] is not used. The second is for B panels of narrow_columns.
   GemmTileKernel by_rows[most_tile_rows + 1];
   GemmTileKernel narrow_by_rows[most_tile_rows + 1];
-  // y[0..n) += sum over i < 4 of x[i] * b[i * ldb + 0..n).
-  void (*add_4_rows)(const float* x, const float* b, int64_t ldb, float* y, int64_t n);
+  // By the number of rows of x and y, 1..most_gemv_rows_at_once; [0] is not used.
+  GemvKernel add_4_rows[most_gemv_rows_at_once + 1];
   // y[i] = dot product of x with b[i * ldb + 0..k), for i < 4.
   void (*dot_4_rows)(const float* x, const float* b, int64_t ldb, float* y, int64_t k);
 };

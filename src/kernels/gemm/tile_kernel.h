@@ -126,25 +126,36 @@ struct GemmTileKernels {
   }
 
   // Each column is added up in the same way, wherever in a row it is.
-  static void add_4_rows(const float* x, const float* b, int64_t ldb, float* y, int64_t n) {
+  template <int R>
+  static void add_4_rows(const float* x, int64_t ldx, const float* b, int64_t ldb, float* y, int64_t ldy, int64_t n) {
     constexpr int step = S::width < 16 ? 16 : S::width;  // a cache line
-    const F x0 = S::set(x[0]), x1 = S::set(x[1]), x2 = S::set(x[2]), x3 = S::set(x[3]);
-    const auto sum = [&](int64_t j, auto load) {
-      F v = load(y + j);
-      v = S::fma(x0, load(b + j), v);
-      v = S::fma(x1, load(b + ldb + j), v);
-      v = S::fma(x2, load(b + 2 * ldb + j), v);
-      return S::fma(x3, load(b + 3 * ldb + j), v);
+    F factor[R][4];
+#pragma GCC unroll 4
+    for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 4
+      for (int i = 0; i < 4; ++i) factor[r][i] = S::set(x[r * ldx + i]);
+    }
+    const auto add = [&](int64_t j, auto load, auto store) {
+      const F row[4] = {load(b + j), load(b + ldb + j), load(b + 2 * ldb + j), load(b + 3 * ldb + j)};
+#pragma GCC unroll 4
+      for (int r = 0; r < R; ++r) {
+        F v = load(y + r * ldy + j);
+#pragma GCC unroll 4
+        for (int i = 0; i < 4; ++i) v = S::fma(factor[r][i], row[i], v);
+        store(y + r * ldy + j, v);
+      }
     };
     int64_t j = 0;
     for (; j + step <= n; j += step) {
       bring_near(b + 4 * ldb + j, ldb);
 #pragma GCC unroll 4
-      for (int64_t i = j; i < j + step; i += S::width) S::store(y + i, sum(i, S::load));
+      for (int64_t i = j; i < j + step; i += S::width) add(i, S::load, S::store);
     }
     for (; j < n; j += S::width) {
       const int64_t count = n - j < S::width ? n - j : S::width;
-      S::store_part(y + j, sum(j, [=](const float* p) { return S::load_part(p, count); }), count);
+      add(
+          j, [=](const float* p) { return S::load_part(p, count); },
+          [=](float* p, F v) { S::store_part(p, v, count); });
     }
   }
 
@@ -183,7 +194,7 @@ struct GemmTileKernels {
             narrow_vectors * S::width,
             {nullptr, &run<R + 1, vectors>...},
             {nullptr, &run<R + 1, narrow_vectors>...},
-            add_4_rows,
+            {nullptr, &add_4_rows<1>, &add_4_rows<2>, &add_4_rows<3>, &add_4_rows<4>},
             dot_4_rows};
   }
   static constexpr GemmKernels table() { return table(std::make_integer_sequence<int, rows>{}); }
