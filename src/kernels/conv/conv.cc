@@ -95,7 +95,7 @@ class GroupConv {
     } else {
       copy(0, channels);
     }
-    if (suits_rows(shape_, weights.rows())) {
+    if (suits_rows(shape_, band.layout, weights.rows())) {
       return conv_rows(pool_, kernels_, {band.shape, band.layout, band.offsets, image}, weights, y,
                        shape_.output_size(), epilogue);
     }

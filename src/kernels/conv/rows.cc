@@ -117,9 +117,10 @@ class RowConv {
 
 }  // namespace
 
-bool suits_rows(const ConvShape& shape, int64_t channels) {
+bool suits_rows(const ConvShape& shape, const ImageLayout& layout, int64_t channels) {
   const int64_t in_channels = shape.in_channels / shape.groups;
-  return in_channels <= most_in_channels && channels * in_channels * shape.kernel_size() <= most_weights;
+  return layout.column_step == 1 && in_channels <= most_in_channels &&
+         channels * in_channels * shape.kernel_size() <= most_weights;
 }
 
 void conv_rows(ThreadPool* pool, const GemmKernels& kernels, const RowsImage& image, const PackedMatrix& weights,

@@ -7,8 +7,9 @@
 
 namespace tenon::kernels {
 
-// Whether that is faster than packing patches, for the weights of one group, which has so many output channels.
-bool suits_rows(const ConvShape& shape, int64_t channels);
+// Whether that is possible, and faster than packing patches, for the weights of one group, which has so many output
+// channels.
+bool suits_rows(const ConvShape& shape, const ImageLayout& layout, int64_t channels);
 
 // The copied channels of a group, with tile_columns floats before and after them that may be read.
 struct RowsImage {
