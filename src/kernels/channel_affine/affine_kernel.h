@@ -21,7 +21,7 @@ struct AffineArrays {
     }
     const F lowest = S::set(lo), highest = S::set(hi);
     const auto made = [&](F v, int k) __attribute__((always_inline)) {
-      return S::min(highest, S::max(lowest, S::fma(v, factor[k], addend[k])));
+      return S::clamp(S::fma(v, factor[k], addend[k]), lowest, highest);
     };
     int64_t i = 0;
     for (; i + affine_period <= n; i += affine_period) {

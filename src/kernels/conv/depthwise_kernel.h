@@ -37,7 +37,7 @@ struct DepthwiseKernel {
         for (int u = 0; u < Count; ++u) acc[u] = S::fma(weight, S::load(from + u * S::width), acc[u]);
       }
 #pragma GCC unroll 4
-      for (int u = 0; u < Count; ++u) acc[u] = S::min(hi, S::max(lo, acc[u]));
+      for (int u = 0; u < Count; ++u) acc[u] = S::clamp(acc[u], lo, hi);
     }
 
     template <int Count>

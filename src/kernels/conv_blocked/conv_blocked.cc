@@ -64,8 +64,8 @@ class DenseBlockedConv {
         in_blocks_(s_.in_channels / lanes_),
         out_blocks_(s_.out_channels / block_),
         zeros_(static_cast<size_t>(2 * block_)) {
-    const int64_t pixels = k_.two_pixels > 0 ? k_.two_pixels : k_.pixels;
-    const int64_t floats = lanes_ * (s_.kernel_size() * blocks_at_once() * block_ + s_.kernel[1] * pixels);
+    const int64_t pixels = k_.most_pixels(k_.blocks_at_once());
+    const int64_t floats = lanes_ * (s_.kernel_size() * k_.blocks_at_once() * block_ + s_.kernel[1] * pixels);
     const auto cached = static_cast<int64_t>(cache_share * static_cast<double>(cpu_features().l1d_bytes) / 4);
     in_blocks_at_once_ = std::clamp<int64_t>(cached / floats, 1, std::max<int64_t>(1, in_blocks_));
   }
@@ -85,9 +85,6 @@ class DenseBlockedConv {
   }
 
  private:
-  // Blocks of output channels that are worked on together.
-  int64_t blocks_at_once() const { return k_.two_pixels > 0 ? 2 : 1; }
-
   bool needs_copy() const {
     for (int d : {1, 2}) {
       const int64_t reach = (s_.output[d] - 1) * s_.stride[d] + (s_.kernel[d] - 1) * s_.dilation[d] + 1;
@@ -141,7 +138,7 @@ class DenseBlockedConv {
     const int64_t per_pixel = std::max<int64_t>(1, s_.in_channels * s_.stride[1] * s_.stride[2]);
     const int64_t largest = std::clamp((s_.kernel_size() == 1 ? pointwise_group_floats : group_floats) / per_pixel,
                                        least_group_pixels, most_group_pixels);
-    const int64_t at_once = blocks_at_once(), turns = ceil_div(out_blocks_, at_once);
+    const int64_t at_once = k_.blocks_at_once(), turns = ceil_div(out_blocks_, at_once);
     const int64_t groups = even_groups(pixels, ceil_div(pixels, largest), turns), group = ceil_div(pixels, groups);
     const int64_t work = 1 + group * at_once * block_ * static_cast<int64_t>(steps.size()) * lanes_;
     pool_.parallel_for(groups * turns, 1 + (128 << 10) / work, [&](int64_t first, int64_t last) {
@@ -171,7 +168,7 @@ class DenseBlockedConv {
     const auto* one = lanes_ == 1 ? k_.plain : k_.blocked;
     const auto* two = lanes_ == 1 ? k_.two_plain : k_.two_blocked;
     const auto* kernels = blocks == 1 ? one : two;
-    const int64_t taps = s_.kernel_size(), tiles = ceil_div(count, blocks == 1 ? k_.pixels : k_.two_pixels);
+    const int64_t taps = s_.kernel_size(), tiles = ceil_div(count, k_.most_pixels(blocks));
     const int64_t y_step = s_.output[1] * s_.output[2] * block_;
     const float* bias = epilogue_.bias ? epilogue_.bias + out * block_ : zeros_.data();
     for (int64_t c = 0; c == 0 || c < in_blocks_; c += in_blocks_at_once_) {

@@ -92,6 +92,10 @@ struct ConvBlockedKernels {
   Function blocked[most_tile_pixels + 1], plain[most_tile_pixels + 1];
   Function two_blocked[most_tile_pixels + 1], two_plain[most_tile_pixels + 1];
   void (*depthwise[most_tile_pixels + 1])(const DepthwiseTile& tile);
+
+  // Blocks of output channels that are worked on together, and the most pixels of a tile of one or two.
+  int64_t blocks_at_once() const { return two_pixels > 0 ? 2 : 1; }
+  int64_t most_pixels(int64_t blocks) const { return blocks == 1 ? pixels : two_pixels; }
   DepthwiseRowTable depthwise_rows;
 };
 

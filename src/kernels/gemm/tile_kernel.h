@@ -67,7 +67,7 @@ struct GemmTileKernels {
     }
     if (t.residual) each<R, V>(acc, [&](F& v, int i, int j) { v += S::load(t.residual + i * t.ldc + j); });
     if (t.clamp) {
-      each<R, V>(acc, [lo = S::set(t.lo), hi = S::set(t.hi)](F& v, int, int) { v = S::min(hi, S::max(lo, v)); });
+      each<R, V>(acc, [lo = S::set(t.lo), hi = S::set(t.hi)](F& v, int, int) { v = S::clamp(v, lo, hi); });
     }
     each<R, V>(acc, [&](F& v, int i, int j) { S::store(t.c + i * t.ldc + j, v); });
   }

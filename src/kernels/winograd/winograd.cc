@@ -123,8 +123,7 @@ class WinogradConv {
     std::vector<int64_t> steps, pixels;
     for (int64_t c = 0; c < in_blocks_; ++c) steps.push_back(c * count * block_);
     for (int64_t t = 0; t < count; ++t) pixels.push_back(t * block_);
-    // Output channels are worked on in one or two blocks at a time.
-    const int64_t at_once = k_.two_pixels > 0 ? 2 : 1, turns = ceil_div(out_blocks_, at_once);
+    const int64_t at_once = k_.blocks_at_once(), turns = ceil_div(out_blocks_, at_once);
     const int64_t work = 1 + count * s_.in_channels * at_once * block_;
     pool_.parallel_for(n_ * n_ * turns, 1 + (128 << 10) / work, [&](int64_t begin, int64_t end) {
       for (int64_t unit = begin; unit < end; ++unit) {
@@ -201,7 +200,7 @@ class WinogradConv {
   void multiply(const float* in, const float* weights, const std::vector<int64_t>& steps,
                 const std::vector<int64_t>& pixels, int64_t count, int64_t blocks, float* out) const {
     const auto* kernels = blocks == 1 ? k_.blocked : k_.two_blocked;
-    const int64_t groups = ceil_div(count, blocks == 1 ? k_.pixels : k_.two_pixels);
+    const int64_t groups = ceil_div(count, k_.most_pixels(blocks));
     BlockedTile tile{};
     tile.x = in;
     tile.pixels = pixels.data();

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <memory>
 #include <vector>
 
 #include "kernels/channel_affine/channel_affine.h"
@@ -14,38 +15,56 @@ using kernels::affine_period;
 constexpr int64_t at_once = 4096;
 static_assert(at_once % affine_period == 0);
 
+// For each plane, the numbers of its channels over and over; 0 for channels that are none.
+struct RepeatedNumbers {
+  std::vector<float> scale, shift;
+
+  RepeatedNumbers(std::span<const float> scales, std::span<const float> shifts, int64_t block)
+      : scale(repeated(scales, block)), shift(repeated(shifts, block)) {}
+  size_t bytes() const { return (scale.size() + shift.size()) * sizeof(float); }
+
+ private:
+  static std::vector<float> repeated(std::span<const float> numbers, int64_t block) {
+    const int64_t channels = std::ssize(numbers), planes = channels / block + (channels % block != 0 ? 1 : 0);
+    std::vector<float> result(static_cast<size_t>(planes * affine_period));
+    for (int64_t i = 0; i < planes * affine_period; ++i) {
+      const int64_t channel = i / affine_period * block + i % affine_period % block;
+      if (channel < channels) result[static_cast<size_t>(i)] = numbers[static_cast<size_t>(channel)];
+    }
+    return result;
+  }
+};
+
 class ChannelAffine final : public Kernel {
  public:
-  explicit ChannelAffine(const NodeInfo& info)
-      : block_(info.node().int_attribute("block", 1)), epilogue_(info.node()) {}
+  explicit ChannelAffine(const NodeInfo& info) : block_(info.node().int_attribute("block", 1)), epilogue_(info.node()) {
+    const Tensor *scale = info.constant(1), *shift = info.constant(2);
+    if (!scale || !shift) return;
+    packed_ = info.packed<RepeatedNumbers>({1, 2}, fmt::format("channels in blocks of {}", block_), [&] {
+      return RepeatedNumbers(scale->data<float>(), shift->data<float>(), block_);
+    });
+  }
 
   void run(KernelRun& run) const override {
-    const Tensor& x = run.input(0);
-    Tensor& y = run.output(0);
-    if (y.elements() == 0) return;
-    const int64_t planes = x.dim(1), size = x.shape().elements(2, x.rank());
-    const std::vector<float> scale = repeated(run.data<float>(1), planes), shift = repeated(run.data<float>(2), planes);
-    const float* from = x.data<float>().data();
-    float* to = y.mutable_data<float>().data();
-    run.threads().parallel_for(x.dim(0) * planes, 1 + (16 << 10) / size, [&](int64_t begin, int64_t end) {
-      for (int64_t plane = begin; plane < end; ++plane) {
-        const auto own = static_cast<size_t>(plane % planes * affine_period);
-        scale_plane(from + plane * size, &scale[own], &shift[own], to + plane * size, size);
-      }
-    });
+    if (run.output(0).elements() == 0) return;
+    if (packed_) return scale_planes(run, *packed_);
+    scale_planes(run, RepeatedNumbers(run.data<float>(1), run.data<float>(2), block_));
   }
 
   bool may_overwrite(size_t input) const override { return input == 0; }
 
  private:
-  // For each plane, the numbers of its channels over and over; 0 for channels that are none.
-  std::vector<float> repeated(std::span<const float> numbers, int64_t planes) const {
-    std::vector<float> result(static_cast<size_t>(planes * affine_period));
-    for (int64_t i = 0; i < planes * affine_period; ++i) {
-      const auto channel = static_cast<size_t>(i / affine_period * block_ + i % affine_period % block_);
-      if (channel < numbers.size()) result[static_cast<size_t>(i)] = numbers[channel];
-    }
-    return result;
+  void scale_planes(KernelRun& run, const RepeatedNumbers& numbers) const {
+    const Tensor& x = run.input(0);
+    const int64_t planes = x.dim(1), size = x.shape().elements(2, x.rank());
+    const float* from = x.data<float>().data();
+    float* to = run.output(0).mutable_data<float>().data();
+    run.threads().parallel_for(x.dim(0) * planes, 1 + (16 << 10) / size, [&](int64_t begin, int64_t end) {
+      for (int64_t plane = begin; plane < end; ++plane) {
+        const auto own = static_cast<size_t>(plane % planes * affine_period);
+        scale_plane(from + plane * size, &numbers.scale[own], &numbers.shift[own], to + plane * size, size);
+      }
+    });
   }
 
   void scale_plane(const float* x, const float* scale, const float* shift, float* y, int64_t size) const {
@@ -59,6 +78,7 @@ class ChannelAffine final : public Kernel {
 
   int64_t block_;
   FusedEpilogue epilogue_;
+  std::shared_ptr<const RepeatedNumbers> packed_;
 };
 
 std::string decline(const ir::Node& node) {
