@@ -64,8 +64,8 @@ class DenseBlockedConv {
         in_blocks_(s_.in_channels / lanes_),
         out_blocks_(s_.out_channels / block_),
         zeros_(static_cast<size_t>(2 * block_)) {
-    const int64_t pixels = k_.most_pixels(k_.blocks_at_once());
-    const int64_t floats = lanes_ * (s_.kernel_size() * k_.blocks_at_once() * block_ + s_.kernel[1] * pixels);
+    const int64_t blocks = k_.blocks_at_once(lanes_), pixels = k_.most_pixels(blocks);
+    const int64_t floats = lanes_ * (s_.kernel_size() * blocks * block_ + s_.kernel[1] * pixels);
     const auto cached = static_cast<int64_t>(cache_share * static_cast<double>(cpu_features().l1d_bytes) / 4);
     in_blocks_at_once_ = std::clamp<int64_t>(cached / floats, 1, std::max<int64_t>(1, in_blocks_));
   }
@@ -138,7 +138,7 @@ class DenseBlockedConv {
     const int64_t per_pixel = std::max<int64_t>(1, s_.in_channels * s_.stride[1] * s_.stride[2]);
     const int64_t largest = std::clamp((s_.kernel_size() == 1 ? pointwise_group_floats : group_floats) / per_pixel,
                                        least_group_pixels, most_group_pixels);
-    const int64_t at_once = k_.blocks_at_once(), turns = ceil_div(out_blocks_, at_once);
+    const int64_t at_once = k_.blocks_at_once(lanes_), turns = ceil_div(out_blocks_, at_once);
     const int64_t groups = even_groups(pixels, ceil_div(pixels, largest), turns), group = ceil_div(pixels, groups);
     const int64_t work = 1 + group * at_once * block_ * static_cast<int64_t>(steps.size()) * lanes_;
     pool_.parallel_for(groups * turns, 1 + (128 << 10) / work, [&](int64_t first, int64_t last) {

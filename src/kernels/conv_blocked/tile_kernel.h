@@ -10,9 +10,10 @@
 
 namespace tenon::kernels {
 
-// Tile is a struct of internal linkage: Arch, registers, vectors (of a block), pixels, two_pixels, dw_pixels,
-// row_lines, load, add_product, clamp (to bounds that are not NaN; NaN stays NaN) and multiply_add, of one block where
-// two_pixels is 0, else of any.
+// Tile is a struct of internal linkage: Arch, registers, vectors (of a block), pixels, two_pixels, two_plain (whether
+// blocks of one lane are worked on in twos as well), orders_statements (itself, so that compilers need not), dw_pixels,
+// row_lines, load, add_product, clamp (to bounds that are not NaN; NaN stays NaN) and multiply_add or
+// multiply_add_steps.
 template <class Tile>
 struct ConvBlockedTiles {
   using S = Simd<typename Tile::Arch>;
@@ -20,9 +21,16 @@ struct ConvBlockedTiles {
   static constexpr int vectors = Tile::vectors;
   static constexpr int block = vectors * S::width;
 
-  // Where vectors of pixels go, of one or two blocks.
-  static auto places(int64_t pixel_step, int64_t block_step) {
-    return [=](int i, int j) { return i * pixel_step + j / vectors * block_step + j % vectors * S::width; };
+  // Where vectors of pixels go.
+  static auto places(int64_t pixel_step) {
+    return [=](int i, int j) { return i * pixel_step + j * S::width; };
+  }
+
+  // The same address, of which the compiler knows nothing: it would keep each vector's in registers that there are not.
+  template <class T>
+  static T* plain_address(T* p) {
+    asm("" : "+r"(p));
+    return p;
   }
 
   template <int P, int Lanes, int Blocks>
@@ -37,7 +45,7 @@ struct ConvBlockedTiles {
   [[gnu::always_inline]] static void run_tiles(BlockedTile tile) {
     for (int64_t i = 0; i < tile.tiles; ++i) {
       // Several of them in one function cost some compilers registers.
-      if constexpr (Tile::two_pixels == 0)
+      if constexpr (Tile::orders_statements)
         run_tile<P, Lanes, Blocks, Fetches>(tile);
       else
         run_tile_apart<P, Lanes, Blocks, Fetches>(tile);
@@ -58,12 +66,17 @@ struct ConvBlockedTiles {
     F acc[P][vectors * Blocks];
     const float* x[P];
 #pragma GCC unroll 16
-    for (int i = 0; i < P; ++i) {
-      x[i] = t.x + t.pixels[i];
+    for (int i = 0; i < P; ++i) x[i] = t.x + t.pixels[i];
+#pragma GCC unroll 2
+    for (int b = 0; b < Blocks; ++b) {
+      const float* y = plain_address(t.y + b * t.y_step);
+#pragma GCC unroll 16
+      for (int i = 0; i < P; ++i) {
 #pragma GCC unroll 4
-      for (int j = 0; j < vectors * Blocks; ++j)
-        acc[i][j] = S::load(t.start ? t.start + j * S::width
-                                    : t.y + i * block + j / vectors * t.y_step + j % vectors * S::width);
+        for (int j = 0; j < vectors; ++j)
+          acc[i][b * vectors + j] =
+              S::load(t.start ? t.start + (b * vectors + j) * S::width : y + i * block + j * S::width);
+      }
     }
     const float *next = t.next_weights, *end = std::min(next + t.next_part, t.next_end);
     const auto fetch_line = [&] {
@@ -79,7 +92,17 @@ struct ConvBlockedTiles {
       for (int64_t line = 0; line < more_lines; ++line) fetch_line();
     };
     multiply_add<P, Lanes>(t, x, fetch_next, acc);
-    finish<Tile>(acc, t.residual, t.clamp, t.lo, t.hi, t.y, places(block, t.y_step));
+#pragma GCC unroll 2
+    for (int b = 0; b < Blocks; ++b) {
+      F sums[P][vectors];
+#pragma GCC unroll 16
+      for (int i = 0; i < P; ++i) {
+#pragma GCC unroll 4
+        for (int j = 0; j < vectors; ++j) sums[i][j] = acc[i][b * vectors + j];
+      }
+      const float* residual = t.residual ? plain_address(t.residual + b * t.y_step) : nullptr;
+      finish<Tile>(sums, residual, t.clamp, t.lo, t.hi, plain_address(t.y + b * t.y_step), places(block));
+    }
   }
 
   // All steps of a tile.
@@ -100,9 +123,10 @@ struct ConvBlockedTiles {
       }
     }
     if constexpr (requires {
-                    Tile::template multiply_add_steps<P, Lanes>(acc, x, t.steps, t.step_count, w, fetch_next);
+                    Tile::template multiply_add_steps<P, Lanes>(acc, x, t.steps, t.step_count, w, t.weight_step,
+                                                                fetch_next);
                   }) {
-      Tile::template multiply_add_steps<P, Lanes>(acc, x, t.steps, t.step_count, w, fetch_next);
+      Tile::template multiply_add_steps<P, Lanes>(acc, x, t.steps, t.step_count, w, t.weight_step, fetch_next);
     } else {
       for (int64_t s = 0; s < t.step_count; ++s, w += Lanes * block) {
 #pragma GCC unroll 16
@@ -132,7 +156,15 @@ struct ConvBlockedTiles {
         for (int j = 0; j < vectors; ++j) acc[i][j] = S::fma(S::load(x + j * S::width), weight[j], acc[i][j]);
       }
     }
-    finish<Tile>(acc, t.residual, true, t.lo, t.hi, t.y, places(t.y_step, 0));
+    finish<Tile>(acc, t.residual, true, t.lo, t.hi, t.y, places(t.y_step));
+  }
+
+  template <int P>
+  static constexpr ConvBlockedKernels::Function two_plain() {
+    if constexpr (Tile::two_plain)
+      return &run<P, 1, 2>;
+    else
+      return nullptr;
   }
 
   template <int... P, int... T, int... D>
@@ -146,7 +178,7 @@ struct ConvBlockedTiles {
             {nullptr, &run<P + 1, block, 1>...},
             {nullptr, &run<P + 1, 1, 1>...},
             {nullptr, &run<T + 1, block, 2>...},
-            {nullptr, &run<T + 1, 1, 2>...},
+            {nullptr, two_plain<T + 1>()...},
             {nullptr, &depthwise<D + 1>...},
             DepthwiseRowTiles<Tile>::table()};
   }
