@@ -14,12 +14,12 @@ namespace {
 struct Rates {
   double plain, blocked;
 };
-constexpr Rates dense = {33, 31}, winograd = {33, 14}, pointwise = {37, 33}, narrow_pointwise = {60, 45},
-                first_layer = {42, 40}, depthwise = {150, 100}, transposed = {90, 37};
+constexpr Rates dense = {29, 28}, winograd = {29, 10}, pointwise = {30, 28}, narrow_pointwise = {42, 32},
+                first_layer = {29, 31}, depthwise = {180, 60}, transposed = {36, 30};
 // Channels below which a convolution of single pixels spends its time on memory.
 constexpr int64_t narrow = 32;
 // Nanoseconds that it takes to change the layout of a value, and per thousand floats of it.
-constexpr double conversion_start = 500, conversion = 600;
+constexpr double conversion_start = 500, conversion = 350;
 
 double elements_of(const SymbolicShape& shape) {
   double total = 1;

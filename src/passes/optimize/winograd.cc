@@ -2,6 +2,7 @@
 #include <cmath>
 #include <map>
 
+#include "base/cpu_features.h"
 #include "passes/optimize/blocked_nodes.h"
 #include "passes/optimize/passes.h"
 
@@ -9,10 +10,16 @@ namespace tenon::passes {
 namespace {
 
 // What convolutions in blocked layout take, as `bench_kernels --benchmark_filter='conv_3x3|winograd'` measures them on
-// one core of a Neoverse-V1, in nanoseconds: per multiply-add, per channel of a point, and per byte of weights that no
-// cache keeps.
-constexpr double multiply_add = 0.031, point = 0.4, weight_byte = 0.033;
+// one core, in nanoseconds: per multiply-add, per channel of a point, and per byte of weights that no cache keeps.
+struct Rates {
+  double multiply_add, point, weight_byte;
+};
+constexpr Rates neoverse_v1 = {0.028, 0.43, 0.033}, emerald_rapids = {0.0133, 0.2, 0.048};
+const Rates& rates() { return best_isa() == Isa::avx512 ? emerald_rapids : neoverse_v1; }
+
 constexpr double cached_bytes = 1 << 20;
+// Weights are fetched while others are multiplied; this share of what takes less time is seen nevertheless.
+constexpr double seen_share = 0.3;
 // Weights at all points take more memory than the kernels they are made of: so much more, as a share of all weights of
 // the model, may be spent.
 constexpr double most_memory = 1.2;
@@ -21,12 +28,17 @@ struct Candidate {
   ir::Node* node;
   double images, height, width, in, out;
 
-  double direct_time() const { return multiply_add * images * height * width * in * out * 9; }
+  // Of a product of so many pixels with weights at so many points, and so many channels that go to or from points.
+  double time(double pixels, double points, double channels) const {
+    const double bytes = 4 * points * in * out;
+    const double computing = rates().multiply_add * pixels * points * in * out + rates().point * channels;
+    const double fetching = bytes > cached_bytes ? rates().weight_byte * bytes : 0;
+    return std::max(computing, fetching) + seen_share * std::min(computing, fetching);
+  }
+  double direct_time() const { return time(images * height * width, 9, 0); }
   double time(int tile) const {
     const double points = (tile + 2) * (tile + 2), tiles = images * std::ceil(height / tile) * std::ceil(width / tile);
-    const double bytes = 4 * points * in * out;
-    return points * tiles * (multiply_add * in * out + point * (in + out)) +
-           (bytes > cached_bytes ? weight_byte * bytes : 0);
+    return time(tiles, points, points * tiles * (in + out));
   }
   double gain(int tile) const { return direct_time() - time(tile); }
   // More than the kernels themselves.
@@ -68,38 +80,35 @@ void use_winograd(Editor& editor, ir::Graph& graph) {
       candidates.push_back(*found);
   }
   // Small tiles, then larger ones in place of them, in the order of the time that a byte more saves; where a larger one
-  // saves more for each byte than the small one does, at once.
+  // saves more for each byte than the small one does, at once, if there is room for it.
   struct Step {
     const Candidate* of;
-    int tile;
-    double gain, memory;  // more than the tile before
+    int from, tile;       // in place of a tile of this size; 0: of none
+    double gain, memory;  // more than with that
     double rate() const { return gain / memory; }
   };
   std::vector<Step> steps;
   for (const Candidate& c : candidates) {
-    std::vector<Step> own;
+    std::optional<Step> smaller;
     for (int tile : tile_sizes) {
-      Step step{&c, tile, c.gain(tile), c.memory(tile)};
-      if (step.gain <= 0.05 * c.direct_time()) continue;
-      if (!own.empty() && step.gain <= own.back().gain) continue;
-      if (!own.empty() && step.rate() < own.back().rate())
-        step.gain -= own.back().gain, step.memory -= own.back().memory;
-      else
-        own.clear();
-      own.push_back(step);
+      Step step{&c, 0, tile, c.gain(tile), c.memory(tile)};
+      if (step.gain <= 0.05 * c.direct_time() || (smaller && step.gain <= smaller->gain)) continue;
+      if (smaller && step.rate() < smaller->rate())
+        step = {&c, smaller->tile, tile, step.gain - smaller->gain, step.memory - smaller->memory};
+      steps.push_back(step);
+      smaller = step;
     }
-    steps.insert(steps.end(), own.begin(), own.end());
   }
   std::ranges::stable_sort(steps, std::ranges::greater{}, &Step::rate);
   std::map<const Candidate*, int> chosen;
   for (const Step& step : steps) {
-    if (step.memory > room) continue;
+    if (step.memory > room || chosen[step.of] != step.from) continue;
     room -= step.memory;
     chosen[step.of] = step.tile;
   }
   for (const Candidate& c : candidates) {
     auto found = chosen.find(&c);
-    if (found == chosen.end()) continue;
+    if (found == chosen.end() || found->second == 0) continue;
     editor.rewrite(*c.node, [&](Patch& patch) {
       const std::vector<ir::Value*> inputs(c.node->inputs().begin(), c.node->inputs().end());
       ir::Node& added = patch.add_like(*c.node, inputs, {{"winograd", int64_t{found->second}}});
