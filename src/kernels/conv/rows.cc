@@ -58,17 +58,16 @@ class RowConv {
     for (int64_t row = begin; row < end; ++row) {
       const float* x = image_.data + row / shape.output[1] * shape.stride[0] * image_.layout.plane +
                        row % shape.output[1] * shape.stride[1] * image_.layout.row;
-      int64_t column = 0;
-      for (int64_t i = 0; i < tiles_.wide + tiles_.narrow; ++i) {
-        const bool is_wide = i < tiles_.wide;
-        const int width = is_wide ? kernels_.tile_columns : kernels_.narrow_columns;
-        // What a tile has beyond the row is replaced when the rows after it come.
-        const bool fits = column + width <= (end - row) * columns;
-        tile.columns = fits ? width : static_cast<int>(columns - column);
-        multiply((is_wide ? kernels_.by_rows : kernels_.narrow_by_rows)[height], panel, x + column,
-                 first * ldc_ + row * columns + column, tile);
-        column += width;
-      }
+      const auto run_tiles = [&](const GemmTilesKernel* kernels, int width, int64_t number, int64_t column) {
+        if (number == 0) return;
+        // What the last tile has beyond the row is replaced when the rows after it come.
+        const int64_t last = column + (number - 1) * width;
+        tile.columns = last + width <= (end - row) * columns ? width : static_cast<int>(columns - last);
+        multiply(kernels[height], panel, x + column, first * ldc_ + row * columns + column, number, tile);
+      };
+      run_tiles(kernels_.tiles_by_rows, kernels_.tile_columns, tiles_.wide, 0);
+      run_tiles(kernels_.narrow_tiles_by_rows, kernels_.narrow_columns, tiles_.narrow,
+                tiles_.wide * kernels_.tile_columns);
     }
     if (!epilogue_.activation) return;
     for (int64_t c = first; c < first + static_cast<int64_t>(height); ++c) {
@@ -92,7 +91,8 @@ class RowConv {
     return tile;
   }
 
-  void multiply(GemmTileKernel kernel, int64_t panel, const float* x, int64_t at, GemmTile& tile) const {
+  void multiply(GemmTilesKernel kernel, int64_t panel, const float* x, int64_t at, int64_t tiles,
+                GemmTile& tile) const {
     tile.c = y_ + at;
     for (int64_t k_begin = 0; k_begin < k_; k_begin += k_block_) {
       const int64_t steps = std::min(k_block_, k_ - k_begin);
@@ -100,7 +100,7 @@ class RowConv {
       tile.accumulate = k_begin > 0;
       tile.residual = epilogue_.residual && is_last ? epilogue_.residual + at : nullptr;
       tile.clamp = is_last && has_limits_;
-      kernel(steps, left_.ready_panel(k_begin, steps, panel).data, {x, 0, image_.offsets.data() + k_begin}, tile);
+      kernel(steps, left_.ready_panel(k_begin, steps, panel).data, x, image_.offsets.data() + k_begin, tiles, tile);
     }
   }
 

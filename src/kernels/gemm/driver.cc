@@ -86,7 +86,7 @@ class Ahead {
  public:
   // Where `is_last`, the panel is the present one: there is no other.
   Ahead(const GemmPanel& panel, bool is_last, int width, int64_t k, int64_t tiles) : next_(panel.data) {
-    if (is_last || panel.offsets) return;
+    if (is_last) return;
     if (panel.stride == width)
       parts_ = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::min<int64_t>(tiles, 16))));
     step_ = panel.stride * static_cast<int64_t>(sizeof(float)) / parts_;

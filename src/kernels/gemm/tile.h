@@ -27,16 +27,20 @@ struct GemmTile {
   int64_t ahead_step;
 };
 
-// A B panel: row p, tile_columns floats, is at data + offsets[p], or at data + p * stride where there are no offsets.
+// A B panel: row p, tile_columns floats, is at data + p * stride.
 struct GemmPanel {
   const float* data;
   int64_t stride;
-  const int64_t* offsets = nullptr;
 };
 
 // Multiplies k columns of an A panel (each as many floats as the tile has rows) with k rows of a B panel and finishes
 // the tile.
 using GemmTileKernel = void (*)(int64_t k, const float* a, const GemmPanel& b, const GemmTile& tile);
+
+// The same for some tiles side by side, of the same A panel. Row p of the B panels is at b + offsets[p]. Of `tile`,
+// `columns` is for the last one.
+using GemmTilesKernel = void (*)(int64_t k, const float* a, const float* b, const int64_t* offsets, int64_t tiles,
+                                 const GemmTile& tile);
 
 inline constexpr int most_tile_rows = 16;
 
@@ -50,9 +54,10 @@ struct GemmKernels {
   int tile_rows;
   int tile_columns;
   int narrow_columns;
-  // By the number of rows, 1..tile_rows; [0] is not used. The second is for B panels of narrow_columns.
+  // By the number of rows, 1..tile_rows; [0] is not used.
   GemmTileKernel by_rows[most_tile_rows + 1];
-  GemmTileKernel narrow_by_rows[most_tile_rows + 1];
+  GemmTilesKernel tiles_by_rows[most_tile_rows + 1];
+  GemmTilesKernel narrow_tiles_by_rows[most_tile_rows + 1];  // of narrow_columns each
   // By the number of rows of x and y, 1..most_gemv_rows_at_once; [0] is not used.
   GemvKernel add_4_rows[most_gemv_rows_at_once + 1];
   // y[i] = dot product of x with b[i * ldb + 0..k), for i < 4.

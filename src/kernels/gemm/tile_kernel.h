@@ -105,24 +105,41 @@ struct GemmTileKernels {
     for (int i = 0; i < R; ++i) std::memcpy(t.c + i * t.ldc, c[i], static_cast<size_t>(t.columns) * sizeof(float));
   }
 
-  template <int R, int V>
-  static void run(int64_t k, const float* a, const GemmPanel& b, const GemmTile& t) {
+  template <int R, int V, class B>
+  [[gnu::always_inline]] static void run_tile(int64_t k, const float* a, B b, const GemmTile& t) {
     constexpr int columns = V * S::width;
+    // Of tiles side by side the processor sees by itself what they are going to write.
 #pragma GCC unroll 16
-    for (int i = 0; i < R; ++i) {
+    for (int i = 0; B::has_ahead && i < R; ++i) {
       constexpr int line = 16;
 #pragma GCC unroll 4
       for (int j = 0; j < columns; j += line) __builtin_prefetch(t.c + i * t.ldc + j, 1);
     }
     F acc[R][V] = {};
-    if (b.offsets)
-      Tile::template multiply<R, V>(k, a, RowsAt{b.data, b.offsets}, t.ahead, t.ahead_step, acc);
-    else
-      Tile::template multiply<R, V>(k, a, EvenRows{b.data, b.stride}, t.ahead, t.ahead_step, acc);
+    Tile::template multiply<R, V>(k, a, b, t.ahead, t.ahead_step, acc);
     if (t.columns == columns && (t.addend_column_stride <= 1 || t.accumulate)) return finish<R, V>(acc, t);
     F copy[R][V];
     each<R, V>(acc, [&](F& v, int i, int j) { copy[i][j / S::width] = v; });
     finish_part<R, V>(copy, t);
+  }
+
+  template <int R, int V>
+  static void run(int64_t k, const float* a, const GemmPanel& b, const GemmTile& t) {
+    run_tile<R, V>(k, a, EvenRows{b.data, b.stride}, t);
+  }
+
+  template <int R, int V>
+  static void run_tiles(int64_t k, const float* a, const float* b, const int64_t* offsets, int64_t tiles,
+                        const GemmTile& t) {
+    constexpr int columns = V * S::width;
+    GemmTile tile = t;
+    for (int64_t i = 0; i < tiles; ++i, b += columns) {
+      tile.columns = i + 1 < tiles ? columns : t.columns;
+      run_tile<R, V>(k, a, RowsAt{b, offsets}, tile);
+      tile.c += columns;
+      if (tile.addend) tile.addend += columns * tile.addend_column_stride;
+      if (tile.residual) tile.residual += columns;
+    }
   }
 
   // Each column is added up in the same way, wherever in a row it is.
@@ -193,7 +210,8 @@ struct GemmTileKernels {
             vectors * S::width,
             narrow_vectors * S::width,
             {nullptr, &run<R + 1, vectors>...},
-            {nullptr, &run<R + 1, narrow_vectors>...},
+            {nullptr, &run_tiles<R + 1, vectors>...},
+            {nullptr, &run_tiles<R + 1, narrow_vectors>...},
             {nullptr, &add_4_rows<1>, &add_4_rows<2>, &add_4_rows<3>, &add_4_rows<4>},
             dot_4_rows};
   }
