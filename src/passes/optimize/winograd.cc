@@ -14,7 +14,7 @@ namespace {
 struct Rates {
   double multiply_add, point, weight_byte;
 };
-constexpr Rates neoverse_v1 = {0.028, 0.43, 0.033}, emerald_rapids = {0.0133, 0.2, 0.048};
+constexpr Rates neoverse_v1 = {0.028, 0.43, 0.033}, emerald_rapids = {0.0133, 0.2, 0.065};
 const Rates& rates() { return best_isa() == Isa::avx512 ? emerald_rapids : neoverse_v1; }
 
 constexpr double cached_bytes = 1 << 20;
