@@ -64,7 +64,7 @@ class GroupConv {
  private:
   // Enough rows to multiply well, but little memory.
   int64_t rows_per_band() const {
-    constexpr int64_t wanted_floats = 256 << 10, least_outputs = 1024;
+    constexpr int64_t wanted_floats = 128 << 10, least_outputs = 1024;
     if (shape_.output[0] > 1) return shape_.output[1];
     const int64_t floats_of_row = shape_.in_channels / shape_.groups * layout_.row * shape_.stride[1];
     const int64_t least = least_outputs * (pool_ ? pool_->size() : 1) / shape_.output[2] + 1;

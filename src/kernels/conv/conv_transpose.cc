@@ -6,7 +6,7 @@
 namespace tenon::kernels {
 namespace {
 
-constexpr int64_t most_column_floats = int64_t{1} << 21;
+constexpr int64_t most_column_floats = 256 << 10;
 constexpr int64_t least_rows = 64;
 
 // A tap of one dimension that output `at` gets something from, and the input position it comes from.

@@ -15,9 +15,9 @@ constexpr int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 constexpr double least_flops_to_share = 1e6;
 // What is packed at once, which bounds the scratch memory of a product: for the left side, so many times what
-// cached_panels says, by the number of threads, for the right side, so many floats.
+// cached_panels says, by the number of threads, for the right side, so many floats, by the size of the product.
 constexpr int64_t left_parts_per_thread = 4, most_left_parts = 16;
-constexpr int64_t most_right_floats = int64_t{1} << 20;
+constexpr int64_t least_right_floats = 256 << 10, most_right_floats = int64_t{1} << 20;
 // A left side of few rows: so many times what cached_panels says, and so many floats in all.
 constexpr int64_t few_parts = 4;
 constexpr int64_t most_left_floats = int64_t{1} << 20;
@@ -270,7 +270,9 @@ void gemm_blocked(ThreadPool* pool, const GemmKernels& kernels, int64_t m, int64
   const int64_t threads = pool ? pool->size() : 1;
   const int64_t parts = threads > 1 ? std::min(threads * left_parts_per_thread, most_left_parts) : 1;
   const int64_t rows_step = panels_per_step(a, row_panels, parts * cached_panels(kernels, k_block));
-  const int64_t columns_step = panels_per_step(b, column_panels, most_right_floats / (k_block * kernels.tile_columns));
+  // More is packed at once where that is little beside the product or the right side itself.
+  const int64_t right_floats = std::clamp(std::max(m, k / 16) * n, least_right_floats, most_right_floats);
+  const int64_t columns_step = panels_per_step(b, column_panels, right_floats / (k_block * kernels.tile_columns));
   const int64_t a_floats =
       std::min(rows_step, std::max<int64_t>(0, row_panels - a.ready())) * k_block * kernels.tile_rows;
   const int64_t b_floats =
