@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "kernels/conv/conv.h"
@@ -43,31 +44,45 @@ class Gatherer {
       find_sources(s_, 0, d, planes_);
       for (int64_t h = 0; h < s_.output[1]; ++h, out += s_.output[2]) {
         find_sources(s_, 1, h, rows_);
-        std::fill_n(sums_.as<float>(), phases_ * phase_columns_, bias);
+        bool is_first = true;
         for (const Source& plane : planes_) {
           if (plane.input < 0 || plane.input >= s_.input[0]) continue;
           for (const Source& row : rows_) {
             if (row.input < 0 || row.input >= s_.input[1]) continue;
             const int64_t tap = (plane.tap * s_.kernel[1] + row.tap) * s_.kernel[2];
-            add_taps(products + tap * s_.input_size() + (plane.input * s_.input[1] + row.input) * s_.input[2]);
+            add_taps(products + tap * s_.input_size() + (plane.input * s_.input[1] + row.input) * s_.input[2],
+                     is_first ? std::optional(bias) : std::nullopt);
+            is_first = false;
           }
         }
+        if (is_first) std::fill_n(sums_.as<float>(), phases_ * phase_columns_, bias);
         store(lo, hi, out);
       }
     }
   }
 
  private:
-  // `products` are those of the first tap along the width, for one row of the input.
-  void add_taps(const float* products) {
+  // `products` are those of the first tap along the width, for one row of the input. Sums start with `start`, or go on
+  // where there is none.
+  void add_taps(const float* products, std::optional<float> start) {
+    const float first = start.value_or(0.0f);
     for (size_t phase = 0; phase < columns_.size(); ++phase) {
       float* sums = sums_.as<float>() + static_cast<int64_t>(phase) * phase_columns_;
+      bool goes_on = !start;
       for (const Source& column : columns_[phase]) {
-        const int64_t begin = std::max<int64_t>(0, -column.input);
-        const int64_t end = std::min(phase_columns_, s_.input[2] - column.input);
+        const int64_t begin = std::clamp<int64_t>(-column.input, 0, phase_columns_);
+        const int64_t end = std::clamp(s_.input[2] - column.input, begin, phase_columns_);
         const float* from = products + column.tap * s_.input_size() + column.input;
-        for (int64_t i = begin; i < end; ++i) sums[i] += from[i];
+        if (goes_on) {
+          for (int64_t i = begin; i < end; ++i) sums[i] += from[i];
+        } else {
+          std::fill(sums, sums + begin, first);
+          for (int64_t i = begin; i < end; ++i) sums[i] = first + from[i];
+          std::fill(sums + end, sums + phase_columns_, first);
+        }
+        goes_on = true;
       }
+      if (!goes_on) std::fill_n(sums, phase_columns_, first);
     }
   }
 
