@@ -13,6 +13,9 @@ namespace {
 // True while this thread runs a body; a parallel_for inside it runs inline.
 thread_local bool inside_body = false;
 
+// Of a worker, from 1 on; 0 in threads of others.
+thread_local int own_number = 0;
+
 constexpr int64_t ranges_per_thread = 4;
 constexpr int spins_per_clock_read = 32;
 // How much longer threads wait awake while a Run is under way: sleeping and waking may take as long as a whole loop.
@@ -28,17 +31,28 @@ void pause_cpu() {
 
 }  // namespace
 
-// A loop. It lives on the caller's stack.
+// How many of a share of a loop's ranges have been taken.
+struct alignas(64) Taken {
+  std::atomic<int64_t> count{0};
+};
+
+// A loop. It lives on the caller's stack. Each thread has a share of the ranges, takes those first and then what others
+// have left: so it need not wait for others to take theirs, and works near what it worked on in the loop before.
 struct ThreadPool::Job {
   FunctionRef<void(int64_t, int64_t)> body;
   const int64_t size;
   const int64_t range;
+  const int64_t ranges = (size - 1) / range + 1;
+  int64_t shares = 1;
+  Taken* taken = &taken_alone;  // of each share
+  Taken taken_alone;
   const uint64_t mode = float_mode();
-  std::atomic<int64_t> next{0};
   std::exception_ptr error;
 
   Job(FunctionRef<void(int64_t, int64_t)> loop_body, int64_t n, int64_t range_length)
       : body(loop_body), size(n), range(range_length) {}
+
+  int64_t first_of(int64_t share) const { return share * ranges / shares; }
 };
 
 // Where workers find a loop without a lock. A worker may touch the job only while it counts among the users; the caller
@@ -51,6 +65,7 @@ struct alignas(64) ThreadPool::Slot {
 
   std::atomic<uint32_t> state{0};
   Job* job = nullptr;
+  std::unique_ptr<Taken[]> taken;  // for as many shares as there are threads
 
   static int64_t wanted(uint32_t state) { return state / wanted_one % (most_wanted + 1); }
 
@@ -91,9 +106,16 @@ int default_spin_microseconds() { return number_in_environment("TENON_SPIN", 0).
 ThreadPool::ThreadPool(int threads, int spin_microseconds)
     : spin_time_(spin_microseconds), slots_(std::make_unique<Slot[]>(Slot::count)) {
   const int count = threads > 0 ? threads : default_thread_count();
+  for (int i = 0; i < Slot::count; ++i)
+    slots_[static_cast<size_t>(i)].taken = std::make_unique<Taken[]>(static_cast<size_t>(count));
   workers_.reserve(static_cast<size_t>(count - 1));
   try {
-    for (int i = 1; i < count; ++i) workers_.emplace_back([this] { work(); });
+    for (int i = 1; i < count; ++i) {
+      workers_.emplace_back([this, i] {
+        own_number = i;
+        work();
+      });
+    }
   } catch (const std::system_error&) {
     // Fewer threads than asked for still give the same results.
   }
@@ -120,7 +142,7 @@ void ThreadPool::parallel_for(int64_t n, int64_t grain, FunctionRef<void(int64_t
   const int64_t range_count = ranges_per_thread * size();
   const int64_t range = std::max({grain, (n - 1) / range_count + 1, int64_t{1}});
   Job job(body, n, range);
-  Slot* slot = open(job, (n - 1) / range);
+  Slot* slot = open(job, job.ranges - 1);
   run_ranges(job);
   if (slot) close(*slot);
   if (job.error) std::rethrow_exception(job.error);
@@ -136,6 +158,9 @@ ThreadPool::Slot* ThreadPool::open(Job& job, int64_t helpers_wanted) {
         !slot.state.compare_exchange_strong(free, Slot::is_taken, std::memory_order_acquire))
       continue;
     slot.job = &job;
+    job.shares = wanted + 1;
+    job.taken = slot.taken.get();
+    for (int64_t share = 0; share < job.shares; ++share) job.taken[share].count.store(0, std::memory_order_relaxed);
     slot.state.store(Slot::is_taken | Slot::is_open | static_cast<uint32_t>(wanted) * Slot::wanted_one,
                      std::memory_order_release);
     generation_.fetch_add(1);
@@ -170,15 +195,22 @@ void ThreadPool::wake(int64_t count) {
 void ThreadPool::run_ranges(Job& job) {
   const ScopedFloatMode mode(job.mode);
   inside_body = true;
-  for (;;) {
-    const int64_t begin = job.next.fetch_add(job.range, std::memory_order_relaxed);
-    if (begin >= job.size) break;
-    try {
-      job.body(begin, std::min(begin + job.range, job.size));
-    } catch (...) {
-      job.next.store(job.size, std::memory_order_relaxed);
-      std::lock_guard lock(mutex_);
-      if (!job.error) job.error = std::current_exception();
+  for (int64_t i = 0; i < job.shares; ++i) {
+    const int64_t share = (own_number + i) % job.shares, first = job.first_of(share);
+    const int64_t count = job.first_of(share + 1) - first;
+    std::atomic<int64_t>& taken = job.taken[share].count;
+    while (taken.load(std::memory_order_relaxed) < count) {
+      const int64_t index = taken.fetch_add(1, std::memory_order_relaxed);
+      if (index >= count) break;
+      const int64_t begin = (first + index) * job.range;
+      try {
+        job.body(begin, std::min(begin + job.range, job.size));
+      } catch (...) {
+        for (int64_t other = 0; other < job.shares; ++other)
+          job.taken[other].count.store(job.ranges, std::memory_order_relaxed);
+        std::lock_guard lock(mutex_);
+        if (!job.error) job.error = std::current_exception();
+      }
     }
   }
   inside_body = false;

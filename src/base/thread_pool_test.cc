@@ -115,6 +115,17 @@ TEST(ThreadPool, WorkersAreUsed) {
   EXPECT_TRUE(helped);
 }
 
+TEST(ThreadPool, RangesOfAThreadThatIsBusyAreTakenByOthers) {
+  ThreadPool pool(2);
+  constexpr int64_t n = 8;
+  std::atomic<int64_t> done{0};
+  pool.parallel_for(n, 1, [&](int64_t begin, int64_t end) {
+    while (begin == 0 && done < n - 1) std::this_thread::yield();
+    done += end - begin;
+  });
+  EXPECT_EQ(done, n);
+}
+
 TEST(ThreadPool, IdleWorkersUseNoCpu) {
   ThreadPool pool(4);
   pool.parallel_for(100, 1, [](int64_t, int64_t) {});
