@@ -6,13 +6,13 @@
 #include <cstdint>
 #include <cstdlib>
 
+#include "base/rounding.h"
+
 namespace tenon {
 namespace {
 
 constexpr size_t cache_line = 64, page = 4096, huge_page = 2 << 20;
 constexpr size_t least_page_bytes = 256 << 10;  // pieces from this size on are worth the system calls
-
-constexpr size_t round_up(size_t value, size_t step) { return (value + step - 1) / step * step; }
 
 void* allocate_pages(size_t bytes) {
   const size_t wanted = round_up(bytes, page), slack = bytes >= huge_page ? huge_page : 0;

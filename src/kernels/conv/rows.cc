@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/rounding.h"
+
 namespace tenon::kernels {
 namespace {
 
@@ -9,8 +11,6 @@ constexpr int64_t most_weights = 32 << 10;  // they stay in a cache
 constexpr int64_t most_in_channels = 32;    // each is in pages of its own
 constexpr int64_t flops_per_task = 200'000;
 constexpr int64_t columns_of_overhead = 4;  // what a tile costs beside its columns
-
-constexpr int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // How the outputs of a row are shared between tiles: wide ones, then narrow ones. The last may reach beyond the row.
 struct RowTiles {

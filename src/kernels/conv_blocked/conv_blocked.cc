@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/cpu_features.h"
+#include "base/rounding.h"
 #include "kernels/conv_blocked/driver.h"
 
 namespace tenon::kernels {
@@ -24,8 +25,6 @@ constexpr int64_t fewest_group_pixels = 24;
 constexpr int64_t band_floats = 256 << 10;
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // Whether a convolution reads some single pixels and never the others, which then only fill caches.
 bool picks_pixels(const ConvShape& s) {
@@ -73,7 +72,7 @@ class DenseBlockedConv {
   void run(const float* x, const float* residual, float* y) const {
     if (!needs_copy()) return run_band(x, s_.input[1], s_.input[2], 0, s_.output[1], residual, y);
     const int64_t width = (s_.output[2] - 1) * s_.stride[2] + (s_.kernel[2] - 1) * s_.dilation[2] + 1;
-    const int64_t least = ceil_div(most_group_pixels * pool_.size(), s_.output[2]);
+    const int64_t least = divide_up(most_group_pixels * pool_.size(), s_.output[2]);
     const int64_t rows = std::max(least, band_floats / std::max<int64_t>(1, s_.in_channels * width * s_.stride[1]));
     for (int64_t row = 0; row < s_.output[1]; row += rows) {
       const int64_t end = std::min(row + rows, s_.output[1]);
@@ -116,7 +115,7 @@ class DenseBlockedConv {
   int64_t even_groups(int64_t pixels, int64_t least, int64_t turns) const {
     const int64_t threads = pool_.size(), most = std::min(pixels / fewest_group_pixels, 2 * least);
     const auto idle_share = [&](int64_t groups) {
-      const int64_t rounds = ceil_div(groups * turns, threads);
+      const int64_t rounds = divide_up(groups * turns, threads);
       return 1 - static_cast<double>(groups * turns) / static_cast<double>(rounds * threads);
     };
     int64_t best = least;
@@ -138,8 +137,8 @@ class DenseBlockedConv {
     const int64_t per_pixel = std::max<int64_t>(1, s_.in_channels * s_.stride[1] * s_.stride[2]);
     const int64_t largest = std::clamp((s_.kernel_size() == 1 ? pointwise_group_floats : group_floats) / per_pixel,
                                        least_group_pixels, most_group_pixels);
-    const int64_t at_once = k_.blocks_at_once(lanes_), turns = ceil_div(out_blocks_, at_once);
-    const int64_t groups = even_groups(pixels, ceil_div(pixels, largest), turns), group = ceil_div(pixels, groups);
+    const int64_t at_once = k_.blocks_at_once(lanes_), turns = divide_up(out_blocks_, at_once);
+    const int64_t groups = even_groups(pixels, divide_up(pixels, largest), turns), group = divide_up(pixels, groups);
     const int64_t work = 1 + group * at_once * block_ * static_cast<int64_t>(steps.size()) * lanes_;
     pool_.parallel_for(groups * turns, 1 + (128 << 10) / work, [&](int64_t first, int64_t last) {
       int64_t offsets[most_group_pixels];
@@ -168,7 +167,7 @@ class DenseBlockedConv {
     const auto* one = lanes_ == 1 ? k_.plain : k_.blocked;
     const auto* two = lanes_ == 1 ? k_.two_plain : k_.two_blocked;
     const auto* kernels = blocks == 1 ? one : two;
-    const int64_t taps = s_.kernel_size(), tiles = ceil_div(count, k_.most_pixels(blocks));
+    const int64_t taps = s_.kernel_size(), tiles = divide_up(count, k_.most_pixels(blocks));
     const int64_t y_step = s_.output[1] * s_.output[2] * block_;
     const float* bias = epilogue_.bias ? epilogue_.bias + out * block_ : zeros_.data();
     for (int64_t c = 0; c == 0 || c < in_blocks_; c += in_blocks_at_once_) {

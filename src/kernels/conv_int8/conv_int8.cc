@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/checked.h"
+#include "base/rounding.h"
 #include "kernels/conv/image.h"
 
 namespace tenon::kernels {
@@ -11,8 +12,6 @@ namespace {
 
 constexpr int64_t block_bytes = 128 << 10;  // of packed patches, which are to stay in the L2 cache
 constexpr int64_t rows_per_task = 4;
-
-int64_t round_up(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
 
 // The channels of one group as codes, channels last, surrounded by the zero point: then the steps of k that a kernel
 // reads at once are neighbours. Channels are added to make whole groups of steps.

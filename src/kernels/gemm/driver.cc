@@ -5,13 +5,12 @@
 #include <cmath>
 
 #include "base/cpu_features.h"
+#include "base/rounding.h"
 #include "kernels/gemm/pack.h"
 #include "kernels/scratch.h"
 
 namespace tenon::kernels {
 namespace {
-
-constexpr int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 constexpr double least_flops_to_share = 1e6;
 // What is packed at once, which bounds the scratch memory of a product: for the left side, so many times what

@@ -3,14 +3,13 @@
 #include <algorithm>
 
 #include "base/cpu_features.h"
+#include "base/rounding.h"
 
 namespace tenon::kernels {
 namespace {
 
 constexpr double least_products_to_share = 1e6;
 constexpr int64_t tasks_per_thread = 4;
-
-constexpr int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 ThreadPool* pool_for(ThreadPool& pool, int64_t m, int64_t n, int64_t k) {
   const double products = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/rounding.h"
+
 namespace tenon::kernels {
 namespace {
 
@@ -13,8 +15,6 @@ constexpr int64_t least_tiles_at_once = 48;
 // each other.
 constexpr int64_t fewest_tiles_at_once = 8, floats_of_waiting = 64 << 10;
 constexpr int most_points = 36;
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // The weights of a line at each point, by the size of a tile.
 constexpr double of_2[4][3] = {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}};
@@ -79,16 +79,16 @@ class WinogradConv {
         block_(k_.block),
         in_blocks_(s_.in_channels / block_),
         out_blocks_(s_.out_channels / block_),
-        tile_rows_(ceil_div(s_.output[1], tile_)),
-        tile_columns_(ceil_div(s_.output[2], tile_)),
+        tile_rows_(divide_up(s_.output[1], tile_)),
+        tile_columns_(divide_up(s_.output[2], tile_)),
         zeros_(static_cast<size_t>(2 * block_)) {}
 
   void run() {
     const int64_t tiles = s_.batch * tile_rows_ * tile_columns_, points = n_ * n_, threads = pool_.size();
     const int64_t most = std::max(least_tiles_at_once, floats_at_once / (points * (s_.in_channels + s_.out_channels)));
     const bool own = has_own_parts(tiles);
-    const int64_t parts = own ? ceil_div(ceil_div(tiles, most), threads) * threads : ceil_div(tiles, most * threads);
-    at_once_ = ceil_div(tiles, parts);
+    const int64_t parts = own ? divide_up(divide_up(tiles, most), threads) * threads : divide_up(tiles, most * threads);
+    at_once_ = divide_up(tiles, parts);
     // A line more, so that the points of a tile do not all fall into the same lines of the first cache.
     in_step_ = s_.in_channels * at_once_ + 16;
     out_step_ = s_.out_channels * at_once_ + 16;
@@ -123,7 +123,7 @@ class WinogradConv {
     std::vector<int64_t> steps, pixels;
     for (int64_t c = 0; c < in_blocks_; ++c) steps.push_back(c * count * block_);
     for (int64_t t = 0; t < count; ++t) pixels.push_back(t * block_);
-    const int64_t at_once = k_.blocks_at_once(block_), turns = ceil_div(out_blocks_, at_once);
+    const int64_t at_once = k_.blocks_at_once(block_), turns = divide_up(out_blocks_, at_once);
     const int64_t work = 1 + count * s_.in_channels * at_once * block_;
     pool_.parallel_for(n_ * n_ * turns, 1 + (128 << 10) / work, [&](int64_t begin, int64_t end) {
       for (int64_t unit = begin; unit < end; ++unit) {
@@ -200,7 +200,7 @@ class WinogradConv {
   void multiply(const float* in, const float* weights, const std::vector<int64_t>& steps,
                 const std::vector<int64_t>& pixels, int64_t count, int64_t blocks, float* out) const {
     const auto* kernels = blocks == 1 ? k_.blocked : k_.two_blocked;
-    const int64_t groups = ceil_div(count, k_.most_pixels(blocks));
+    const int64_t groups = divide_up(count, k_.most_pixels(blocks));
     BlockedTile tile{};
     tile.x = in;
     tile.pixels = pixels.data();
