@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <unordered_map>
 
 #include "base/channel_block.h"
@@ -16,6 +17,8 @@ struct Rates {
 };
 constexpr Rates dense = {29, 28}, winograd = {29, 10}, pointwise = {30, 28}, narrow_pointwise = {42, 32},
                 first_layer = {29, 31}, depthwise = {180, 60}, transposed = {36, 30};
+// The same per thousand outputs of a pool with a stride; others take as long in both.
+constexpr Rates strided_pool = {1650, 1030};
 // Channels below which a convolution of single pixels spends its time on memory.
 constexpr int64_t narrow = 32;
 // Nanoseconds that it takes to change the layout of a value, and per thousand floats of it.
@@ -46,6 +49,7 @@ class LayoutChoice {
     std::unordered_map<ir::Value*, std::vector<int>> readers;  // those that want a value blocked, once each
     for (const auto& [node, number] : candidates_) {
       if (nodes_.is_conv(*node) || nodes_.is_conv_transpose(*node)) price_conv(*node, number);
+      if (is_pool(*node)) price_pool(*node, number);
       for (size_t i : nodes_.image_inputs(*node)) readers[node->input(i)].push_back(number);
       for (ir::Value* output : node->outputs()) readers[output];
     }
@@ -60,8 +64,7 @@ class LayoutChoice {
   }
 
  private:
-  // What a convolution costs in plain layout or, if it costs more in blocked layout, there; in picoseconds, as all
-  // prices are. Blocks that channels do not fill are computed in whole.
+  // Blocks that channels do not fill are computed in whole.
   void price_conv(const ir::Node& conv, int number) {
     const Tensor& w = *Editor::constant(conv.input(1));
     const bool is_transposed = nodes_.is_conv_transpose(conv);
@@ -79,7 +82,18 @@ class LayoutChoice {
     const ir::Value* image = is_transposed ? conv.input(0) : conv.output(0);
     const double products =
         elements_of(*editor_.shape(image)) * static_cast<double>(w.elements()) / static_cast<double>(w.dim(0));
-    const double gain = products * (rates.plain - rates.blocked * filled(0) * filled(1));
+    price(number, products * (rates.plain - rates.blocked * filled(0) * filled(1)));
+  }
+
+  void price_pool(const ir::Node& pool, int number) {
+    const auto strides = pool.ints_attribute("strides");
+    if (std::ranges::any_of(strides, [](int64_t stride) { return stride > 1; }))
+      price(number, elements_of(*editor_.shape(pool.output(0))) * (strided_pool.plain - strided_pool.blocked));
+  }
+
+  // What a node costs more in plain layout or, if that is negative, in blocked layout; in picoseconds, as all prices
+  // are.
+  void price(int number, double gain) {
     if (gain > 0)
       cut_.price(MinCut::first, number, static_cast<int64_t>(gain));
     else

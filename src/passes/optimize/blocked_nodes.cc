@@ -26,11 +26,6 @@ bool is_binary(const ir::Node& node) {
   return is_one_of(node, names);
 }
 
-bool is_pool(const ir::Node& node) {
-  static constexpr std::array names = {"MaxPool", "AveragePool"};
-  return is_one_of(node, names);
-}
-
 // Whether finite numbers give finite ones.
 bool stays_finite(const ir::Node& node) {
   static constexpr std::array others = {"Exp", "Sqrt"};
@@ -52,6 +47,11 @@ std::vector<int64_t> with_inner_axis(const ir::Node& node, const char* attribute
 }
 
 }  // namespace
+
+bool is_pool(const ir::Node& node) {
+  static constexpr std::array names = {"MaxPool", "AveragePool"};
+  return is_one_of(node, names);
+}
 
 double likely_size(const SymbolicShape& images, size_t axis) {
   const int64_t assumed = axis == 0 ? 1 : 56;

@@ -47,6 +47,9 @@ class BlockedNodes {
 // The size of an axis of images, for estimates. Where only a run knows it: one image, neither small nor large.
 double likely_size(const SymbolicShape& images, size_t axis);
 
+// Of kinds that blocked layouts have.
+bool is_pool(const ir::Node& node);
+
 // Whether the window is one that Winograd's algorithm takes: 3 by 3, each pixel and its neighbours, one group.
 bool has_winograd_window(const ir::Node& conv, const Tensor& weights);
 
