@@ -10,7 +10,7 @@ struct Tile : BroadcastPixels<Avx512, 1> {
   static constexpr int vectors = 1;
   static constexpr int pixels = 14;
   static constexpr int two_pixels = 14;
-  static constexpr bool two_plain = true, orders_statements = false;
+  static constexpr bool orders_statements = false;
   static constexpr int dw_pixels = 8;
   static constexpr int registers = 32, row_lines = 2;
 };

@@ -63,7 +63,7 @@ class DenseBlockedConv {
         in_blocks_(s_.in_channels / lanes_),
         out_blocks_(s_.out_channels / block_),
         zeros_(static_cast<size_t>(2 * block_)) {
-    const int64_t blocks = k_.blocks_at_once(lanes_), pixels = k_.most_pixels(blocks);
+    const int64_t blocks = ConvBlockedKernels::blocks_at_once, pixels = k_.most_pixels(blocks);
     const int64_t floats = lanes_ * (s_.kernel_size() * blocks * block_ + s_.kernel[1] * pixels);
     const auto cached = static_cast<int64_t>(cache_share * static_cast<double>(cpu_features().l1d_bytes) / 4);
     in_blocks_at_once_ = std::clamp<int64_t>(cached / floats, 1, std::max<int64_t>(1, in_blocks_));
@@ -137,7 +137,7 @@ class DenseBlockedConv {
     const int64_t per_pixel = std::max<int64_t>(1, s_.in_channels * s_.stride[1] * s_.stride[2]);
     const int64_t largest = std::clamp((s_.kernel_size() == 1 ? pointwise_group_floats : group_floats) / per_pixel,
                                        least_group_pixels, most_group_pixels);
-    const int64_t at_once = k_.blocks_at_once(lanes_), turns = divide_up(out_blocks_, at_once);
+    const int64_t at_once = ConvBlockedKernels::blocks_at_once, turns = divide_up(out_blocks_, at_once);
     const int64_t groups = even_groups(pixels, divide_up(pixels, largest), turns), group = divide_up(pixels, groups);
     const int64_t work = 1 + group * at_once * block_ * static_cast<int64_t>(steps.size()) * lanes_;
     pool_.parallel_for(groups * turns, 1 + (128 << 10) / work, [&](int64_t first, int64_t last) {

@@ -10,7 +10,7 @@ struct Tile {
   static constexpr int vectors = 2;
   static constexpr int pixels = 12;
   static constexpr int two_pixels = 6;
-  static constexpr bool two_plain = false, orders_statements = true;
+  static constexpr bool orders_statements = true;
   static constexpr int dw_pixels = 6;
   static constexpr int registers = 32, row_lines = 3;
 
@@ -76,7 +76,7 @@ struct Tile {
     asm volatile("ldr %q0, [%1, %2]" : "+w"(value) : "r"(x), "r"(bytes));
   }
 
-  // Vector number N of a step's weights, of which those of two blocks take turns, lane by lane.
+  // Vector number N of the weights of some lanes, of which those of two blocks take turns, lane by lane.
   template <int N, class F>
   static void load_weight(F& weight, const float* w, const float* second) {
     constexpr int lane = N / 4, at = lane * 8 + N % 2 * 4;
@@ -86,8 +86,8 @@ struct Tile {
   }
 
   // Products of one vector of weights, which is in weight[N % 2], with all pixels. After the first of them the other
-  // one is free for vector N + 1; after those of a pixel's last lane, the pixel's register for the lanes at `next`.
-  template <int P, int N, class F>
+  // one is free for vector N + 1. Continues: after those of a pixel's fourth lane its register is, for those at `next`.
+  template <int P, bool Continues, int N, class F>
   [[gnu::always_inline]] static void multiply_add_vector(F (&acc)[P][2 * vectors], F (&value)[P], F (&weight)[2],
                                                          const float* const (&x)[P], int64_t next, const float* w,
                                                          const float* second) {
@@ -95,40 +95,62 @@ struct Tile {
 #pragma GCC unroll 8
     for (int i = 0; i < P; ++i) {
       add_product_of_lane<lane>(acc[i][j], weight[N % 2], value[i]);
-      if constexpr (N % 16 == 15) load_four(value[i], x[i], next);
+      if constexpr (Continues && N % 16 == 15) load_four(value[i], x[i], next);
       if (i == 0) load_weight<N + 1>(weight[(N + 1) % 2], w, second);
     }
   }
 
-  template <int P, int... N, class F>
+  // The same for the vectors of some lanes, which are at `bytes` and, if it Continues, at `next` at the end.
+  template <int P, bool Continues, int... N, class F>
   [[gnu::always_inline]] static void multiply_add_vectors(std::integer_sequence<int, N...>, F (&acc)[P][2 * vectors],
                                                           F (&value)[P], F (&weight)[2], const float* const (&x)[P],
                                                           int64_t bytes, int64_t next, const float* w,
                                                           const float* second) {
-    (multiply_add_vector<P, N>(acc, value, weight, x, N < 16 ? bytes + 16 : next, w, second), ...);
+    (multiply_add_vector<P, Continues, N>(acc, value, weight, x, N < 16 ? bytes + 16 : next, w, second), ...);
   }
 
-  // All steps of a tile of two blocks, four lanes at a time: the accumulators, four lanes of each pixel and two vectors
-  // of weights fill the registers.
+  // All steps of a tile of two blocks. The accumulators, up to four lanes of each pixel and two vectors of weights fill
+  // the registers. fetch_next() is called for each step.
   template <int P, int Lanes, class F, class Fetch>
   [[gnu::always_inline]] static void multiply_add_steps(F (&acc)[P][2 * vectors], const float* const (&x)[P],
                                                         const int64_t* steps, int64_t count, const float* w,
                                                         int64_t weight_step, Fetch fetch_next) {
     constexpr int block = 8;
+    constexpr std::make_integer_sequence<int, 4> one_lane;
+    constexpr std::make_integer_sequence<int, 8> two_lanes;
     const auto bytes_at = [&](int64_t s) { return steps[s] * static_cast<int64_t>(sizeof(float)); };
     if (count == 0) return;
     const float* second = w + weight_step;
-    int64_t bytes = bytes_at(0);
     F value[P] = {}, weight[2] = {};
-#pragma GCC unroll 8
-    for (int i = 0; i < P; ++i) load_four(value[i], x[i], bytes);
     load_weight<0>(weight[0], w, second);
-    for (int64_t s = 0; s < count; ++s, w += Lanes * block, second += Lanes * block) {
-      const int64_t next = bytes_at(s + 1 < count ? s + 1 : s);
-      fetch_next();
-      multiply_add_vectors<P>(std::make_integer_sequence<int, 4 * Lanes>{}, acc, value, weight, x, bytes, next, w,
-                              second);
-      bytes = next;
+    if constexpr (Lanes == 1) {
+      for (int64_t s = 0; s < count;) {
+        fetch_next();
+        const int64_t bytes = bytes_at(s);
+        // Steps to neighbouring columns are worked on as two lanes.
+        if (s + 1 < count && steps[s + 1] == steps[s] + 1) {
+#pragma GCC unroll 8
+          for (int i = 0; i < P; ++i) load_two(value[i], x[i], bytes);
+          multiply_add_vectors<P, false>(two_lanes, acc, value, weight, x, bytes, bytes, w, second);
+          s += 2, w += 2 * block, second += 2 * block;
+        } else {
+#pragma GCC unroll 8
+          for (int i = 0; i < P; ++i) load_one(value[i], x[i], bytes);
+          multiply_add_vectors<P, false>(one_lane, acc, value, weight, x, bytes, bytes, w, second);
+          ++s, w += block, second += block;
+        }
+      }
+    } else {
+      int64_t bytes = bytes_at(0);
+#pragma GCC unroll 8
+      for (int i = 0; i < P; ++i) load_four(value[i], x[i], bytes);
+      for (int64_t s = 0; s < count; ++s, w += Lanes * block, second += Lanes * block) {
+        const int64_t next = bytes_at(s + 1 < count ? s + 1 : s);
+        fetch_next();
+        multiply_add_vectors<P, true>(std::make_integer_sequence<int, 4 * Lanes>{}, acc, value, weight, x, bytes, next,
+                                      w, second);
+        bytes = next;
+      }
     }
   }
 

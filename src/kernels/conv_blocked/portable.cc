@@ -10,7 +10,7 @@ struct Tile : BroadcastPixels<Portable, 2> {
   static constexpr int vectors = 2;
   static constexpr int pixels = 4;
   static constexpr int two_pixels = 3;
-  static constexpr bool two_plain = true, orders_statements = false;
+  static constexpr bool orders_statements = false;
   static constexpr int dw_pixels = 4;
   static constexpr int registers = 16, row_lines = 1;
 };

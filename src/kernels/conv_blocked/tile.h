@@ -87,15 +87,14 @@ struct ConvBlockedKernels {
   int pixels;      // at most, in a tile of one block
   int two_pixels;  // at most, in a tile of two
   int dw_pixels;   // at most, in a depthwise tile
-  // By the number of pixels, from 1 on; [0] is not used. Input blocks have `block` lanes, or one in `plain`. Where
-  // there is no `two_plain`, the functions are null.
+  // By the number of pixels, from 1 on; [0] is not used. Input blocks have `block` lanes, or one in `plain`.
   using Function = void (*)(const BlockedTile& tile);
   Function blocked[most_tile_pixels + 1], plain[most_tile_pixels + 1];
   Function two_blocked[most_tile_pixels + 1], two_plain[most_tile_pixels + 1];
   void (*depthwise[most_tile_pixels + 1])(const DepthwiseTile& tile);
 
   // Blocks of output channels that are worked on together, and the most pixels of a tile of one or two.
-  int64_t blocks_at_once(int64_t lanes) const { return lanes == 1 && !two_plain[1] ? 1 : 2; }
+  static constexpr int64_t blocks_at_once = 2;
   int64_t most_pixels(int64_t blocks) const { return blocks == 1 ? pixels : two_pixels; }
   DepthwiseRowTable depthwise_rows;
 };

@@ -10,10 +10,9 @@
 
 namespace tenon::kernels {
 
-// Tile is a struct of internal linkage: Arch, registers, vectors (of a block), pixels, two_pixels, two_plain (whether
-// blocks of one lane are worked on in twos as well), orders_statements (itself, so that compilers need not), dw_pixels,
-// row_lines, load, add_product, clamp (to bounds that are not NaN; NaN stays NaN) and multiply_add or
-// multiply_add_steps.
+// Tile is a struct of internal linkage: Arch, registers, vectors (of a block), pixels, two_pixels, orders_statements
+// (itself, so that compilers need not), dw_pixels, row_lines, load, add_product, clamp (to bounds that are not NaN; NaN
+// stays NaN) and multiply_add or multiply_add_steps.
 template <class Tile>
 struct ConvBlockedTiles {
   using S = Simd<typename Tile::Arch>;
@@ -159,14 +158,6 @@ struct ConvBlockedTiles {
     finish<Tile>(acc, t.residual, true, t.lo, t.hi, t.y, places(t.y_step));
   }
 
-  template <int P>
-  static constexpr ConvBlockedKernels::Function two_plain() {
-    if constexpr (Tile::two_plain)
-      return &run<P, 1, 2>;
-    else
-      return nullptr;
-  }
-
   template <int... P, int... T, int... D>
   static constexpr ConvBlockedKernels table(std::integer_sequence<int, P...>, std::integer_sequence<int, T...>,
                                             std::integer_sequence<int, D...>) {
@@ -178,7 +169,7 @@ struct ConvBlockedTiles {
             {nullptr, &run<P + 1, block, 1>...},
             {nullptr, &run<P + 1, 1, 1>...},
             {nullptr, &run<T + 1, block, 2>...},
-            {nullptr, two_plain<T + 1>()...},
+            {nullptr, &run<T + 1, 1, 2>...},
             {nullptr, &depthwise<D + 1>...},
             DepthwiseRowTiles<Tile>::table()};
   }

@@ -16,7 +16,7 @@ struct Rates {
   double plain, blocked;
 };
 constexpr Rates dense = {29, 28}, winograd = {29, 10}, pointwise = {30, 28}, narrow_pointwise = {42, 32},
-                first_layer = {29, 31}, depthwise = {180, 60}, transposed = {36, 30};
+                first_layer = {29, 30}, depthwise = {180, 60}, transposed = {36, 30};
 // The same per thousand outputs of a pool with a stride; others take as long in both.
 constexpr Rates strided_pool = {1650, 1030};
 // Channels below which a convolution of single pixels spends its time on memory.
