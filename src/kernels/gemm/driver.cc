@@ -16,7 +16,7 @@ constexpr double least_flops_to_share = 1e6;
 // What is packed at once, which bounds the scratch memory of a product: for the left side, so many times what
 // cached_panels says, by the number of threads, for the right side, so many floats, by the size of the product.
 constexpr int64_t left_parts_per_thread = 4, most_left_parts = 16;
-constexpr int64_t least_right_floats = 256 << 10, most_right_floats = int64_t{1} << 20;
+constexpr int64_t least_right_floats = 264 << 10, most_right_floats = int64_t{1} << 20;
 // A left side of few rows: so many times what cached_panels says, and so many floats in all.
 constexpr int64_t few_parts = 4;
 constexpr int64_t most_left_floats = int64_t{1} << 20;
