@@ -6,6 +6,7 @@
 
 #include "base/environment.h"
 #include "base/float_mode.h"
+#include "base/rounding.h"
 
 namespace tenon {
 namespace {
@@ -42,7 +43,7 @@ struct ThreadPool::Job {
   FunctionRef<void(int64_t, int64_t)> body;
   const int64_t size;
   const int64_t range;
-  const int64_t ranges = (size - 1) / range + 1;
+  const int64_t ranges = divide_up(size, range);
   int64_t shares = 1;
   Taken* taken = &taken_alone;  // of each share
   Taken taken_alone;
@@ -140,7 +141,7 @@ void ThreadPool::parallel_for(int64_t n, int64_t grain, FunctionRef<void(int64_t
     return;
   }
   const int64_t range_count = ranges_per_thread * size();
-  const int64_t range = std::max({grain, (n - 1) / range_count + 1, int64_t{1}});
+  const int64_t range = std::max({grain, divide_up(n, range_count), int64_t{1}});
   Job job(body, n, range);
   Slot* slot = open(job, job.ranges - 1);
   run_ranges(job);

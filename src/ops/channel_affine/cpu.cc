@@ -2,6 +2,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/rounding.h"
 #include "kernels/channel_affine/channel_affine.h"
 #include "ops/cpu_support/fused_epilogue.h"
 #include "provider/cpu_kernels.h"
@@ -25,7 +26,7 @@ struct RepeatedNumbers {
 
  private:
   static std::vector<float> repeated(std::span<const float> numbers, int64_t block) {
-    const int64_t channels = std::ssize(numbers), planes = channels / block + (channels % block != 0 ? 1 : 0);
+    const int64_t channels = std::ssize(numbers), planes = divide_up(channels, block);
     std::vector<float> result(static_cast<size_t>(planes * affine_period));
     for (int64_t i = 0; i < planes * affine_period; ++i) {
       const int64_t channel = i / affine_period * block + i % affine_period % block;
