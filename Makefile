@@ -60,6 +60,7 @@ test-all: packages-all  ## test, and everything that takes long: sanitizers, thr
 	$(MAKE) test-levels
 	$(MAKE) test-decompositions
 	$(MAKE) test-lifting
+	$(MAKE) test-compiled
 	$(MAKE) test-models
 	$(MAKE) test-differential
 	$(MAKE) test-wheel
@@ -88,6 +89,11 @@ test-decompositions: build venv  ## conformance with every operator as smaller o
 .PHONY: test-lifting
 test-lifting: build venv  ## conformance with every model brought up one opset at a time, through saving and loading
 	$(PYTHON) tests/conformance.py --lift-steps
+
+.PHONY: test-compiled
+test-compiled: build venv  ## conformance with every model compiled to a file first, and every model of tests/models
+	$(PYTHON) tests/conformance.py --compile
+	TENON_ALL=1 $(PYTHON) -m pytest tests/test_compiled.py
 
 .PHONY: test-models
 test-models: build venv  ## every model of tests/models, and those of PyPI packages, against onnxruntime

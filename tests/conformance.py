@@ -2,7 +2,7 @@
 """Runs the ONNX backend suite with `tenon test` and compares with the lists in tests/conformance/.
 
 usage: conformance.py [--binary build/tenon] [--threads N] [--provider NAMES] [--decompose NAMES] [--level LEVEL]
-                      [--disable PASSES] [--lift-steps] [--update] [CASE…]
+                      [--disable PASSES] [--lift-steps] [--compile] [--update] [CASE…]
 
     expected.txt      the cases that pass today, one a line. One of them not passing is a failure; a case that passes and
                       is not listed is reported, and --update writes it in.
@@ -118,6 +118,7 @@ def main():
     parser.add_argument("--level", help="passed on to tenon")
     parser.add_argument("--disable", help="passed on to tenon")
     parser.add_argument("--lift-steps", action="store_true", help="passed on to tenon")
+    parser.add_argument("--compile", action="store_true", help="passed on to tenon")
     parser.add_argument("--update", action="store_true", help="write the cases that pass into expected.txt")
     parser.add_argument("--failures", action="store_true", help="print every case that does not pass, with its reason")
     parser.add_argument("cases", nargs="*")
@@ -128,6 +129,8 @@ def main():
             options += [f"--{name}", value]
     if arguments.lift_steps:
         options.append("--lift-steps")
+    if arguments.compile:
+        options.append("--compile")
     binary = Path(arguments.binary).resolve()
     if not binary.exists():
         sys.exit(f"{binary} does not exist: run `make build` first")

@@ -72,6 +72,7 @@ void add_test(CLI::App& program, Action& action) {
   command->add_option("--atol", flags->test.tolerance.absolute, "Absolute tolerance (default: 1e-7)");
   command->add_flag("--lift-steps", flags->test.lift_steps,
                     "Bring each model up one opset at a time, writing and reading it in between");
+  command->add_flag("--compile", flags->test.compile, "Compile each model to a file, and run that");
   command->add_flag("--json", flags->json, "Print one JSON document");
   flags->session.add_to(*command);
   command->callback([flags, &action] { action = [flags] { return test(*flags); }; });

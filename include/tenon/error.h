@@ -15,6 +15,8 @@ enum class ErrorCode {
   truncated,              // the file ends in the middle of a field
   invalid_model,          // the bytes are ONNX, the content breaks its rules
   write_failed,
+  stale_file,    // a compiled model was made from another model, or for another processor, version or options
+  damaged_file,  // a compiled model is incomplete or was changed
   // Graph
   cyclic_graph,
   undefined_name,

@@ -1,6 +1,7 @@
 // Tenon's public interface.
 #pragma once
 
+#include "tenon/compile.h"
 #include "tenon/custom_operator.h"
 #include "tenon/dim.h"
 #include "tenon/element_type.h"

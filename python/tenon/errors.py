@@ -61,6 +61,8 @@ CLASSES: dict[str, type[Error]] = {
     "not-onnx": FileError,
     "truncated": FileError,
     "write-failed": FileError,
+    "stale-file": FileError,
+    "damaged-file": FileError,
     "invalid-model": ModelError,
     "cyclic-graph": ModelError,
     "undefined-name": ModelError,

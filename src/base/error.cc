@@ -16,6 +16,10 @@ std::string_view code_name(ErrorCode code) {
       return "invalid-model";
     case ErrorCode::write_failed:
       return "write-failed";
+    case ErrorCode::stale_file:
+      return "stale-file";
+    case ErrorCode::damaged_file:
+      return "damaged-file";
     case ErrorCode::cyclic_graph:
       return "cyclic-graph";
     case ErrorCode::undefined_name:

@@ -54,6 +54,15 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& 
       new MappedFile(static_cast<const std::byte*>(data), size, identity_of(path, status)));
 }
 
+std::shared_ptr<const MappedFile> MappedFile::zeros(size_t bytes) {
+  void* data = nullptr;
+  if (bytes > 0) {
+    data = ::mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (data == MAP_FAILED) fail(ErrorCode::out_of_memory, "cannot map {} bytes: {}", bytes, std::strerror(errno));
+  }
+  return std::shared_ptr<const MappedFile>(new MappedFile(static_cast<const std::byte*>(data), bytes, {}));
+}
+
 MappedFile::~MappedFile() {
   if (data_) ::munmap(const_cast<std::byte*>(data_), size_);
 }

@@ -25,6 +25,8 @@ class MappedFile {
  public:
   // Throws ErrorCode::missing_file with the system's reason.
   static std::shared_ptr<const MappedFile> open(const std::filesystem::path& path);
+  // As of a file of so many zeros, which takes no memory until it is read. Throws ErrorCode::out_of_memory.
+  static std::shared_ptr<const MappedFile> zeros(size_t bytes);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;

@@ -43,6 +43,12 @@ ExternalData ExternalData::in_folder(const fs::path& folder) {
   return result;
 }
 
+ExternalData ExternalData::of_files(const DataFiles& files) {
+  ExternalData result;
+  for (const auto& [location, file] : files) result.files_.emplace(location, std::pair(file, std::string()));
+  return result;
+}
+
 std::shared_ptr<const MappedFile> ExternalData::open(const std::string& location, std::string& problem) {
   fs::path relative(location);
   if (location.empty()) {

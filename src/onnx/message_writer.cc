@@ -3,13 +3,13 @@
 #include <cstring>
 
 #include "base/fail.h"
+#include "base/rounding.h"
 #include "onnx/string_pairs.h"
 
 namespace tenon::onnx {
 
 int64_t ExternalWriter::add(std::string_view bytes) {
-  constexpr int64_t page = 4096;
-  int64_t offset = (end_ + page - 1) / page * page;
+  const int64_t offset = round_up(end_, alignment_);
   pieces_.push_back({offset, bytes});
   end_ = offset + static_cast<int64_t>(bytes.size());
   return offset;
@@ -139,7 +139,10 @@ WireWriter write_tensor(const ir::Constant& constant, ExternalWriter* external) 
     write_typed_fields(out, tensor);
   } else {
     std::string_view bytes(static_cast<const char*>(tensor.raw()), static_cast<size_t>(tensor.bytes()));
-    if (constant.storage == Storage::external && external) {
+    if (constant.storage == Storage::external && external && !tensor.raw() && !bytes.empty()) {
+      write_string_pairs(out, 13, constant.external_data);
+      out.int64(14, 1);
+    } else if (constant.storage == Storage::external && external) {
       int64_t offset = external->add(bytes);
       write_string_pairs(out, 13,
                          {{"location", external->file_name()},

@@ -5,10 +5,12 @@
 
 namespace tenon::onnx {
 
-// Collects the tensors that go into a file beside the model, each at a page boundary so that it can be mapped.
+// Collects the tensors that go into a file beside the model, from `start` on, each at a multiple of `alignment` so that
+// it can be used where the file is mapped.
 class ExternalWriter {
  public:
-  explicit ExternalWriter(std::string file_name) : file_name_(std::move(file_name)) {}
+  explicit ExternalWriter(std::string file_name, int64_t start = 0, int64_t alignment = 4096)
+      : file_name_(std::move(file_name)), alignment_(alignment), end_(start) {}
 
   struct Piece {
     int64_t offset;
@@ -18,16 +20,19 @@ class ExternalWriter {
   int64_t add(std::string_view bytes);
   const std::string& file_name() const { return file_name_; }
   const std::vector<Piece>& pieces() const { return pieces_; }
+  int64_t end() const { return end_; }
 
  private:
   std::string file_name_;
+  int64_t alignment_;
   std::vector<Piece> pieces_;
-  int64_t end_ = 0;
+  int64_t end_;
 };
 
 // TypeProto.
 WireWriter write_type(const ir::Type& type);
-// TensorProto in the storage it was read from; external tensors go inline when there is no `external`.
+// TensorProto in the storage it was read from; external tensors go inline when there is no `external`. One that has no
+// memory stays where its external_data says.
 WireWriter write_tensor(const ir::Constant& constant, ExternalWriter* external);
 WireWriter write_sparse_tensor(const ir::SparseConstant& sparse, ExternalWriter* external);
 

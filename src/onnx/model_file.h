@@ -10,6 +10,8 @@
 
 namespace tenon::onnx {
 
+class ExternalWriter;
+
 // Tensors that take the place of initializers of the main graph, by name.
 using GivenTensors = std::map<std::string, Tensor, std::less<>>;
 
@@ -33,8 +35,14 @@ std::unique_ptr<ir::Model> load_model(const std::filesystem::path& path, std::ve
 std::unique_ptr<ir::Model> parse_model(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
                                        const std::filesystem::path& folder = {}, const ReadOptions& options = {});
 
+// The same where the caller has the files of external data, by their location.
+using DataFiles = std::map<std::string, std::shared_ptr<const MappedFile>>;
+std::unique_ptr<ir::Model> parse_model(std::span<const std::byte> bytes, const DataFiles& files);
+
 // The inverse: nothing is lifted or reordered, unknown fields are kept.
 std::string serialize_model(const ir::Model& model);
+// The same with tensors that are stored externally in `external`, which is the caller's to write.
+std::string serialize_model(const ir::Model& model, ExternalWriter& external);
 
 // Writes to a temporary file beside `path` and renames it. Tensors that were stored externally go into
 // `path` + ".data".

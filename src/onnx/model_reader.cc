@@ -124,4 +124,9 @@ std::unique_ptr<ir::Model> parse_model(std::span<const std::byte> bytes, std::sh
   return read_or_identify(bytes, tensors, options);
 }
 
+std::unique_ptr<ir::Model> parse_model(std::span<const std::byte> bytes, const DataFiles& files) {
+  TensorReader tensors(nullptr, nullptr, ExternalData::of_files(files));
+  return read_or_identify(bytes, tensors, {});
+}
+
 }  // namespace tenon::onnx

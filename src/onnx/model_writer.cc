@@ -1,11 +1,7 @@
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 
 #include "base/fail.h"
+#include "base/new_file.h"
 #include "onnx/message_writer.h"
 #include "onnx/model_file.h"
 #include "onnx/string_pairs.h"
@@ -196,37 +192,13 @@ class ModelWriter {
   ExternalWriter* external_;
 };
 
-// Writes to "PATH.tmp…" and renames when all went well, so that no half-written file is ever seen.
-class NewFile {
- public:
-  explicit NewFile(fs::path path)
-      : path_(std::move(path)), temporary_(path_.string() + fmt::format(".tmp{}", ::getpid())) {
-    stream_.open(temporary_, std::ios::binary | std::ios::trunc);
-    if (!stream_) fail(ErrorCode::write_failed, "cannot write '{}': {}", path_.string(), std::strerror(errno));
-  }
-  ~NewFile() {
-    std::error_code ignored;
-    if (!committed_) fs::remove(temporary_, ignored);
-  }
-  void write(std::string_view bytes) { stream_.write(bytes.data(), static_cast<std::streamsize>(bytes.size())); }
-  void commit() {
-    stream_.close();
-    if (!stream_) fail(ErrorCode::write_failed, "cannot write '{}': {}", path_.string(), std::strerror(errno));
-    std::error_code error;
-    fs::rename(temporary_, path_, error);
-    if (error) fail(ErrorCode::write_failed, "cannot write '{}': {}", path_.string(), error.message());
-    committed_ = true;
-  }
-
- private:
-  fs::path path_, temporary_;
-  std::ofstream stream_;
-  bool committed_ = false;
-};
-
 }  // namespace
 
 std::string serialize_model(const ir::Model& model) { return ModelWriter(nullptr).model(model).to_string(); }
+
+std::string serialize_model(const ir::Model& model, ExternalWriter& external) {
+  return ModelWriter(&external).model(model).to_string();
+}
 
 void save_model(const ir::Model& model, const fs::path& path) {
   ExternalWriter external(path.filename().string() + ".data");
@@ -235,11 +207,9 @@ void save_model(const ir::Model& model, const fs::path& path) {
   message.write_to([&](std::string_view piece) { file.write(piece); });
   if (!external.pieces().empty()) {
     NewFile data(path.parent_path() / external.file_name());
-    int64_t written = 0;
     for (const auto& piece : external.pieces()) {
-      data.write(std::string(static_cast<size_t>(piece.offset - written), '\0'));
+      data.fill_to(piece.offset);
       data.write(piece.bytes);
-      written = piece.offset + static_cast<int64_t>(piece.bytes.size());
     }
     data.commit();
   }

@@ -20,6 +20,8 @@ class ExternalData {
   explicit ExternalData(const std::filesystem::path& model);
   // For models in memory; an empty folder allows no external data.
   static ExternalData in_folder(const std::filesystem::path& folder);
+  // These files and no others.
+  static ExternalData of_files(const DataFiles& files);
 
   struct Location {
     std::shared_ptr<const MappedFile> file;

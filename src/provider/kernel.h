@@ -10,6 +10,7 @@
 #include <typeindex>
 #include <vector>
 
+#include "base/packed_storage.h"
 #include "base/thread_pool.h"
 #include "ir/graph.h"
 #include "tenon/value.h"
@@ -143,17 +144,21 @@ class PackedConstants {
   };
   // Says whether memory may be spent on it.
   using Rule = std::function<bool(const Key&)>;
+  // The storage of what is made next.
+  using Storages = std::function<PackedStorage&(const Key&)>;
 
-  explicit PackedConstants(Rule rule) : rule_(std::move(rule)) {}
+  explicit PackedConstants(
+      Rule rule, Storages storages = [](const Key&) -> PackedStorage& { return fresh_storage(); })
+      : rule_(std::move(rule)), storages_(std::move(storages)) {}
 
   // Null where the rule forbids it.
   template <typename T, typename Make>
   std::shared_ptr<const T> get(std::vector<const ir::Value*> constants, std::string layout, Make make) {
     Key key{typeid(T), std::move(constants), std::move(layout)};
     if (!rule_(key)) return nullptr;
-    std::shared_ptr<const void>& entry = made_[std::move(key)];
+    std::shared_ptr<const void>& entry = made_[key];
     if (!entry) {
-      auto packed = std::make_shared<const T>(make());
+      auto packed = std::make_shared<const T>(make(storages_(key)));
       bytes_ += packed->bytes();
       entry = std::move(packed);
     }
@@ -163,6 +168,7 @@ class PackedConstants {
 
  private:
   Rule rule_;
+  Storages storages_;
   std::map<Key, std::shared_ptr<const void>> made_;
   size_t bytes_ = 0;
 };
@@ -176,9 +182,11 @@ class NodeInfo {
   const ir::Node& node() const { return node_; }
   // The content of input i when no run can change it, else null.
   const Tensor* constant(size_t i) const { return i < constants_.size() ? constants_[i] : nullptr; }
-  // What the kernel makes of constant inputs, a T with bytes(); `layout` names what else it depends on. The kernel does
-  // not read these inputs in runs: only their types and shapes stay, because their memory is given back. Null where
-  // the session is to save memory and that would not come of it: then the kernel does as for inputs that are computed.
+  // What the kernel makes of constant inputs, a T with bytes(); `layout` names what else it depends on, in words that
+  // mean the same in another process. make(PackedStorage&) gets all its memory from the storage, and reads the inputs
+  // only where that fills it: a compiled file has the memory's content in their place. The kernel does not read these
+  // inputs in runs: only their types and shapes stay, because their memory is given back. Null where the session is to
+  // save memory and that would not come of it: then the kernel does as for inputs that are computed.
   template <typename T, typename Make>
   std::shared_ptr<const T> packed(std::initializer_list<size_t> inputs, std::string layout, Make make) const {
     std::vector<const ir::Value*> values;

@@ -6,6 +6,7 @@
 #include "base/fail.h"
 #include "base/names.h"
 #include "ir/count.h"
+#include "ir/unique_names.h"
 #include "ir/verify.h"
 #include "ops/operator.h"
 #include "passes/constants.h"
@@ -62,10 +63,28 @@ bool would_hold_twice(const ir::Node& node) {
          });
 }
 
+// What was left out of the file must have been packed.
+void require_stored(const ir::Graph& graph, const CompiledFile& file) {
+  for (const ir::Value* value : graph.initializers()) {
+    if (value->constant() && file.is_unstored(value->constant()->tensor))
+      throw Error(ErrorCode::damaged_file, "the tensor is not in the file").on_tensor(value->name);
+  }
+  for (const ir::Node& node : graph.nodes()) {
+    for (const ir::Attribute& attribute : node.attributes) {
+      if (const auto* tensor = std::get_if<ir::ConstantPtr>(&attribute.value);
+          tensor && file.is_unstored((*tensor)->tensor))
+        throw Error(ErrorCode::damaged_file, "a tensor is not in the file").at_node(node.describe());
+      attribute.for_each_graph([&](const ir::Graph& subgraph) { require_stored(subgraph, file); });
+    }
+  }
+}
+
 }  // namespace
 
-CompiledModel::CompiledModel(std::unique_ptr<ir::Model> loaded, const SessionOptions& options, ThreadPool& threads)
-    : info(describe(*loaded)), model_(std::move(loaded)) {
+CompiledModel::CompiledModel(std::unique_ptr<ir::Model> loaded, const SessionOptions& options, ThreadPool& threads,
+                             RecordedPacking* packing)
+    : model_(std::move(loaded)) {
+  info = describe(*model_);
   start_providers(options);
   check_decompose(options);
   note(fix_sizes(*model_->graph, options));
@@ -87,7 +106,31 @@ CompiledModel::CompiledModel(std::unique_ptr<ir::Model> loaded, const SessionOpt
                          [&](const ir::Node& node) { return is_asked_to_decompose(options, node) || !runs(node); }));
   // Not beyond basic: fusions would undo what was just decomposed.
   if (ir::count_nodes(graph) != nodes) optimize(options, std::min(options.level, OptimizationLevel::basic), threads);
-  program_ = Program::compile(graph, order_, threads, placement_, options.memory);
+  if (packing) ir::make_names_unique(*model_);
+  compile(threads, options.memory, packing);
+}
+
+CompiledModel::CompiledModel(CompiledFile file, const SessionOptions& options, ThreadPool& threads)
+    : ModelReport(std::move(file.description.report)), model_(file.read_model()) {
+  start_providers(options);
+  try {
+    ir::verify_and_sort(*model_->graph);
+    passes::infer_types(*model_->graph);
+    StoredPacking packing = file.packing();
+    // Whether memory was to be saved shows in what was packed.
+    compile(threads, MemoryUse::normal, &packing);
+    packing.require_all_used();
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::damaged_file || error.code() == ErrorCode::out_of_memory) throw;
+    throw Error(ErrorCode::damaged_file, fmt::format("its graph cannot run: {}", error.message()))
+        .at_node(error.node())
+        .on_tensor(error.tensor());
+  }
+  require_stored(graph(), file);
+}
+
+void CompiledModel::compile(ThreadPool& threads, MemoryUse memory, PackedArchive* packing) {
+  program_ = Program::compile(*model_->graph, order_, threads, placement_, memory, packing);
   for (Placement::Node& node : placement_.nodes)
     node.declined.insert(node.declined.begin(), missing_providers_.begin(), missing_providers_.end());
 }

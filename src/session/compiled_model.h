@@ -4,6 +4,8 @@
 #include <mutex>
 #include <vector>
 
+#include "session/compiled_file.h"
+#include "session/model_report.h"
 #include "session/placement.h"
 #include "session/program.h"
 
@@ -11,11 +13,17 @@ namespace tenon {
 
 // A model ready to run: lifted, optimised, placed and compiled. It follows from the model and the options alone, and
 // runs do not change it, so that sessions can share it.
-class CompiledModel {
+class CompiledModel : public ModelReport {
  public:
-  // Throws if any part of the model cannot run. `threads` are used now only.
-  CompiledModel(std::unique_ptr<ir::Model> loaded, const SessionOptions& options, ThreadPool& threads);
+  // Throws if any part of the model cannot run. `threads` are used now only. `packing`, if not null, notes what kernels
+  // make of constants, with names of values that are unique.
+  CompiledModel(std::unique_ptr<ir::Model> loaded, const SessionOptions& options, ThreadPool& threads,
+                RecordedPacking* packing = nullptr);
+  // As it was when the file was written. Throws ErrorCode::damaged_file if the file's parts do not fit each other; its
+  // key was checked.
+  CompiledModel(CompiledFile file, const SessionOptions& options, ThreadPool& threads);
 
+  const ir::Model& model() const { return *model_; }
   const ir::Graph& graph() const { return *model_->graph; }
   const Program& program() const { return *program_; }
   // Of initializers, in memory or mapped from the file, and of what kernels made of them.
@@ -23,17 +31,13 @@ class CompiledModel {
   const PlacementReport& placement() const;
   PlacementReport placement_for(const std::map<std::string, Shape>& input_shapes) const;
 
-  ModelInfo info;
-  std::vector<ValueInfo> inputs, outputs, overridable;
-  std::vector<Rewrite> rewrites;
-  std::vector<std::string> notes;
-
  private:
   void start_providers(const SessionOptions& options);
   void describe_interface();
   void optimize(const SessionOptions& options, OptimizationLevel level, ThreadPool& threads);
   bool runs(const ir::Node& node) const;
   void note(const std::vector<std::string>& lines);
+  void compile(ThreadPool& threads, MemoryUse memory, PackedArchive* packing);
 
   std::vector<std::unique_ptr<Provider>> providers_;
   std::vector<const Provider*> order_;                                  // the same

@@ -5,6 +5,7 @@
 
 #include "base/fail.h"
 #include "session/constant_uses.h"
+#include "session/packed_archive.h"
 #include "session/placement.h"
 #include "session/program.h"
 
@@ -139,11 +140,16 @@ struct Program::Compiler {
 };
 
 std::unique_ptr<Program> Program::compile(ir::Graph& graph, std::span<const Provider* const> providers,
-                                          ThreadPool& threads, Placement& placement, MemoryUse memory) {
+                                          ThreadPool& threads, Placement& placement, MemoryUse memory,
+                                          PackedArchive* archive) {
   CopyList list(placement);
   ConstantUses constants(graph);
   if (memory == MemoryUse::low) constants.ask_kernels(graph, providers, threads);
-  PackedConstants packed([&](const auto& key) { return memory == MemoryUse::normal || constants.are_freed_by(key); });
+  PackedConstants packed(
+      [&](const auto& key) {
+        return (memory == MemoryUse::normal || constants.are_freed_by(key)) && (!archive || archive->has(key));
+      },
+      [&](const auto& key) -> PackedStorage& { return archive ? archive->storage(key) : fresh_storage(); });
   int programs = 0;
   std::unique_ptr<Program> program =
       Compiler{graph, providers, threads, placement, list, constants, packed, programs}.compile();

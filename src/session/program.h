@@ -12,6 +12,7 @@
 namespace tenon {
 
 class Frame;
+class PackedArchive;
 struct Placement;
 class PlanCaches;
 class Program;
@@ -50,10 +51,10 @@ class Program {
  public:
   // `providers` in order of preference. `placement` receives every node, and the tensors that go from one provider to
   // another. Graph and providers must outlive the program. Of constants that no kernel reads any more, only type and
-  // shape stay in the graph.
+  // shape stay in the graph. `archive`, which may be null, gives memory to what kernels pack.
   static std::unique_ptr<Program> compile(ir::Graph& graph, std::span<const Provider* const> providers,
                                           ThreadPool& threads, Placement& placement,
-                                          MemoryUse memory = MemoryUse::normal);
+                                          MemoryUse memory = MemoryUse::normal, PackedArchive* archive = nullptr);
 
   // Runs the steps that the wanted outputs need. `inputs` has a value per graph input; undefined ones fall back to
   // their initializer. `destinations` (may be empty) has memory of the caller per output, used where it fits. Unwanted

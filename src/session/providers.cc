@@ -32,19 +32,19 @@ Registry& registry() {
   return all;
 }
 
-std::string short_name(const std::string& name) {
-  constexpr std::string_view ending = "ExecutionProvider";
-  if (name.size() <= ending.size() || !name.ends_with(ending)) return name;
-  std::string result = name.substr(0, name.size() - ending.size());
-  std::ranges::transform(result, result.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; });
-  return result;
-}
-
 }  // namespace
 
 void register_provider(const std::string& name, StartProvider start) {
   std::lock_guard lock(registry().mutex);
   registry().starts[name] = std::move(start);
+}
+
+std::string short_provider_name(const std::string& name) {
+  constexpr std::string_view ending = "ExecutionProvider";
+  if (name.size() <= ending.size() || !name.ends_with(ending)) return name;
+  std::string result = name.substr(0, name.size() - ending.size());
+  std::ranges::transform(result, result.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; });
+  return result;
 }
 
 std::vector<std::string> provider_names() {
@@ -71,7 +71,8 @@ std::unique_ptr<Provider> start_provider(const std::string& name) {
   StartProvider start;
   {
     std::lock_guard lock(registry().mutex);
-    if (auto found = registry().starts.find(short_name(name)); found != registry().starts.end()) start = found->second;
+    if (auto found = registry().starts.find(short_provider_name(name)); found != registry().starts.end())
+      start = found->second;
   }
   if (start) return start();
   std::string list;

@@ -18,6 +18,8 @@ using StartProvider = std::function<std::unique_ptr<Provider>()>;
 void register_provider(const std::string& name, StartProvider start);
 
 std::vector<std::string> provider_names();
+// "cpu" for "CPUExecutionProvider"; other names as they are.
+std::string short_provider_name(const std::string& name);
 // "CPUExecutionProvider" and its like mean the same as "cpu". Throws ErrorCode::provider_unavailable for unknown names.
 std::unique_ptr<Provider> start_provider(const std::string& name);
 

@@ -13,6 +13,7 @@
 #include "passes/constants.h"
 #include "passes/infer.h"
 #include "passes/lift.h"
+#include "session/compiled_file.h"
 #include "session/custom_operator.h"
 #include "session/describe.h"
 
@@ -70,10 +71,27 @@ std::string total_flops(const ir::Graph& graph) {
   return total.to_string();
 }
 
-std::unique_ptr<ir::Model> lifted(const ir::Model& model, const ops::CustomOperatorList& custom,
+// A model as its file has it: an ONNX model, or a compiled one after all passes.
+struct ModelInFile {
+  std::unique_ptr<ir::Model> model;
+  ModelInfo info;
+  bool is_compiled;
+};
+
+ModelInFile read(const std::filesystem::path& path, const onnx::ReadOptions& options = {}) {
+  if (CompiledFile::is_one(path)) {
+    CompiledFile file = CompiledFile::open(path);
+    return {file.read_model(), file.description.report.info, true};
+  }
+  std::unique_ptr<ir::Model> model = onnx::load_model(path, nullptr, options);
+  const ModelInfo info = describe(*model);
+  return {std::move(model), info, false};
+}
+
+std::unique_ptr<ir::Model> lifted(const ModelInFile& file, const ops::CustomOperatorList& custom,
                                   std::vector<std::string>& notes) {
-  std::unique_ptr<ir::Model> copy = model.clone();
-  notes = passes::lift_to_newest_opset(*copy, custom);
+  std::unique_ptr<ir::Model> copy = file.model->clone();
+  if (!file.is_compiled) notes = passes::lift_to_newest_opset(*copy, custom);
   passes::inline_functions(*copy);
   passes::constants_to_initializers(*copy->graph);
   ir::verify_and_sort(*copy->graph);
@@ -86,23 +104,24 @@ std::unique_ptr<ir::Model> lifted(const ir::Model& model, const ops::CustomOpera
 ModelSummary inspect(const std::filesystem::path& path, const SessionOptions& options) {
   const ops::CustomOperatorList custom =
       list_custom_operators(options.custom_operators, options.custom_operator_libraries);
-  std::unique_ptr<ir::Model> model = onnx::load_model(path, nullptr, {.old_inputs_are_constants = true});
+  ModelInFile file = read(path, {.old_inputs_are_constants = true});
+  const ir::Model& model = *file.model;
   ModelSummary summary;
-  summary.info = describe(*model);
+  summary.info = file.info;
   Counter counter(summary);
-  counter.graph(*model->graph);
-  for (const auto& function : model->functions) {
+  counter.graph(*model.graph);
+  for (const auto& function : model.functions) {
     counter.graph(*function->body);
     summary.functions.push_back(function->domain + "." + function->name);
   }
-  counter.finish(*model, custom);
+  counter.finish(model, custom);
   std::unique_ptr<ir::Model> understood;
   try {
-    understood = lifted(*model, custom, summary.notes);
+    understood = lifted(file, custom, summary.notes);
     summary.flops = total_flops(*understood->graph);
   } catch (const Error& error) {
     summary.problem = error.what();
-    understood = std::move(model);
+    understood = std::move(file.model);
   }
   for (const ir::Value* value : understood->graph->inputs()) {
     (value->is_initializer() ? summary.overridable_initializers : summary.inputs).push_back(describe(*value));
@@ -118,12 +137,13 @@ ModelSummary inspect(const std::filesystem::path& path, const SessionOptions& op
 }
 
 std::string model_text(const std::filesystem::path& path, bool inferred, const SessionOptions& options) {
-  std::unique_ptr<ir::Model> model = onnx::load_model(path);
+  ModelInFile file = read(path);
   std::vector<std::string> notes;
   if (inferred) {
-    model = lifted(*model, list_custom_operators(options.custom_operators, options.custom_operator_libraries), notes);
+    file.model =
+        lifted(file, list_custom_operators(options.custom_operators, options.custom_operator_libraries), notes);
   }
-  return ir::to_text(*model);
+  return ir::to_text(*file.model);
 }
 
 }  // namespace tenon::tools

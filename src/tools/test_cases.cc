@@ -1,5 +1,7 @@
 #include "tenon/tools/test_cases.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <fstream>
@@ -12,6 +14,7 @@
 #include "ops/operator.h"
 #include "passes/lift.h"
 #include "session/custom_operator.h"
+#include "tenon/compile.h"
 #include "tenon/tools/value_files.h"
 #include "tools/random_zeros.h"
 
@@ -67,7 +70,25 @@ void forget_seeds(ir::Graph& graph) {
   }
 }
 
+// From a compiled file, which is gone when this returns.
+Session load_compiled(const fs::path& model, const SessionOptions& options) {
+  struct TemporaryFile {
+    fs::path path = fs::temp_directory_path() / fmt::format("tenon_test_{}.tenon", ::getpid());
+    ~TemporaryFile() {
+      std::error_code ignored;
+      fs::remove(path, ignored);
+    }
+  } file;
+  compile(model, file.path, options);
+  Session session = Session::load(file.path, options);
+  for (const std::string& note : session.notes()) {
+    if (note.find(file.path.string()) != std::string::npos) fail(ErrorCode::internal, "{}", note);
+  }
+  return session;
+}
+
 Session load(const fs::path& folder, const TestOptions& options, bool with_seeds = true) {
+  if (with_seeds && options.compile) return load_compiled(folder / "model.onnx", options.session);
   if (with_seeds && !options.lift_steps) return Session::load(folder / "model.onnx", options.session);
   std::unique_ptr<ir::Model> model = onnx::load_model(folder / "model.onnx");
   if (!with_seeds) {

@@ -30,6 +30,8 @@ struct TestOptions {
   // Brings the model up one opset at a time, writing and reading it in between, before it runs: every version adapter
   // then meets every version that it has to bring up.
   bool lift_steps = false;
+  // Compiles the model to a file first, and runs what is loaded from there.
+  bool compile = false;
 };
 
 // Loads the folder's model, runs each data set and compares. A case without data sets is skipped.

@@ -79,6 +79,8 @@ _OF_LOAD: dict[str, type[StatusError]] = {
     "not-onnx": InvalidProtobuf,
     "truncated": InvalidProtobuf,
     "write-failed": Fail,
+    "stale-file": Fail,
+    "damaged-file": InvalidProtobuf,
     "invalid-model": InvalidGraph,
     "cyclic-graph": Fail,
     "undefined-name": InvalidArgument,

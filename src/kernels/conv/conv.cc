@@ -113,21 +113,24 @@ class GroupConv {
 
 }  // namespace
 
-PackedConvWeights::PackedConvWeights(ThreadPool& pool, const ConvShape& shape, const float* weights) {
+PackedConvWeights::PackedConvWeights(ThreadPool& pool, const ConvShape& shape, const float* weights,
+                                     PackedStorage& storage) {
   const int64_t k = shape.in_channels / shape.groups * shape.kernel_size();
   if (is_depthwise(shape)) {
-    depthwise_.assign(weights, weights + shape.out_channels * k);
+    depthwise_ = storage.get(static_cast<size_t>(shape.out_channels * k) * sizeof(float), [&](void* memory) {
+      std::copy_n(weights, shape.out_channels * k, static_cast<float*>(memory));
+    });
     return;
   }
   const int64_t rows = shape.out_channels / shape.groups;
   matrices_.reserve(static_cast<size_t>(shape.groups));
   for (int64_t g = 0; g < shape.groups; ++g) {
-    matrices_.emplace_back(pool, GemmSide::left, rows, k, GemmMatrix{weights + g * rows * k, k});
+    matrices_.emplace_back(pool, GemmSide::left, rows, k, GemmMatrix{weights + g * rows * k, k}, storage);
   }
 }
 
 size_t PackedConvWeights::bytes() const {
-  size_t total = depthwise_.size() * sizeof(float);
+  size_t total = depthwise_.size();
   for (const PackedMatrix& matrix : matrices_) total += matrix.bytes();
   return total;
 }
@@ -138,7 +141,7 @@ void conv(ThreadPool& pool, const ConvShape& shape, const float* x, const Packed
           const ConvEpilogue& epilogue) {
   if (shape.batch <= 0 || shape.output_size() <= 0) return;
   if (weights.matrices_.empty()) {
-    if (shape.groups > 0) conv_depthwise(pool, shape, x, weights.depthwise_.data(), y, epilogue);
+    if (shape.groups > 0) conv_depthwise(pool, shape, x, weights.depthwise_.as<float>(), y, epilogue);
     return;
   }
   const int64_t rows = weights.matrices_[0].rows(), k = weights.matrices_[0].columns();

@@ -45,7 +45,8 @@ struct ConvEpilogue {
 class PackedConvWeights {
  public:
   // Only channels, groups and the kernel's size are used of `shape`.
-  PackedConvWeights(ThreadPool& pool, const ConvShape& shape, const float* weights);
+  PackedConvWeights(ThreadPool& pool, const ConvShape& shape, const float* weights,
+                    PackedStorage& storage = fresh_storage());
   // "depthwise" or "implicit gemm".
   const char* algorithm() const { return matrices_.empty() ? "depthwise" : "implicit gemm"; }
   size_t bytes() const;
@@ -53,7 +54,7 @@ class PackedConvWeights {
  private:
   friend void conv(ThreadPool&, const ConvShape&, const float*, const PackedConvWeights&, float*, const ConvEpilogue&);
   std::vector<PackedMatrix> matrices_;  // one per group
-  std::vector<float> depthwise_;
+  PackedBuffer depthwise_;
 };
 
 // The instruction set conv uses now for depthwise convolutions; others use gemm's.

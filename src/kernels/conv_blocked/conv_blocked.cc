@@ -205,20 +205,20 @@ class DenseBlockedConv {
   std::vector<float> zeros_;
 };
 
-BlockedConvWeights::BlockedConvWeights(ThreadPool& pool, const ConvShape& shape, bool plain_input, const float* weights)
-    : kernels_(&conv_blocked_kernels()),
-      plain_input_(plain_input),
-      buffer_(static_cast<size_t>(shape.out_channels * (shape.in_channels / shape.groups) * shape.kernel_size()) *
-              sizeof(float)) {
+BlockedConvWeights::BlockedConvWeights(ThreadPool& pool, const ConvShape& shape, bool plain_input, const float* weights,
+                                       PackedStorage& storage)
+    : kernels_(&conv_blocked_kernels()), plain_input_(plain_input) {
   const int64_t block = kernels_->block, taps = shape.kernel_size();
   const int64_t in = shape.in_channels / shape.groups, lanes = plain_input || shape.groups > 1 ? 1 : block;
-  pool.parallel_for(shape.out_channels / block, 1 + 16384 / (1 + in * taps * block), [&](int64_t begin, int64_t end) {
-    float* to = buffer_.as<float>() + begin * in * taps * block;
-    for (int64_t out = begin; out < end; ++out)
-      for (int64_t c = 0; c < in; c += lanes)
-        for (int64_t tap = 0; tap < taps; ++tap)
-          for (int64_t lane = 0; lane < lanes; ++lane)
-            for (int64_t j = 0; j < block; ++j) *to++ = weights[((out * block + j) * in + c + lane) * taps + tap];
+  buffer_ = storage.get(static_cast<size_t>(shape.out_channels * in * taps) * sizeof(float), [&](void* memory) {
+    pool.parallel_for(shape.out_channels / block, 1 + 16384 / (1 + in * taps * block), [&](int64_t begin, int64_t end) {
+      float* to = static_cast<float*>(memory) + begin * in * taps * block;
+      for (int64_t out = begin; out < end; ++out)
+        for (int64_t c = 0; c < in; c += lanes)
+          for (int64_t tap = 0; tap < taps; ++tap)
+            for (int64_t lane = 0; lane < lanes; ++lane)
+              for (int64_t j = 0; j < block; ++j) *to++ = weights[((out * block + j) * in + c + lane) * taps + tap];
+    });
   });
 }
 

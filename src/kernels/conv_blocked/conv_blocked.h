@@ -17,7 +17,8 @@ class BlockedConvWeights {
  public:
   // Only channels, groups and the kernel's size are used of `shape`; out_channels is a multiple of the block, and so is
   // in_channels unless the input is plain: [batch, channels, height, width].
-  BlockedConvWeights(ThreadPool& pool, const ConvShape& shape, bool plain_input, const float* weights);
+  BlockedConvWeights(ThreadPool& pool, const ConvShape& shape, bool plain_input, const float* weights,
+                     PackedStorage& storage = fresh_storage());
   size_t bytes() const { return buffer_.size(); }
   int64_t block() const { return kernels_->block; }
   bool plain_input() const { return plain_input_; }
@@ -27,7 +28,7 @@ class BlockedConvWeights {
   friend class DepthwiseBlockedConv;
   const ConvBlockedKernels* kernels_;
   bool plain_input_;
-  AlignedBuffer buffer_;  // [out block][in block][height][width][in lane][out lane]; depthwise without the in axes
+  PackedBuffer buffer_;  // [out block][in block][height][width][in lane][out lane]; depthwise without the in axes
 };
 
 // The channels of a block for the instruction set in use now.

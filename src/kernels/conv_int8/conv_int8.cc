@@ -121,27 +121,38 @@ std::vector<int64_t> tap_offsets(const ConvShape& s, const PixelImage& image) {
   return taps;
 }
 
+// One group's weights as rows of [tap, channel], with as many channels as a pixel has. Those that are added equal the
+// zero point, so that they count for nothing.
+std::vector<uint8_t> pixel_rows(const uint8_t* from, int64_t rows, int64_t channels, int64_t taps, int64_t pixel,
+                                ByteZeroPoints zeros) {
+  std::vector<uint8_t> matrix(static_cast<size_t>(rows * taps * pixel));
+  for (int64_t row = 0; row < rows; ++row, from += channels * taps) {
+    const int32_t zero = zeros.data ? zeros.data[zeros.by_lane ? row : 0] : 0;
+    uint8_t* to = matrix.data() + row * taps * pixel;
+    std::memset(to, zero & 0xff, static_cast<size_t>(taps * pixel));
+    for (int64_t c = 0; c < channels; ++c) {
+      for (int64_t tap = 0; tap < taps; ++tap) to[tap * pixel + c] = from[c * taps + tap];
+    }
+  }
+  return matrix;
+}
+
 }  // namespace
 
 PackedByteConvWeights::PackedByteConvWeights(ThreadPool& pool, const ConvShape& shape, const void* weights,
-                                             bool is_signed, ByteZeroPoints zeros, const Int8Kernels& kernels) {
+                                             bool is_signed, ByteZeroPoints zeros, const Int8Kernels& kernels,
+                                             PackedStorage& storage) {
   const int64_t channels = shape.in_channels / shape.groups, rows = shape.out_channels / shape.groups;
   const int64_t pixel = round_up(channels, kernels.k_group), taps = shape.kernel_size();
-  const auto* from = static_cast<const uint8_t*>(weights);
-  std::vector<uint8_t> matrix(static_cast<size_t>(rows * taps * pixel));
   for (int64_t g = 0; g < shape.groups; ++g) {
     const ByteZeroPoints own{zeros.data && zeros.by_lane ? zeros.data + g * rows : zeros.data, zeros.by_lane};
-    for (int64_t row = 0; row < rows; ++row, from += channels * taps) {
-      // Added channels equal the zero point, so that they count for nothing.
-      const int32_t zero = own.data ? own.data[own.by_lane ? row : 0] : 0;
-      uint8_t* to = matrix.data() + row * taps * pixel;
-      std::memset(to, zero & 0xff, static_cast<size_t>(taps * pixel));
-      for (int64_t c = 0; c < channels; ++c) {
-        for (int64_t tap = 0; tap < taps; ++tap) to[tap * pixel + c] = from[c * taps + tap];
-      }
+    std::vector<uint8_t> matrix;
+    if (storage.fills()) {
+      const auto* from = static_cast<const uint8_t*>(weights) + g * rows * channels * taps;
+      matrix = pixel_rows(from, rows, channels, taps, pixel, own);
     }
     groups_.emplace_back(pool, GemmSide::left, rows, taps * pixel, ByteMatrix{matrix.data(), is_signed, taps * pixel},
-                         own, kernels);
+                         own, kernels, storage);
   }
 }
 

@@ -14,7 +14,8 @@ class PackedByteConvWeights {
  public:
   // `zeros` are by output channel. Only channels, groups and the kernel's size are used of `shape`.
   PackedByteConvWeights(ThreadPool& pool, const ConvShape& shape, const void* weights, bool is_signed,
-                        ByteZeroPoints zeros, const Int8Kernels& kernels = int8_kernels());
+                        ByteZeroPoints zeros, const Int8Kernels& kernels = int8_kernels(),
+                        PackedStorage& storage = fresh_storage());
   size_t bytes() const;
 
  private:

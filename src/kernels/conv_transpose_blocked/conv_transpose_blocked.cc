@@ -39,24 +39,32 @@ void spread(const float* from, int64_t count, int64_t step, float* to) {
   for (int64_t q = 0; q < count; ++q) std::copy_n(from + q * block, block, to + q * step * block);
 }
 
-}  // namespace
-
-BlockedConvTransposeWeights::BlockedConvTransposeWeights(ThreadPool& pool, const ConvShape& s, const float* weights) {
-  for (int64_t rest = 0; rest < s.stride[1] * s.stride[2]; ++rest) {
-    const AxisPart row(s, 1, rest / s.stride[2]), column(s, 2, rest % s.stride[2]);
-    const ConvShape part = part_shape(s, row, column);
-    std::vector<float> own(static_cast<size_t>(s.out_channels * s.in_channels * part.kernel_size()));
-    float* to = own.data();
-    for (int64_t out = 0; out < s.out_channels; ++out) {
-      for (int64_t in = 0; in < s.in_channels; ++in) {
-        const float* from = weights + (in * s.out_channels + out) * s.kernel_size();
-        for (int64_t t = 0; t < part.kernel_size(); ++t, ++to) {
-          const int64_t h = row.index(t / column.taps, s.stride[1]), w = column.index(t % column.taps, s.stride[2]);
-          if (h < s.kernel[1] && w < s.kernel[2]) *to = from[h * s.kernel[2] + w];
-        }
+// The weights of a part: [out_channels, in_channels, its taps].
+std::vector<float> part_weights(const ConvShape& s, const AxisPart& row, const AxisPart& column, const float* weights) {
+  const int64_t taps = row.taps * column.taps;
+  std::vector<float> own(static_cast<size_t>(s.out_channels * s.in_channels * taps));
+  float* to = own.data();
+  for (int64_t out = 0; out < s.out_channels; ++out) {
+    for (int64_t in = 0; in < s.in_channels; ++in) {
+      const float* from = weights + (in * s.out_channels + out) * s.kernel_size();
+      for (int64_t t = 0; t < taps; ++t, ++to) {
+        const int64_t h = row.index(t / column.taps, s.stride[1]), w = column.index(t % column.taps, s.stride[2]);
+        if (h < s.kernel[1] && w < s.kernel[2]) *to = from[h * s.kernel[2] + w];
       }
     }
-    parts_.emplace_back(pool, part, /*plain_input=*/false, own.data());
+  }
+  return own;
+}
+
+}  // namespace
+
+BlockedConvTransposeWeights::BlockedConvTransposeWeights(ThreadPool& pool, const ConvShape& s, const float* weights,
+                                                         PackedStorage& storage) {
+  for (int64_t rest = 0; rest < s.stride[1] * s.stride[2]; ++rest) {
+    const AxisPart row(s, 1, rest / s.stride[2]), column(s, 2, rest % s.stride[2]);
+    std::vector<float> own;
+    if (storage.fills()) own = part_weights(s, row, column, weights);
+    parts_.emplace_back(pool, part_shape(s, row, column), /*plain_input=*/false, own.data(), storage);
   }
 }
 

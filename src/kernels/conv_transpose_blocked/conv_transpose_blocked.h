@@ -17,7 +17,8 @@ class BlockedConvTransposeWeights {
  public:
   // Of `shape`, as conv_transpose takes it, channels, kernel, stride and pad are used. Both numbers of channels are
   // multiples of the block; dilations are 1 and no pad is larger than the kernel.
-  BlockedConvTransposeWeights(ThreadPool& pool, const ConvShape& shape, const float* weights);
+  BlockedConvTransposeWeights(ThreadPool& pool, const ConvShape& shape, const float* weights,
+                              PackedStorage& storage = fresh_storage());
   size_t bytes() const;
 
  private:

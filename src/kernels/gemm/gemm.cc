@@ -53,7 +53,8 @@ const GemmKernels& gemm_kernels_of(Isa isa) {
 
 Isa gemm_isa() { return gemm_kernels().isa; }
 
-PackedMatrix::PackedMatrix(ThreadPool& pool, GemmSide side, int64_t rows, int64_t columns, GemmMatrix matrix)
+PackedMatrix::PackedMatrix(ThreadPool& pool, GemmSide side, int64_t rows, int64_t columns, GemmMatrix matrix,
+                           PackedStorage& storage)
     : side_(side),
       isa_(gemm_kernels().isa),
       lanes_(side == GemmSide::left ? rows : columns),
@@ -62,15 +63,17 @@ PackedMatrix::PackedMatrix(ThreadPool& pool, GemmSide side, int64_t rows, int64_
   const bool left = side == GemmSide::left;
   width_ = left ? kernels.tile_rows : kernels.tile_columns;
   const int64_t panels = (lanes_ + width_ - 1) / width_;
-  buffer_ = AlignedBuffer(static_cast<size_t>(panels * width_ * k_) * sizeof(float));
-  const MatrixPanels source(side, matrix.data, matrix.ld, left == matrix.transposed, lanes_, width_, false);
-  const int64_t k_block = gemm_k_block(kernels, k_);
-  for (int64_t k_begin = 0; k_begin < k_; k_begin += k_block) {
-    const int64_t k = std::min(k_block, k_ - k_begin);
-    pool.parallel_for(panels, 8, [&](int64_t first, int64_t last) {
-      source.pack(k_begin, k, first, last, buffer_.as<float>() + (k_begin * panels + first * k) * width_);
-    });
-  }
+  buffer_ = storage.get(static_cast<size_t>(panels * width_ * k_) * sizeof(float), [&](void* memory) {
+    auto* to = static_cast<float*>(memory);
+    const MatrixPanels source(side, matrix.data, matrix.ld, left == matrix.transposed, lanes_, width_, false);
+    const int64_t k_block = gemm_k_block(kernels, k_);
+    for (int64_t k_begin = 0; k_begin < k_; k_begin += k_block) {
+      const int64_t k = std::min(k_block, k_ - k_begin);
+      pool.parallel_for(panels, 8, [&](int64_t first, int64_t last) {
+        source.pack(k_begin, k, first, last, to + (k_begin * panels + first * k) * width_);
+      });
+    }
+  });
 }
 
 void gemm(ThreadPool& pool, int64_t m, int64_t n, int64_t k, GemmMatrix a, GemmMatrix b, float* c, int64_t ldc,

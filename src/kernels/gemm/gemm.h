@@ -6,6 +6,7 @@
 
 #include "base/cpu_features.h"
 #include "base/function_ref.h"
+#include "base/packed_storage.h"
 #include "base/thread_pool.h"
 #include "kernels/scratch.h"
 
@@ -38,11 +39,12 @@ struct GemmMatrix {
 
 enum class GemmSide { left, right };
 
-// A constant matrix rearranged for the micro-kernels of the instruction set in use when it was packed; owns its memory.
+// A constant matrix rearranged for the micro-kernels of the instruction set in use when it was packed.
 class PackedMatrix {
  public:
   // `rows` and `columns` of the matrix as used, after transposition.
-  PackedMatrix(ThreadPool& pool, GemmSide side, int64_t rows, int64_t columns, GemmMatrix matrix);
+  PackedMatrix(ThreadPool& pool, GemmSide side, int64_t rows, int64_t columns, GemmMatrix matrix,
+               PackedStorage& storage = fresh_storage());
 
   GemmSide side() const { return side_; }
   int64_t rows() const { return side_ == GemmSide::left ? lanes_ : k_; }
@@ -57,7 +59,7 @@ class PackedMatrix {
   int64_t lanes_;
   int64_t k_;
   int width_;
-  AlignedBuffer buffer_;
+  PackedBuffer buffer_;
 };
 
 // The instruction set gemm uses now.

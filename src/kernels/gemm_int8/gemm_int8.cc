@@ -87,11 +87,13 @@ std::vector<const Int8Kernels*> available_int8_kernels() {
 const Int8Kernels& int8_kernels() { return *available_int8_kernels().back(); }
 
 PackedBytes::PackedBytes(ThreadPool& pool, GemmSide side, int64_t lanes, int64_t k, ByteMatrix matrix,
-                         ByteZeroPoints zeros, const Int8Kernels& kernels)
+                         ByteZeroPoints zeros, const Int8Kernels& kernels, PackedStorage& storage)
     : panels_(panels_of(kernels, side, lanes, k)) {
-  buffer_ = AlignedBuffer(panels_.bytes());
-  panels_.place(buffer_.as<void>());
-  pack_panels(&pool, panels_, matrix, zeros);
+  buffer_ = storage.get(panels_.bytes(), [&](void* memory) {
+    panels_.place(memory);
+    pack_panels(&pool, panels_, matrix, zeros);
+  });
+  panels_.place(const_cast<void*>(buffer_.as<void>()));
 }
 
 // Tasks take rows so that their left panels stay in the L2 cache, and columns so that there is one for every thread.

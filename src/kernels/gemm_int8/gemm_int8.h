@@ -12,16 +12,16 @@ namespace tenon::kernels {
 // The kernels that products use now.
 const Int8Kernels& int8_kernels();
 
-// A constant side, rearranged for the kernels in use when it was packed; owns its memory.
+// A constant side, rearranged for the kernels in use when it was packed.
 class PackedBytes {
  public:
   // The right side has `lanes` columns, the left one `lanes` rows.
   PackedBytes(ThreadPool& pool, GemmSide side, int64_t lanes, int64_t k, ByteMatrix matrix, ByteZeroPoints zeros,
-              const Int8Kernels& kernels = int8_kernels());
+              const Int8Kernels& kernels = int8_kernels(), PackedStorage& storage = fresh_storage());
   const BytePanels& panels() const { return panels_; }
 
  private:
-  AlignedBuffer buffer_;
+  PackedBuffer buffer_;
   BytePanels panels_;
 };
 

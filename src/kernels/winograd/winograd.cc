@@ -28,17 +28,12 @@ constexpr double of_4[6][3] = {{1, 0, 0},
 
 const double (*lines_of(int tile))[3] { return tile == 2 ? of_2 : of_4; }
 
-}  // namespace
-
-WinogradWeights::WinogradWeights(ThreadPool& pool, const ConvShape& shape, int tile, const float* weights)
-    : transforms_(&winograd_kernels()),
-      kernels_(&conv_blocked_kernels()),
-      tile_(tile),
-      buffer_(static_cast<size_t>((tile + 2) * (tile + 2) * shape.out_channels * shape.in_channels) * sizeof(float)) {
-  const int64_t block = kernels_->block, in = shape.in_channels, out_blocks = shape.out_channels / block;
+// To [point][out block][in channel][out lane].
+void make_points(ThreadPool& pool, const ConvShape& shape, int tile, int64_t block, const float* weights,
+                 float* points) {
+  const int64_t in = shape.in_channels, out_blocks = shape.out_channels / block;
   const int n = tile + 2;
   const double(*lines)[3] = lines_of(tile);
-  float* points = buffer_.as<float>();
   pool.parallel_for(out_blocks * in, 16, [&](int64_t begin, int64_t end) {
     std::vector<double> rows(static_cast<size_t>(n * 3 * block));
     for (int64_t i = begin; i < end; ++i) {
@@ -60,6 +55,17 @@ WinogradWeights::WinogradWeights(ThreadPool& pool, const ConvShape& shape, int t
         }
     }
   });
+}
+
+}  // namespace
+
+WinogradWeights::WinogradWeights(ThreadPool& pool, const ConvShape& shape, int tile, const float* weights,
+                                 PackedStorage& storage)
+    : transforms_(&winograd_kernels()), kernels_(&conv_blocked_kernels()), tile_(tile) {
+  const int64_t points = (tile + 2) * (tile + 2);
+  buffer_ = storage.get(
+      static_cast<size_t>(points * shape.out_channels * shape.in_channels) * sizeof(float),
+      [&](void* memory) { make_points(pool, shape, tile, kernels_->block, weights, static_cast<float*>(memory)); });
 }
 
 class WinogradConv {

@@ -17,7 +17,8 @@ namespace tenon::kernels {
 class WinogradWeights {
  public:
   // Only channels are used of `shape`; both are multiples of the block. `tile` is 2 or 4.
-  WinogradWeights(ThreadPool& pool, const ConvShape& shape, int tile, const float* weights);
+  WinogradWeights(ThreadPool& pool, const ConvShape& shape, int tile, const float* weights,
+                  PackedStorage& storage = fresh_storage());
   size_t bytes() const { return buffer_.size(); }
   int tile() const { return tile_; }
 
@@ -26,7 +27,7 @@ class WinogradWeights {
   const WinogradKernels* transforms_;
   const ConvBlockedKernels* kernels_;
   int tile_;
-  AlignedBuffer buffer_;  // [point][out block][in block][in lane][out lane]
+  PackedBuffer buffer_;  // [point][out block][in block][in lane][out lane]
 };
 
 // Whether the convolution can be done so.

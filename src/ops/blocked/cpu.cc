@@ -78,8 +78,10 @@ int64_t whole_blocks(int64_t channels, int64_t block) {
 // Weights [rows, columns, H, W] with zeros to as many rows and columns as whole blocks hold.
 class BlockedWeights {
  public:
-  BlockedWeights(const Tensor& w, int64_t rows, int64_t columns) : data_(w.data<float>().data()) {
-    if (rows == w.dim(0) && columns == w.dim(1)) return;
+  // Nothing is read unless `storage` fills what it gives.
+  BlockedWeights(const Tensor& w, int64_t rows, int64_t columns, const PackedStorage& storage)
+      : data_(w.data<float>().data()) {
+    if ((rows == w.dim(0) && columns == w.dim(1)) || !storage.fills()) return;
     const int64_t size = w.dim(2) * w.dim(3), row = w.dim(1) * size;
     filled_.assign(static_cast<size_t>(checked_mul(checked_mul(rows, columns), size)), 0.0f);
     for (int64_t i = 0; i < w.dim(0); ++i) std::copy_n(data_ + i * row, row, filled_.data() + i * columns * size);
@@ -128,13 +130,16 @@ class BlockedConv final : public Kernel {
     if (groups_ != 1 && (w->dim(0) != groups_ || w->dim(1) != 1)) return;
     const auto tile = static_cast<int>(info.node().int_attribute("winograd", 0));
     if (tile > 0 && !is_plain_ && kernels::can_use_winograd(window_shape(w->shape()))) {
-      winograd_ = info.packed<WinogradWeights>({1}, fmt::format("block {} winograd {}", block_, tile), [&] {
-        return WinogradWeights(info.threads(), window_shape(w->shape()), tile, blocked_weights(*w).data());
-      });
+      winograd_ = info.packed<WinogradWeights>({1}, fmt::format("block {} winograd {}", block_, tile),
+                                               [&](PackedStorage& storage) {
+                                                 return WinogradWeights(info.threads(), window_shape(w->shape()), tile,
+                                                                        blocked_weights(*w, storage).data(), storage);
+                                               });
       return;
     }
-    packed_ = info.packed<BlockedConvWeights>({1}, fmt::format("block {} plain {}", block_, is_plain_),
-                                              [&] { return pack(info.threads(), *w); });
+    packed_ =
+        info.packed<BlockedConvWeights>({1}, fmt::format("block {} plain {}", block_, is_plain_),
+                                        [&](PackedStorage& storage) { return pack(info.threads(), *w, storage); });
   }
 
   void run(KernelRun& run) const override {
@@ -159,13 +164,13 @@ class BlockedConv final : public Kernel {
   }
 
  private:
-  BlockedConvWeights pack(ThreadPool& pool, const Tensor& w) const {
-    return BlockedConvWeights(pool, window_shape(w.shape()), is_plain_, blocked_weights(w).data());
+  BlockedConvWeights pack(ThreadPool& pool, const Tensor& w, PackedStorage& storage = fresh_storage()) const {
+    return BlockedConvWeights(pool, window_shape(w.shape()), is_plain_, blocked_weights(w, storage).data(), storage);
   }
 
-  BlockedWeights blocked_weights(const Tensor& w) const {
+  BlockedWeights blocked_weights(const Tensor& w, const PackedStorage& storage) const {
     const ConvShape shape = window_shape(w.shape());
-    return BlockedWeights(w, shape.out_channels, shape.in_channels / shape.groups);
+    return BlockedWeights(w, shape.out_channels, shape.in_channels / shape.groups, storage);
   }
 
   // With channels of whole blocks, and without the sizes of images.
@@ -211,7 +216,8 @@ class BlockedConvTranspose final : public Kernel {
       const WindowAxis axis = window_.axis(d, 2, w->dim(d + 2));
       layout += fmt::format(" {} pad {}", axis.stride, axis.pad_begin);
     }
-    packed_ = info.packed<BlockedConvTransposeWeights>({1}, layout, [&] { return pack(info.threads(), *w); });
+    packed_ = info.packed<BlockedConvTransposeWeights>(
+        {1}, layout, [&](PackedStorage& storage) { return pack(info.threads(), *w, storage); });
   }
 
   void run(KernelRun& run) const override {
@@ -231,9 +237,10 @@ class BlockedConvTranspose final : public Kernel {
   }
 
  private:
-  BlockedConvTransposeWeights pack(ThreadPool& pool, const Tensor& w) const {
+  BlockedConvTransposeWeights pack(ThreadPool& pool, const Tensor& w, PackedStorage& storage = fresh_storage()) const {
     const ConvShape shape = window_shape(w.shape());
-    return BlockedConvTransposeWeights(pool, shape, BlockedWeights(w, shape.in_channels, shape.out_channels).data());
+    const BlockedWeights weights(w, shape.in_channels, shape.out_channels, storage);
+    return BlockedConvTransposeWeights(pool, shape, weights.data(), storage);
   }
 
   ConvShape window_shape(const Shape& w) const {

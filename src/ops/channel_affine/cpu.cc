@@ -18,21 +18,23 @@ static_assert(at_once % affine_period == 0);
 
 // For each plane, the numbers of its channels over and over; 0 for channels that are none.
 struct RepeatedNumbers {
-  std::vector<float> scale, shift;
+  PackedBuffer scale, shift;
 
-  RepeatedNumbers(std::span<const float> scales, std::span<const float> shifts, int64_t block)
-      : scale(repeated(scales, block)), shift(repeated(shifts, block)) {}
-  size_t bytes() const { return (scale.size() + shift.size()) * sizeof(float); }
+  RepeatedNumbers(std::span<const float> scales, std::span<const float> shifts, int64_t block,
+                  PackedStorage& storage = fresh_storage())
+      : scale(repeated(scales, block, storage)), shift(repeated(shifts, block, storage)) {}
+  size_t bytes() const { return scale.size() + shift.size(); }
 
  private:
-  static std::vector<float> repeated(std::span<const float> numbers, int64_t block) {
+  static PackedBuffer repeated(std::span<const float> numbers, int64_t block, PackedStorage& storage) {
     const int64_t channels = std::ssize(numbers), planes = divide_up(channels, block);
-    std::vector<float> result(static_cast<size_t>(planes * affine_period));
-    for (int64_t i = 0; i < planes * affine_period; ++i) {
-      const int64_t channel = i / affine_period * block + i % affine_period % block;
-      if (channel < channels) result[static_cast<size_t>(i)] = numbers[static_cast<size_t>(channel)];
-    }
-    return result;
+    return storage.get(static_cast<size_t>(planes * affine_period) * sizeof(float), [&](void* memory) {
+      auto* to = static_cast<float*>(memory);
+      for (int64_t i = 0; i < planes * affine_period; ++i) {
+        const int64_t channel = i / affine_period * block + i % affine_period % block;
+        to[i] = channel < channels ? numbers[static_cast<size_t>(channel)] : 0;
+      }
+    });
   }
 };
 
@@ -41,9 +43,10 @@ class ChannelAffine final : public Kernel {
   explicit ChannelAffine(const NodeInfo& info) : block_(info.node().int_attribute("block", 1)), epilogue_(info.node()) {
     const Tensor *scale = info.constant(1), *shift = info.constant(2);
     if (!scale || !shift) return;
-    packed_ = info.packed<RepeatedNumbers>({1, 2}, fmt::format("channels in blocks of {}", block_), [&] {
-      return RepeatedNumbers(scale->data<float>(), shift->data<float>(), block_);
-    });
+    packed_ = info.packed<RepeatedNumbers>(
+        {1, 2}, fmt::format("channels in blocks of {}", block_), [&](PackedStorage& storage) {
+          return RepeatedNumbers(scale->data<float>(), shift->data<float>(), block_, storage);
+        });
   }
 
   void run(KernelRun& run) const override {
@@ -62,8 +65,9 @@ class ChannelAffine final : public Kernel {
     float* to = run.output(0).mutable_data<float>().data();
     run.threads().parallel_for(x.dim(0) * planes, 1 + (16 << 10) / size, [&](int64_t begin, int64_t end) {
       for (int64_t plane = begin; plane < end; ++plane) {
-        const auto own = static_cast<size_t>(plane % planes * affine_period);
-        scale_plane(from + plane * size, &numbers.scale[own], &numbers.shift[own], to + plane * size, size);
+        const int64_t own = plane % planes * affine_period;
+        scale_plane(from + plane * size, numbers.scale.as<float>() + own, numbers.shift.as<float>() + own,
+                    to + plane * size, size);
       }
     });
   }

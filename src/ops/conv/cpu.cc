@@ -32,7 +32,7 @@ class Conv final : public Kernel {
       return;
     if (groups_ < 1 || w->dim(0) % groups_ != 0) return;
     packed_ = info.packed<PackedConvWeights>({1}, fmt::format("{} groups", groups_),
-                                             [&] { return pack(info.threads(), *w); });
+                                             [&](PackedStorage& storage) { return pack(info.threads(), *w, storage); });
   }
 
   void run(KernelRun& run) const override {
@@ -66,14 +66,14 @@ class Conv final : public Kernel {
   }
 
  private:
-  PackedConvWeights pack(ThreadPool& pool, const Tensor& w) const {
+  PackedConvWeights pack(ThreadPool& pool, const Tensor& w, PackedStorage& storage = fresh_storage()) const {
     ConvShape shape;
     shape.in_channels = checked_mul(w.dim(1), groups_);
     shape.out_channels = w.dim(0);
     shape.groups = groups_;
     for (int d = 2; d < w.rank(); ++d) shape.kernel[most_spatial - w.rank() + d] = w.dim(d);
-    Tensor weights = as_type<float>(w, pool);
-    return PackedConvWeights(pool, shape, weights.data<float>().data());
+    const Tensor weights = storage.fills() ? as_type<float>(w, pool) : w;
+    return PackedConvWeights(pool, shape, static_cast<const float*>(weights.raw()), storage);
   }
 
   WindowAttributes window_;

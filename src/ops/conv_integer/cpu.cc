@@ -66,10 +66,12 @@ class IntegerConv : public Kernel {
     const std::string layout = fmt::format("{} groups", groups_);
     if (exact_in_floats(shape)) {
       exact_weights_ = info.packed<kernels::PackedConvWeights>(
-          {w_input, w_zero_input}, layout, [&] { return packed_floats(info.threads(), shape, *w, zero); });
+          {w_input, w_zero_input}, layout,
+          [&](PackedStorage& storage) { return packed_floats(info.threads(), shape, *w, zero, storage); });
     } else if (by_gemm(shape)) {
-      weights_ = info.packed<kernels::PackedByteConvWeights>({w_input, w_zero_input}, layout,
-                                                             [&] { return packed(info.threads(), shape, *w, zero); });
+      weights_ = info.packed<kernels::PackedByteConvWeights>(
+          {w_input, w_zero_input}, layout,
+          [&](PackedStorage& storage) { return packed(info.threads(), shape, *w, zero, storage); });
     }
   }
 
@@ -111,9 +113,10 @@ class IntegerConv : public Kernel {
   }
 
   static kernels::PackedConvWeights packed_floats(ThreadPool& threads, const kernels::ConvShape& shape, const Tensor& w,
-                                                  const Tensor* w_zero) {
+                                                  const Tensor* w_zero, PackedStorage& storage = fresh_storage()) {
+    if (!storage.fills()) return {threads, shape, static_cast<const float*>(w.raw()), storage};
     const std::vector<int32_t> values = centered(w, w_zero);
-    return kernels::PackedConvWeights(threads, shape, std::vector<float>(values.begin(), values.end()).data());
+    return {threads, shape, std::vector<float>(values.begin(), values.end()).data(), storage};
   }
 
   void convolve_floats(KernelRun& run, const kernels::ConvShape& shape, const Tensor* x_zero, const Tensor* w_zero,
@@ -135,10 +138,11 @@ class IntegerConv : public Kernel {
   }
 
   static kernels::PackedByteConvWeights packed(ThreadPool& threads, const kernels::ConvShape& shape, const Tensor& w,
-                                               const Tensor* w_zero) {
-    const std::vector<int32_t> zeros = w_zero ? zero_points(w, *w_zero) : std::vector<int32_t>{0};
+                                               const Tensor* w_zero, PackedStorage& storage = fresh_storage()) {
+    const std::vector<int32_t> zeros = w_zero && storage.fills() ? zero_points(w, *w_zero) : std::vector<int32_t>{0};
     return kernels::PackedByteConvWeights(threads, shape, w.raw(), is_signed(w),
-                                          kernels::ByteZeroPoints{zeros.data(), zeros.size() > 1});
+                                          kernels::ByteZeroPoints{zeros.data(), zeros.size() > 1},
+                                          kernels::int8_kernels(), storage);
   }
 
   WindowAttributes window_;

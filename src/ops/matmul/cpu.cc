@@ -106,9 +106,9 @@ std::shared_ptr<const PackedMatrix> packed_right_side(const NodeInfo& info, bool
   const Tensor* b = info.constant(1);
   if (!b || b->type() != ElementType::float32 || b->rank() != 2 || b->elements() == 0) return nullptr;
   const int64_t rows = b->dim(transposed ? 1 : 0), columns = b->dim(transposed ? 0 : 1);
-  return info.packed<PackedMatrix>({1}, transposed ? "right, transposed" : "right", [&] {
+  return info.packed<PackedMatrix>({1}, transposed ? "right, transposed" : "right", [&](PackedStorage& storage) {
     return PackedMatrix(info.threads(), kernels::GemmSide::right, rows, columns,
-                        GemmMatrix{b->data<float>().data(), b->dim(1), transposed});
+                        GemmMatrix{b->data<float>().data(), b->dim(1), transposed}, storage);
   });
 }
 

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -111,11 +113,11 @@ class ByteProduct {
             ? LineParameters(*info.constant(b_zero_input), n, b->elements() / k, "b_zero_point").whole()
             : std::vector<int32_t>{0};
     packed_ = info.packed<Packed>(
-        {b_input}, fmt::format("zero points {}", static_cast<const void*>(info.node().input(b_zero_input))), [&] {
+        {b_input}, fmt::format("zero points {}", fmt::join(zeros, " ")), [&](PackedStorage& storage) {
           Packed packed;
           for (int64_t i = 0; i < b->elements() / (k * n); ++i) {
             packed.matrices.emplace_back(info.threads(), kernels::GemmSide::right, n, k, byte_matrix(*b, i * k * n, n),
-                                         of_matrix(zeros, i, n));
+                                         of_matrix(zeros, i, n), kernels::int8_kernels(), storage);
           }
           return packed;
         });

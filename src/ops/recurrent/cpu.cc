@@ -21,8 +21,9 @@ template <>
 class Weights<float> {
  public:
   Weights() = default;
-  Weights(ThreadPool& pool, const float* data, int64_t rows, int64_t k) {
-    if (k > 0 && rows > 0) packed_.emplace(pool, kernels::GemmSide::right, k, rows, kernels::GemmMatrix{data, k, true});
+  Weights(ThreadPool& pool, const float* data, int64_t rows, int64_t k, PackedStorage& storage) {
+    if (k > 0 && rows > 0)
+      packed_.emplace(pool, kernels::GemmSide::right, k, rows, kernels::GemmMatrix{data, k, true}, storage);
   }
   // c = a * weights^T + addend, whose rows are `addend_stride` apart.
   void multiply(ThreadPool& pool, int64_t m, const float* a, float* c, int64_t ldc, const float* addend,
@@ -45,7 +46,7 @@ template <>
 class Weights<double> {
  public:
   Weights() = default;
-  Weights(ThreadPool&, const double* data, int64_t rows, int64_t k) : data_(data), rows_(rows), k_(k) {}
+  Weights(ThreadPool&, const double* data, int64_t rows, int64_t k, PackedStorage&) : data_(data), rows_(rows), k_(k) {}
   void multiply(ThreadPool& pool, int64_t m, const double* a, double* c, int64_t ldc, const double* addend,
                 int64_t addend_stride) const {
     kernels::gemm_any<double>(pool, m, rows_, k_, {a, k_}, {data_, k_, true}, c, ldc);
@@ -105,11 +106,13 @@ class Recurrent final : public Kernel {
     if (w->dim(0) != directions_ || r->dim(0) != directions_ || w->dim(1) != gates_ * r->dim(2) ||
         r->dim(1) != w->dim(1))
       return;
-    packed_ =
-        info.packed<Packed>({1, 2}, fmt::format("cell {}, {} directions", static_cast<int>(cell), directions_), [&] {
-          Tensor wide_w = as_type<float>(*w, info.threads()), wide_r = as_type<float>(*r, info.threads());
-          return Packed{
-              pack(info.threads(), wide_w.data<float>().data(), wide_r.data<float>().data(), w->dim(2), r->dim(2))};
+    packed_ = info.packed<Packed>(
+        {1, 2}, fmt::format("cell {}, {} directions", static_cast<int>(cell), directions_),
+        [&](PackedStorage& storage) {
+          Tensor wide_w = *w, wide_r = *r;
+          if (storage.fills()) wide_w = as_type<float>(*w, info.threads()), wide_r = as_type<float>(*r, info.threads());
+          return Packed{pack(info.threads(), static_cast<const float*>(wide_w.raw()),
+                             static_cast<const float*>(wide_r.raw()), w->dim(2), r->dim(2), storage)};
         });
   }
 
@@ -119,13 +122,16 @@ class Recurrent final : public Kernel {
 
  private:
   template <typename T>
-  std::vector<Direction<T>> pack(ThreadPool& pool, const T* w, const T* r, int64_t input, int64_t hidden) const {
+  std::vector<Direction<T>> pack(ThreadPool& pool, const T* w, const T* r, int64_t input, int64_t hidden,
+                                 PackedStorage& storage = fresh_storage()) const {
     std::vector<Direction<T>> result;
     const int64_t rows = gates_ * hidden, first = cell_ == Cell::gru ? 2 * hidden : rows;
     for (int64_t d = 0; d < directions_; ++d) {
       const T* own = r + d * rows * hidden;
-      result.push_back({Weights<T>(pool, w + d * rows * input, rows, input), Weights<T>(pool, own, first, hidden), {}});
-      if (cell_ == Cell::gru) result.back().candidate = Weights<T>(pool, own + first * hidden, hidden, hidden);
+      result.push_back({Weights<T>(pool, w + d * rows * input, rows, input, storage),
+                        Weights<T>(pool, own, first, hidden, storage),
+                        {}});
+      if (cell_ == Cell::gru) result.back().candidate = Weights<T>(pool, own + first * hidden, hidden, hidden, storage);
     }
     return result;
   }
