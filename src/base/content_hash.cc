@@ -8,7 +8,8 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "words are read as they lie in memory");
 
-constexpr uint64_t odd = 0x9e3779b97f4a7c15;  // the golden ratio's digits: no pattern of its own
+// The digits of the golden ratio and of the square root of 3: no patterns of their own.
+constexpr uint64_t odd = 0x9e3779b97f4a7c15, other_odd = 0xbb67ae8584caa73b;
 constexpr size_t lanes = 4, word = sizeof(uint64_t);
 
 uint64_t mix(uint64_t value) {
@@ -19,7 +20,8 @@ uint64_t mix(uint64_t value) {
   return value ^ (value >> 32);
 }
 
-uint64_t step(uint64_t state, uint64_t next) { return std::rotl((state ^ next) * odd, 31); }
+// Multiplied before and after the rotation: no change of a few bits in one word undoes that of a few in another.
+uint64_t step(uint64_t state, uint64_t next) { return std::rotl(state + next * odd, 31) * other_odd; }
 
 uint64_t load(const std::byte* from, size_t count) {
   uint64_t value = 0;

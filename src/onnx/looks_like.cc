@@ -38,7 +38,8 @@ std::string looks_like(std::span<const std::byte> bytes) {
     return "a Python pickle, such as an old PyTorch checkpoint";
   if (head.starts_with("\x89HDF\r\n")) return "an HDF5 file, such as a Keras model";
   if (head.starts_with("\x89TENON\r\n"))
-    return "a model compiled by 'tenon compile', which sessions load from its file (here, give the .onnx that it was made of)";
+    return "a model compiled by 'tenon compile', which sessions load from its file (here, give the .onnx that it was "
+           "made of)";
   if (head.starts_with("GGUF")) return "a GGUF file";
   if (head.starts_with("\x93NUMPY")) return "a NumPy .npy file";
   if (head.starts_with("\x1f\x8b")) return "a gzip file (unpack it first)";
