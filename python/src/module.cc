@@ -14,4 +14,5 @@ NB_MODULE(_tenon, module) {
   bind_reports(module);
   bind_models(module);
   bind_tools(module);
+  bind_compiled(module);
 }

@@ -144,7 +144,8 @@ void bind_optimizer(nb::module_& module) {
 
 constexpr const char* load_doc =
     "Loads a model and makes it ready to run.\n\n"
-    ":param model: a path, the bytes of a model, or an ``onnx.ModelProto``.\n"
+    ":param model: a path, the bytes of a model, or an ``onnx.ModelProto``. A path may be that of a file that\n"
+    "    :func:`compile` wrote.\n"
     ":param threads: to compute with. 0: the pool that all models share, one for each CPU of the process.\n"
     ":param spin_microseconds: that threads of its own wait for work before they sleep; 50 times as long within a "
     "run.\n"

@@ -9,21 +9,21 @@ from __future__ import annotations
 
 from . import _tenon
 from ._tenon import (
-    BenchResult, Cancellation, Latency, Memory, Model, ModelInfo, ModelSummary, NodePlacement, OperatorChange,
+    BenchResult, Cancellation, CompiledModelInfo, Latency, Memory, Model, ModelInfo, ModelSummary, NodePlacement, OperatorChange,
     OperatorInfo, OperatorUse, OptimizationPass, OptimizedModel, PlacementReport, Profile, ProfileTotals, ProfiledRun,
     ProviderTotals, Rewrite, SparseTensor, StepProfile, Tensor, ValueCopy, ValueInfo, VerifyFailure,
-    available_providers, config_keys, difference, doctor, inspect, load, model_text, operators, optimization_passes,
+    available_providers, check_compiled, compile, config_keys, difference, doctor, inspect, load, model_text, operators, optimization_passes,
     optimize, verify_optimization)
 from .errors import (
     ArgumentError, Error, FileError, InputError, InternalError, ModelError, RunError, UnavailableError)
 
 __all__ = [
-    "ArgumentError", "BenchResult", "Cancellation", "Error", "FileError", "InputError", "InternalError", "Latency",
+    "ArgumentError", "BenchResult", "Cancellation", "CompiledModelInfo", "Error", "FileError", "InputError", "InternalError", "Latency",
     "Memory", "Mismatch", "Model", "ModelError", "ModelInfo", "ModelSummary", "NodePlacement", "OperatorChange",
     "OperatorInfo", "OperatorUse", "OptimizationPass", "OptimizedModel", "PlacementReport", "Profile",
     "ProfileTotals", "ProfiledRun", "ProviderTotals", "Rewrite", "RunError", "SparseTensor", "StepProfile", "Tensor",
     "UnavailableError", "ValueCopy", "ValueInfo", "Verification", "VerifyFailure", "__version__",
-    "available_providers", "config_keys", "difference", "doctor", "inspect", "load", "model_text", "operators",
+    "available_providers", "check_compiled", "compile", "config_keys", "difference", "doctor", "inspect", "load", "model_text", "operators",
     "optimization_passes", "optimize", "verify", "verify_optimization",
 ]
 
