@@ -214,10 +214,12 @@ BlockedConvWeights::BlockedConvWeights(ThreadPool& pool, const ConvShape& shape,
     pool.parallel_for(shape.out_channels / block, 1 + 16384 / (1 + in * taps * block), [&](int64_t begin, int64_t end) {
       float* to = static_cast<float*>(memory) + begin * in * taps * block;
       for (int64_t out = begin; out < end; ++out)
-        for (int64_t c = 0; c < in; c += lanes)
-          for (int64_t tap = 0; tap < taps; ++tap)
+        for (int64_t c = 0; c < in; c += lanes, to += lanes * taps * block)
+          for (int64_t j = 0; j < block; ++j) {
+            const float* from = weights + ((out * block + j) * in + c) * taps;
             for (int64_t lane = 0; lane < lanes; ++lane)
-              for (int64_t j = 0; j < block; ++j) *to++ = weights[((out * block + j) * in + c + lane) * taps + tap];
+              for (int64_t tap = 0; tap < taps; ++tap) to[(tap * lanes + lane) * block + j] = *from++;
+          }
     });
   });
 }

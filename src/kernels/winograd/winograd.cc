@@ -16,45 +16,72 @@ constexpr int64_t least_tiles_at_once = 48;
 constexpr int64_t fewest_tiles_at_once = 8, floats_of_waiting = 64 << 10;
 constexpr int most_points = 36;
 
-// The weights of a line at each point, by the size of a tile.
-constexpr double of_2[4][3] = {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}};
+// The first and the last point of a line of three weights are its ends. The others come in pairs, at places that differ
+// in their sign: the ends and the middle weight, each with a factor, are added for one and subtracted for the other.
+struct PointPair {
+  double first, middle, last;
+};
 constexpr double sqrt_half = 0.70710678118654752, sqrt_two = 1.4142135623730951;
-constexpr double of_4[6][3] = {{1, 0, 0},
-                               {-2. / 3, -2. / 3 * sqrt_half, -1. / 3},
-                               {-2. / 3, 2. / 3 * sqrt_half, -1. / 3},
-                               {1. / 6, sqrt_two / 6, 1. / 3},
-                               {1. / 6, -sqrt_two / 6, 1. / 3},
-                               {0, 0, 1}};
+template <int tile>
+constexpr PointPair point_pairs[1] = {{0.5, 0.5, 0.5}};
+template <>
+constexpr PointPair point_pairs<4>[2] = {{-2. / 3, -2. / 3 * sqrt_half, -1. / 3}, {1. / 6, sqrt_two / 6, 1. / 3}};
 
-const double (*lines_of(int tile))[3] { return tile == 2 ? of_2 : of_4; }
+// Lines of `lanes` channels, whose weights lie `step` apart, become points that lie `point_step` apart.
+template <int tile, int lanes, typename From, typename To>
+void make_line_points(const From* line, int64_t step, To* points, int64_t point_step) {
+  for (int lane = 0; lane < lanes; ++lane) {
+    const double first = line[lane], middle = line[step + lane], last = line[2 * step + lane];
+    To* to = points + lane;
+    *to = static_cast<To>(first);
+    for (const PointPair& pair : point_pairs<tile>) {
+      const double ends = pair.first * first + pair.last * last, between = pair.middle * middle;
+      *(to += point_step) = static_cast<To>(ends + between);
+      *(to += point_step) = static_cast<To>(ends - between);
+    }
+    *(to += point_step) = static_cast<To>(last);
+  }
+}
 
-// To [point][out block][in channel][out lane].
-void make_points(ThreadPool& pool, const ConvShape& shape, int tile, int64_t block, const float* weights,
-                 float* points) {
-  const int64_t in = shape.in_channels, out_blocks = shape.out_channels / block;
-  const int n = tile + 2;
-  const double(*lines)[3] = lines_of(tile);
-  pool.parallel_for(out_blocks * in, 16, [&](int64_t begin, int64_t end) {
-    std::vector<double> rows(static_cast<size_t>(n * 3 * block));
+// The weights of one block of output channels, from [out lane][in channel][9], become the points of `count` input
+// channels: [point][in channel][out lane].
+template <int block, int tile>
+void make_points(const float* weights, int64_t in, int64_t count, float* points) {
+  constexpr int n = tile + 2;
+  float taps[9 * block];
+  double rows[n * 3 * block];
+  for (int64_t c = 0; c < count; ++c) {
+    for (int lane = 0; lane < block; ++lane)
+      for (int tap = 0; tap < 9; ++tap) taps[tap * block + lane] = weights[(lane * in + c) * 9 + tap];
+    make_line_points<tile, 3 * block>(taps, 3 * block, rows, 3 * block);
+    for (int p = 0; p < n; ++p)
+      make_line_points<tile, block>(rows + p * 3 * block, block, points + (p * n * count + c) * block, count * block);
+  }
+}
+
+// To [point][out block][in channel][out lane]. The places of a channel's points are far apart, often by a power of two,
+// which caches do not like: so they are made for some channels at a time and then copied.
+template <int block, int tile>
+void make_all_points(ThreadPool& pool, const ConvShape& shape, const float* weights, float* points) {
+  constexpr int64_t at_once = 16, count_of_points = (tile + 2) * (tile + 2);
+  const int64_t in = shape.in_channels, out_blocks = shape.out_channels / block, parts = divide_up(in, at_once);
+  pool.parallel_for(out_blocks * parts, 1, [&](int64_t begin, int64_t end) {
+    float own[count_of_points * at_once * block];
     for (int64_t i = begin; i < end; ++i) {
-      const int64_t out = i / in, c = i % in;
-      for (int p = 0; p < n; ++p)
-        for (int column = 0; column < 3; ++column)
-          for (int64_t lane = 0; lane < block; ++lane) {
-            const float* w = weights + ((out * block + lane) * in + c) * 9 + column;
-            rows[static_cast<size_t>((p * 3 + column) * block + lane)] =
-                lines[p][0] * w[0] + lines[p][1] * w[3] + lines[p][2] * w[6];
-          }
-      for (int p = 0; p < n; ++p)
-        for (int q = 0; q < n; ++q) {
-          const double* row = rows.data() + p * 3 * block;
-          float* to = points + (((p * n + q) * out_blocks + out) * in + c) * block;
-          for (int64_t lane = 0; lane < block; ++lane)
-            to[lane] = static_cast<float>(lines[q][0] * row[lane] + lines[q][1] * row[block + lane] +
-                                          lines[q][2] * row[2 * block + lane]);
-        }
+      const int64_t out = i / parts, first = i % parts * at_once, count = std::min(at_once, in - first);
+      make_points<block, tile>(weights + (out * block * in + first) * 9, in, count, own);
+      for (int64_t point = 0; point < count_of_points; ++point)
+        std::copy_n(own + point * count * block, count * block,
+                    points + ((point * out_blocks + out) * in + first) * block);
     }
   });
+}
+
+void make_all_points(ThreadPool& pool, const ConvShape& shape, int tile, int64_t block, const float* weights,
+                     float* points) {
+  const auto make = block == 16 ? (tile == 2 ? make_all_points<16, 2> : make_all_points<16, 4>)
+                                : (tile == 2 ? make_all_points<8, 2> : make_all_points<8, 4>);
+  make(pool, shape, weights, points);
 }
 
 }  // namespace
@@ -65,7 +92,7 @@ WinogradWeights::WinogradWeights(ThreadPool& pool, const ConvShape& shape, int t
   const int64_t points = (tile + 2) * (tile + 2);
   buffer_ = storage.get(
       static_cast<size_t>(points * shape.out_channels * shape.in_channels) * sizeof(float),
-      [&](void* memory) { make_points(pool, shape, tile, kernels_->block, weights, static_cast<float*>(memory)); });
+      [&](void* memory) { make_all_points(pool, shape, tile, kernels_->block, weights, static_cast<float*>(memory)); });
 }
 
 class WinogradConv {
