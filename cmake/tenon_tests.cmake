@@ -57,6 +57,12 @@ if(TENON_FUZZERS)
   add_executable(fuzz_load tests/fuzz/fuzz_load.cc tests/fuzz/driver.cc)
   target_link_libraries(fuzz_load PRIVATE tenon)
 
+  add_executable(fuzz_compiled tests/fuzz/fuzz_compiled.cc tests/fuzz/driver.cc)
+  target_include_directories(fuzz_compiled PRIVATE src)
+  target_link_libraries(fuzz_compiled PRIVATE tenon tenon_headers)
+  target_compile_definitions(fuzz_compiled PRIVATE TENON_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  add_test(NAME fuzz_compiled COMMAND fuzz_compiled --seconds ${TENON_FUZZ_SECONDS})
+
   foreach(name fuzz_reader fuzz_load)
     add_test(NAME ${name} COMMAND ${name} --seconds ${TENON_FUZZ_SECONDS} ${fuzz_corpus})
   endforeach()

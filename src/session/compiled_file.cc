@@ -11,35 +11,17 @@
 #include "onnx/message_writer.h"
 #include "onnx/model_file.h"
 #include "session/compiled_description.h"
+#include "session/compiled_header.h"
 
 namespace tenon {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view magic("\x89TENON\r\n", 8);
-constexpr uint32_t format = 1;
-constexpr int64_t page = 4096, cache_line = 64;
+constexpr int64_t page = contents_offset, cache_line = 64;
 constexpr uint64_t large = 64 << 10;   // starts at a page
 constexpr int64_t least_stored = 256;  // smaller tensors stay in the graph
 constexpr std::string_view origin_name = "tenon.origin", contents_name = "contents", unstored_name = "unstored";
-
-struct Part {
-  uint64_t offset, bytes, hash;
-};
-
-struct Header {
-  char magic[8];
-  uint32_t format, unused;
-  uint64_t file_bytes;
-  Part graph, description;
-  uint64_t hash;  // of all above
-};
-static_assert(sizeof(Header) == 80 && std::is_trivially_copyable_v<Header>);
-
-uint64_t hash_of(const Header& header) {
-  return content_hash(std::as_bytes(std::span(&header, 1)).first(offsetof(Header, hash)));
-}
 
 uint64_t hash_of(std::string_view text) { return content_hash(std::as_bytes(std::span(text))); }
 
@@ -47,23 +29,25 @@ uint64_t hash_of(std::string_view text) { return content_hash(std::as_bytes(std:
   throw Error(ErrorCode::damaged_file, std::string(what), "compile the model again: tenon compile");
 }
 
-Header read_header(std::span<const std::byte> file) {
-  Header header{};
+CompiledHeader read_header(std::span<const std::byte> file) {
+  CompiledHeader header{};
   if (file.size() < sizeof(header)) damaged("it is too short");
   std::memcpy(&header, file.data(), sizeof(header));
-  if (std::string_view(header.magic, sizeof(header.magic)) != magic) damaged("it does not start as a compiled model");
-  if (header.format != format) {
+  if (std::string_view(header.magic, sizeof(header.magic)) != compiled_magic)
+    damaged("it does not start as a compiled model");
+  if (header.format != compiled_format) {
     throw Error(ErrorCode::stale_file,
-                fmt::format("it has format {}, this version of Tenon reads format {}", header.format, format),
+                fmt::format("it has format {}, this version of Tenon reads format {}", header.format, compiled_format),
                 "compile the model again: tenon compile");
   }
-  if (header.hash != hash_of(header)) damaged("its header is not what was written");
+  if (header.hash != header.own_hash()) damaged("its header is not what was written");
   if (header.file_bytes != file.size())
     damaged(fmt::format("it has {} bytes, {} were written", file.size(), header.file_bytes));
   return header;
 }
 
-std::span<const std::byte> checked_part(std::span<const std::byte> file, const Part& part, std::string_view name) {
+std::span<const std::byte> checked_part(std::span<const std::byte> file, const CompiledHeader::Part& part,
+                                        std::string_view name) {
   if (part.offset > file.size() || part.bytes > file.size() - part.offset)
     damaged(fmt::format("its {} lies outside of it", name));
   const auto bytes = file.subspan(part.offset, part.bytes);
@@ -147,7 +131,7 @@ StoredPiece write_piece(NewFile& file, int64_t offset, std::string_view bytes) {
   return {static_cast<uint64_t>(offset), bytes.size(), hash_of(bytes)};
 }
 
-Part write_part(NewFile& file, std::string_view bytes) {
+CompiledHeader::Part write_part(NewFile& file, std::string_view bytes) {
   const StoredPiece piece = write_piece(file, round_up(file.position(), cache_line), bytes);
   return {piece.offset, piece.bytes, piece.hash};
 }
@@ -156,16 +140,16 @@ Part write_part(NewFile& file, std::string_view bytes) {
 
 bool CompiledFile::is_one(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
-  char first[magic.size()] = {};
+  char first[compiled_magic.size()] = {};
   file.read(first, sizeof(first));
-  return std::string_view(first, sizeof(first)) == magic;
+  return std::string_view(first, sizeof(first)) == compiled_magic;
 }
 
 CompiledFile CompiledFile::open(const fs::path& path) {
   CompiledFile result;
   result.file_ = MappedFile::open(path);
   const std::span<const std::byte> bytes = result.file_->bytes();
-  const Header header = read_header(bytes);
+  const CompiledHeader header = read_header(bytes);
   result.graph_ = checked_part(bytes, header.graph, "graph");
   try {
     result.description = read_description(text_of(checked_part(bytes, header.description, "description")));
@@ -239,13 +223,11 @@ void write_compiled_file(const fs::path& path, CompiledKey key, ModelReport repo
       stored.pieces.push_back(write_piece(file, offset, {buffer.as<char>(), buffer.size()}));
     }
   }
-  Header header{};
-  std::ranges::copy(magic, header.magic);
-  header.format = format;
+  CompiledHeader header{};
   header.graph = write_part(file, graph);
   header.description = write_part(file, write_description(description));
   header.file_bytes = static_cast<uint64_t>(file.position());
-  header.hash = hash_of(header);
+  header.hash = header.own_hash();
   file.go_to(0);
   file.write(text_of(std::as_bytes(std::span(&header, 1))));
   file.commit();

@@ -63,6 +63,18 @@ bool would_hold_twice(const ir::Node& node) {
          });
 }
 
+// What a file says of inputs and outputs must be about those of its graph.
+void require_interface(const ModelReport& report, const ir::Graph& graph) {
+  const auto has = [](const ValueInfo& info, const ir::Value* value) {
+    return info.name == value->name && (!value->is_graph_input() || info.type == value->type.name());
+  };
+  std::vector<const ir::Value*> inputs, overridable;
+  for (const ir::Value* value : graph.inputs()) (value->is_initializer() ? overridable : inputs).push_back(value);
+  if (!std::ranges::equal(report.inputs, inputs, has) || !std::ranges::equal(report.overridable, overridable, has) ||
+      !std::ranges::equal(report.outputs, graph.outputs(), has))
+    fail(ErrorCode::damaged_file, "its graph has other inputs or outputs than its description");
+}
+
 // What was left out of the file must have been packed.
 void require_stored(const ir::Graph& graph, const CompiledFile& file) {
   for (const ir::Value* value : graph.initializers()) {
@@ -113,6 +125,7 @@ CompiledModel::CompiledModel(std::unique_ptr<ir::Model> loaded, const SessionOpt
 CompiledModel::CompiledModel(CompiledFile file, const SessionOptions& options, ThreadPool& threads)
     : ModelReport(std::move(file.description.report)), model_(file.read_model()) {
   start_providers(options);
+  require_interface(*this, graph());
   try {
     ir::verify_and_sort(*model_->graph);
     passes::infer_types(*model_->graph);
