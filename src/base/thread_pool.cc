@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <limits>
 #include <system_error>
 
 #include "base/environment.h"
@@ -17,7 +18,7 @@ thread_local bool inside_body = false;
 // Of a worker, from 1 on; 0 in threads of others.
 thread_local int own_number = 0;
 
-constexpr int64_t ranges_per_thread = 4;
+constexpr int64_t ranges_per_thread = 8;
 constexpr int spins_per_clock_read = 32;
 // How much longer threads wait awake while a Run is under way: sleeping and waking may take as long as a whole loop.
 constexpr int longer_in_runs = 50;
@@ -56,33 +57,34 @@ struct ThreadPool::Job {
   int64_t first_of(int64_t share) const { return share * ranges / shares; }
 };
 
-// Where workers find a loop without a lock. A worker may touch the job only while it counts among the users; the caller
-// closes the slot and waits for those to leave. Callers who find no free slot work alone.
+// Where workers find a loop without a lock. A worker may touch the job once it has said that it is here and then seen
+// that the slot is open; the caller closes the slot and then waits for the workers that are here to leave: so each
+// writes where no other does. Callers who find no free slot work alone.
 struct alignas(64) ThreadPool::Slot {
   static constexpr int count = 32;
-  // The state: flags, how many more workers are wanted, and how many are in.
-  static constexpr uint32_t is_taken = 1u << 31, is_open = 1u << 30, caller_sleeps = 1u << 29;
-  static constexpr uint32_t wanted_one = 1u << 14, most_wanted = (1u << 14) - 1, user_mask = (1u << 14) - 1;
+  static constexpr int all = std::numeric_limits<int>::max();
 
-  std::atomic<uint32_t> state{0};
+  std::atomic<bool> is_taken{false};
+  std::atomic<bool> caller_sleeps{false};
+  std::atomic<int> wanted{0};     // how many more workers
+  std::atomic<uint64_t> turn{0};  // odd while it is open
   Job* job = nullptr;
   std::unique_ptr<Taken[]> taken;  // for as many shares as there are threads
 
-  static int64_t wanted(uint32_t state) { return state / wanted_one % (most_wanted + 1); }
+  static bool is_open(uint64_t turn) { return turn % 2 == 1; }
+  bool wants_help() const {
+    return is_open(turn.load(std::memory_order_relaxed)) && wanted.load(std::memory_order_relaxed) > 0;
+  }
+  bool admit() { return wanted.load(std::memory_order_relaxed) == all || wanted.fetch_sub(1) > 0; }
+};
 
-  bool join() {
-    uint32_t now = state.load(std::memory_order_relaxed);
-    while ((now & is_open) && wanted(now) > 0) {
-      if (state.compare_exchange_weak(now, now - wanted_one + 1, std::memory_order_acquire, std::memory_order_relaxed))
-        return true;
-    }
-    return false;
-  }
-  void leave() {
-    const uint32_t before = state.fetch_sub(1, std::memory_order_release);
-    if ((before & user_mask) == 1 && (before & caller_sleeps)) state.notify_all();
-  }
-  bool has_users() const { return state.load(std::memory_order_acquire) & user_mask; }
+struct alignas(64) ThreadPool::Worker {
+  std::atomic<Slot*> at{nullptr};
+  // The loop that it left last: that has no more work.
+  const Slot* last = nullptr;
+  uint64_t last_turn = 0;
+
+  bool knows(const Slot& slot) const { return last == &slot && last_turn == slot.turn.load(std::memory_order_relaxed); }
 };
 
 // Waits without sleeping until `done`, or until it has taken too long; returns whether it was done.
@@ -107,14 +109,15 @@ int default_spin_microseconds() { return number_in_environment("TENON_SPIN", 0).
 ThreadPool::ThreadPool(int threads, int spin_microseconds)
     : spin_time_(spin_microseconds), slots_(std::make_unique<Slot[]>(Slot::count)) {
   const int count = threads > 0 ? threads : default_thread_count();
+  workers_ = std::make_unique<Worker[]>(static_cast<size_t>(count));
   for (int i = 0; i < Slot::count; ++i)
     slots_[static_cast<size_t>(i)].taken = std::make_unique<Taken[]>(static_cast<size_t>(count));
-  workers_.reserve(static_cast<size_t>(count - 1));
+  threads_.reserve(static_cast<size_t>(count - 1));
   try {
     for (int i = 1; i < count; ++i) {
-      workers_.emplace_back([this, i] {
+      threads_.emplace_back([this, i] {
         own_number = i;
-        work();
+        work(workers_[static_cast<size_t>(i - 1)]);
       });
     }
   } catch (const std::system_error&) {
@@ -126,7 +129,7 @@ ThreadPool::~ThreadPool() {
   stop_ = true;
   generation_.fetch_add(1);
   wake(size());
-  for (std::thread& worker : workers_) worker.join();
+  for (std::thread& thread : threads_) thread.join();
 }
 
 std::shared_ptr<ThreadPool> ThreadPool::shared() {
@@ -136,7 +139,7 @@ std::shared_ptr<ThreadPool> ThreadPool::shared() {
 
 void ThreadPool::parallel_for(int64_t n, int64_t grain, FunctionRef<void(int64_t, int64_t)> body) {
   if (n <= 0) return;
-  if (n <= grain || workers_.empty() || inside_body) {
+  if (n <= grain || threads_.empty() || inside_body) {
     body(0, n);
     return;
   }
@@ -151,19 +154,16 @@ void ThreadPool::parallel_for(int64_t n, int64_t grain, FunctionRef<void(int64_t
 
 // Lets workers in.
 ThreadPool::Slot* ThreadPool::open(Job& job, int64_t helpers_wanted) {
-  const int64_t wanted = std::min<int64_t>({helpers_wanted, size() - 1, Slot::most_wanted});
+  const int64_t wanted = std::min<int64_t>(helpers_wanted, size() - 1);
   for (int i = 0; i < Slot::count; ++i) {
     Slot& slot = slots_[static_cast<size_t>(i)];
-    uint32_t free = 0;
-    if (slot.state.load(std::memory_order_relaxed) != 0 ||
-        !slot.state.compare_exchange_strong(free, Slot::is_taken, std::memory_order_acquire))
-      continue;
+    if (slot.is_taken.load(std::memory_order_relaxed) || slot.is_taken.exchange(true)) continue;
     slot.job = &job;
     job.shares = wanted + 1;
     job.taken = slot.taken.get();
     for (int64_t share = 0; share < job.shares; ++share) job.taken[share].count.store(0, std::memory_order_relaxed);
-    slot.state.store(Slot::is_taken | Slot::is_open | static_cast<uint32_t>(wanted) * Slot::wanted_one,
-                     std::memory_order_release);
+    slot.wanted.store(wanted == size() - 1 ? Slot::all : static_cast<int>(wanted), std::memory_order_relaxed);
+    slot.turn.store(slot.turn.load(std::memory_order_relaxed) + 1, std::memory_order_release);
     generation_.fetch_add(1);
     wake(wanted);
     return &slot;
@@ -173,15 +173,18 @@ ThreadPool::Slot* ThreadPool::open(Job& job, int64_t helpers_wanted) {
 
 // Lets no more in, and waits for those that are.
 void ThreadPool::close(Slot& slot) {
-  slot.state.fetch_and(Slot::is_taken | Slot::user_mask, std::memory_order_relaxed);
-  if (!wait_awake([&] { return !slot.has_users(); })) {
-    uint32_t now = slot.state.fetch_or(Slot::caller_sleeps, std::memory_order_acquire) | Slot::caller_sleeps;
-    while (now & Slot::user_mask) {
-      slot.state.wait(now, std::memory_order_acquire);
-      now = slot.state.load(std::memory_order_acquire);
-    }
+  slot.turn.store(slot.turn.load(std::memory_order_relaxed) + 1);
+  const auto all_left = [&, i = size_t{0}]() mutable {
+    while (i < threads_.size() && workers_[i].at.load() != &slot) ++i;
+    return i == threads_.size();
+  };
+  if (!wait_awake(all_left)) {
+    slot.caller_sleeps.store(true);
+    std::unique_lock lock(mutex_);
+    left_.wait(lock, all_left);
+    slot.caller_sleeps.store(false);
   }
-  slot.state.store(0, std::memory_order_release);
+  slot.is_taken.store(false, std::memory_order_release);
 }
 
 // Workers that sleep, as many as there are. They count themselves before they look for the last time, and this looks
@@ -217,29 +220,35 @@ void ThreadPool::run_ranges(Job& job) {
   inside_body = false;
 }
 
-// Works on the loop that has the fewest workers; says whether there was one.
-bool ThreadPool::help() {
-  Slot* best = nullptr;
-  uint32_t fewest = ~0u;
+// Works on a loop that it does not know yet; says whether there was one. Workers spread over the loops.
+bool ThreadPool::help(Worker& self) {
+  Slot* open[Slot::count];
+  int count = 0;
   for (int i = 0; i < Slot::count; ++i) {
     Slot& slot = slots_[static_cast<size_t>(i)];
-    const uint32_t state = slot.state.load(std::memory_order_relaxed);
-    if (!(state & Slot::is_open) || Slot::wanted(state) == 0 || (state & Slot::user_mask) >= fewest) continue;
-    best = &slot;
-    fewest = state & Slot::user_mask;
+    if (slot.wants_help() && !self.knows(slot)) open[count++] = &slot;
   }
-  if (!best) return false;
-  if (best->join()) {
-    run_ranges(*best->job);
-    best->leave();
+  if (count == 0) return false;
+  Slot& slot = *open[own_number % count];
+  self.at.store(&slot);
+  const uint64_t turn = slot.turn.load();
+  if (Slot::is_open(turn) && slot.admit()) {
+    run_ranges(*slot.job);
+    self.last = &slot;
+    self.last_turn = turn;
+  }
+  self.at.store(nullptr);
+  if (slot.caller_sleeps.load()) {
+    { std::lock_guard lock(mutex_); }
+    left_.notify_all();
   }
   return true;
 }
 
-void ThreadPool::work() {
+void ThreadPool::work(Worker& self) {
   while (!stop_) {
     const uint64_t seen = generation_.load();
-    if (help()) continue;
+    if (help(self)) continue;
     const auto changed = [this, seen] { return generation_.load() != seen; };
     if (wait_awake(changed)) continue;
     std::unique_lock lock(mutex_);

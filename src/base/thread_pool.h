@@ -34,7 +34,7 @@ class ThreadPool {
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  int size() const { return static_cast<int>(workers_.size()) + 1; }
+  int size() const { return static_cast<int>(threads_.size()) + 1; }
 
   // Calls body(begin, end) on disjoint ranges that cover [0, n), each at least `grain` long except the last.
   // Returns when all are done. When a range throws, ranges not yet started are dropped and the first exception is
@@ -59,9 +59,10 @@ class ThreadPool {
  private:
   struct Job;
   struct Slot;
+  struct Worker;
 
-  void work();
-  bool help();
+  void work(Worker& self);
+  bool help(Worker& self);
   void run_ranges(Job& job);
   Slot* open(Job& job, int64_t helpers_wanted);
   void close(Slot& slot);
@@ -71,13 +72,15 @@ class ThreadPool {
 
   const std::chrono::microseconds spin_time_;
   const std::unique_ptr<Slot[]> slots_;  // where workers find loops
-  std::vector<std::thread> workers_;
+  std::unique_ptr<Worker[]> workers_;    // where each thread is
+  std::vector<std::thread> threads_;
   std::atomic<uint64_t> generation_{0};  // changes with every loop
   std::atomic<int> sleeping_{0};
   std::atomic<int> runs_{0};
   std::atomic<bool> stop_{false};
   std::mutex mutex_;              // guards falling asleep, and every Job's error
   std::condition_variable wake_;  // workers sleep here
+  std::condition_variable left_;  // callers sleep here until all workers have left their loop
 };
 
 }  // namespace tenon

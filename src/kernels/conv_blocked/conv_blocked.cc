@@ -19,8 +19,9 @@ constexpr double cache_share = 0.7;
 // Floats of the image that a group of pixels reads, and that stay in the second cache for all output channels.
 constexpr int64_t group_floats = 64 << 10, pointwise_group_floats = 32 << 10;
 constexpr int64_t most_group_pixels = 1024, least_group_pixels = 48;
-// Threads that would have nothing to do get groups as small as this.
-constexpr int64_t fewest_group_pixels = 24;
+// With several threads groups are as small as this where each thread has less than so many parts to work on: CPUs need
+// not be equally fast, and whoever is done takes parts of others.
+constexpr int64_t fewest_group_pixels = 24, parts_per_thread = 4;
 // Floats of a padded copy that is made at once.
 constexpr int64_t band_floats = 256 << 10;
 
@@ -95,32 +96,52 @@ class DenseBlockedConv {
   // Rows [first, first + height) of the image, with zeros where there are none.
   void pad(const float* x, int64_t first, int64_t height, int64_t width, float* to) const {
     const int64_t left = std::min(s_.pad[2], width), inside = std::min(s_.input[2], width - left);
-    pool_.parallel_for(in_blocks_ * height, 1 + 16384 / (width * lanes_), [&](int64_t begin, int64_t end) {
+    pool_.parallel_for(height * in_blocks_, 1 + 16384 / (width * lanes_), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        float* out = to + i * width * lanes_;
-        const int64_t row = first + i % height;
+        const int64_t block = i % in_blocks_, row = first + i / in_blocks_;
+        float* out = to + (block * height + i / in_blocks_) * width * lanes_;
         if (row < 0 || row >= s_.input[1]) {
           std::fill(out, out + width * lanes_, 0.0f);
           continue;
         }
         std::fill(out, out + left * lanes_, 0.0f);
-        std::memcpy(out + left * lanes_, x + (i / height * s_.input[1] + row) * s_.input[2] * lanes_,
+        std::memcpy(out + left * lanes_, x + (block * s_.input[1] + row) * s_.input[2] * lanes_,
                     static_cast<size_t>(inside * lanes_) * sizeof(float));
         std::fill(out + (left + inside) * lanes_, out + width * lanes_, 0.0f);
       }
     });
   }
 
-  // So many groups of pixels or some more, that all threads have the same number of (group, turn) to work on.
-  int64_t even_groups(int64_t pixels, int64_t least, int64_t turns) const {
-    const int64_t threads = pool_.size(), most = std::min(pixels / fewest_group_pixels, 2 * least);
+  // So many groups of pixels or some more, that each thread has enough (group, turn) to work on, and all as many.
+  int64_t groups_for_threads(int64_t pixels, int64_t least, int64_t turns) const {
+    const int64_t threads = pool_.size();
+    if (threads == 1) return least;
+    const int64_t most = std::max(least, pixels / fewest_group_pixels);
+    const int64_t enough = std::clamp(divide_up(parts_per_thread * threads, turns), least, most);
     const auto idle_share = [&](int64_t groups) {
       const int64_t rounds = divide_up(groups * turns, threads);
       return 1 - static_cast<double>(groups * turns) / static_cast<double>(rounds * threads);
     };
-    int64_t best = least;
-    for (int64_t groups = least + 1; groups <= most && idle_share(best) > 0.05; ++groups)
+    int64_t best = enough;
+    for (int64_t groups = enough + 1; groups <= std::min(most, 2 * enough) && idle_share(best) > 0.05; ++groups)
       if (idle_share(groups) < idle_share(best) - 0.02) best = groups;
+    return best;
+  }
+
+  // How many turns a thread takes before it goes on to other pixels: all of them, or so few that it reads the least of
+  // images and weights. The pixels are those that it wrote in the layer before where it takes all turns.
+  int64_t turns_in_a_row(int64_t pixels, int64_t turns) const {
+    const double threads = pool_.size();
+    const auto image = static_cast<double>(pixels * s_.stride[1] * s_.stride[2]);
+    const auto weights = static_cast<double>(out_blocks_ * block_ * s_.kernel_size());
+    double least = image / threads / 4 + weights;
+    int64_t best = turns;
+    for (int64_t parts = 2; parts <= std::min<int64_t>(turns, pool_.size()); parts *= 2) {
+      const auto n = static_cast<double>(parts);
+      if (turns % parts != 0 || n * image / threads + weights / n >= least) continue;
+      least = n * image / threads + weights / n;
+      best = turns / parts;
+    }
     return best;
   }
 
@@ -138,13 +159,15 @@ class DenseBlockedConv {
     const int64_t largest = std::clamp((s_.kernel_size() == 1 ? pointwise_group_floats : group_floats) / per_pixel,
                                        least_group_pixels, most_group_pixels);
     const int64_t at_once = ConvBlockedKernels::blocks_at_once, turns = divide_up(out_blocks_, at_once);
-    const int64_t groups = even_groups(pixels, divide_up(pixels, largest), turns), group = divide_up(pixels, groups);
+    const int64_t groups = groups_for_threads(pixels, divide_up(pixels, largest), turns);
+    const int64_t group = divide_up(pixels, groups);
     const int64_t work = 1 + group * at_once * block_ * static_cast<int64_t>(steps.size()) * lanes_;
+    const int64_t in_a_row = turns_in_a_row(pixels, turns);
     pool_.parallel_for(groups * turns, 1 + (128 << 10) / work, [&](int64_t first, int64_t last) {
       int64_t offsets[most_group_pixels];
       int64_t filled = -1;
       for (int64_t i = first; i < last; ++i) {
-        const int64_t from = i / turns * group, count = std::min(group, pixels - from);
+        const int64_t from = i / in_a_row % groups * group, count = std::min(group, pixels - from);
         if (count <= 0) continue;
         if (filled != from) {
           int64_t row = from / s_.output[2], column = from % s_.output[2];
@@ -154,7 +177,8 @@ class DenseBlockedConv {
           }
           filled = from;
         }
-        const int64_t out = i % turns * at_once, blocks = std::min(at_once, out_blocks_ - out);
+        const int64_t out = (i / (in_a_row * groups) * in_a_row + i % in_a_row) * at_once;
+        const int64_t blocks = std::min(at_once, out_blocks_ - out);
         const int64_t at = (out * s_.output[1] * s_.output[2] + begin * s_.output[2] + from) * block_;
         run_group(x, offsets, count, steps, out, blocks, residual ? residual + at : nullptr, y + at);
       }

@@ -14,6 +14,8 @@ constexpr int64_t least_tiles_at_once = 48;
 // Where each thread has its own tiles, so many at least; and the floats that a thread could read while threads wait for
 // each other.
 constexpr int64_t fewest_tiles_at_once = 8, floats_of_waiting = 64 << 10;
+// Where they work on the same tiles, the parts of these that each has in the transforms.
+constexpr int64_t strips_per_thread = 2;
 constexpr int most_points = 36;
 
 // The first and the last point of a line of three weights are its ends. The others come in pairs, at places that differ
@@ -119,13 +121,14 @@ class WinogradConv {
   void run() {
     const int64_t tiles = s_.batch * tile_rows_ * tile_columns_, points = n_ * n_, threads = pool_.size();
     const int64_t most = std::max(least_tiles_at_once, floats_at_once / (points * (s_.in_channels + s_.out_channels)));
-    const bool own = has_own_parts(tiles);
-    const int64_t parts = own ? divide_up(divide_up(tiles, most), threads) * threads : divide_up(tiles, most * threads);
+    own_ = has_own_parts(tiles);
+    const int64_t parts =
+        own_ ? divide_up(divide_up(tiles, most), threads) * threads : divide_up(tiles, most * threads);
     at_once_ = divide_up(tiles, parts);
     // A line more, so that the points of a tile do not all fall into the same lines of the first cache.
     in_step_ = s_.in_channels * at_once_ + 16;
     out_step_ = s_.out_channels * at_once_ + 16;
-    pool_.parallel_for(parts, own ? 1 : parts, [&](int64_t begin, int64_t end) {
+    pool_.parallel_for(parts, own_ ? 1 : parts, [&](int64_t begin, int64_t end) {
       const Scratch scratch(static_cast<size_t>(points * (in_step_ + out_step_)) * sizeof(float));
       float *in = scratch.as<float>(), *out = in + points * in_step_;
       for (int64_t part = begin; part < end; ++part) {
@@ -149,7 +152,7 @@ class WinogradConv {
 
   // Tiles [first, first + count) in steps that threads share, unless this thread is already one of several.
   void run_part(int64_t first, int64_t count, float* in, float* out) {
-    const int64_t grain = 1 + 4096 / (n_ * n_);
+    const int64_t grain = 1 + 1536 / (n_ * n_);
     share_tiles(in_blocks_, count, grain, [&](int64_t c, int64_t begin, int64_t end) {
       transform_input(first, begin, end, c, in + c * count * block_);
     });
@@ -171,14 +174,14 @@ class WinogradConv {
     });
   }
 
-  // Calls body(block, begin, end) for some tiles of a block at a time.
+  // Calls body(block, begin, end) for some tiles of a block at a time. A thread works on all blocks of the same tiles.
   void share_tiles(int64_t blocks, int64_t count, int64_t grain,
                    FunctionRef<void(int64_t, int64_t, int64_t)> body) const {
-    pool_.parallel_for(blocks * count, grain, [&](int64_t begin, int64_t end) {
-      while (begin < end) {
-        const int64_t block = begin / count, stop = std::min(end, (block + 1) * count);
-        body(block, begin - block * count, stop - block * count);
-        begin = stop;
+    const int64_t strips = own_ ? 1 : std::min(count, strips_per_thread * pool_.size());
+    pool_.parallel_for(strips * blocks, divide_up(grain * strips, count), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t strip = i / blocks;
+        body(i % blocks, strip * count / strips, (strip + 1) * count / strips);
       }
     });
   }
@@ -282,6 +285,7 @@ class WinogradConv {
   const ConvEpilogue& epilogue_;
   int tile_, n_;
   int64_t block_, in_blocks_, out_blocks_, tile_rows_, tile_columns_;
+  bool own_ = true;  // whether each part has a thread of its own
   int64_t at_once_ = 0, in_step_ = 0, out_step_ = 0;
   std::vector<float> zeros_;
 };
