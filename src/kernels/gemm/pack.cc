@@ -17,7 +17,7 @@ void store4(float* p, F4 v) { std::memcpy(p, &v, sizeof v); }
 
 // out[p * width + i] = src[i * ld + p] for i < Lanes, p < 4.
 template <int Lanes>
-void transpose_4_steps(const float* src, int64_t ld, int width, float* out) {
+void transpose_4_steps(const float* src, int64_t ld, int64_t width, float* out) {
   F4 lane[Lanes];
 #pragma GCC unroll 8
   for (int i = 0; i < Lanes; ++i) lane[i] = load4(src + i * ld);
@@ -44,7 +44,7 @@ void transpose_4_steps(const float* src, int64_t ld, int width, float* out) {
 
 // out[p * width + i] = src[i * ld + p] for i < Lanes, p < k.
 template <int Lanes>
-void transpose_lanes(const float* src, int64_t ld, int64_t k, int width, float* out) {
+void transpose_lanes(const float* src, int64_t ld, int64_t k, int64_t width, float* out) {
   int64_t p = 0;
   if constexpr (Lanes > 1) {
     for (; p + 4 <= k; p += 4) transpose_4_steps<Lanes>(src + p, ld, width, out + p * width);
@@ -54,14 +54,19 @@ void transpose_lanes(const float* src, int64_t ld, int64_t k, int width, float* 
   }
 }
 
-void pack_transposed(const float* src, int64_t ld, int lanes, int64_t k, int width, float* out) {
-  int i = 0;
+// out[p * width + i] = src[i * ld + p] for i < lanes, p < k.
+void transpose_all_lanes(const float* src, int64_t ld, int64_t lanes, int64_t k, int64_t width, float* out) {
+  int64_t i = 0;
   for (; i + 8 <= lanes; i += 8) transpose_lanes<8>(src + i * ld, ld, k, width, out + i);
   for (; i + 4 <= lanes; i += 4) transpose_lanes<4>(src + i * ld, ld, k, width, out + i);
   for (; i + 2 <= lanes; i += 2) transpose_lanes<2>(src + i * ld, ld, k, width, out + i);
   for (; i < lanes; ++i) transpose_lanes<1>(src + i * ld, ld, k, width, out + i);
-  if (i == width) return;
-  for (int64_t p = 0; p < k; ++p) std::fill(out + p * width + i, out + (p + 1) * width, 0.0f);
+}
+
+void pack_transposed(const float* src, int64_t ld, int lanes, int64_t k, int width, float* out) {
+  transpose_all_lanes(src, ld, lanes, k, width, out);
+  if (lanes == width) return;
+  for (int64_t p = 0; p < k; ++p) std::fill(out + p * width + lanes, out + (p + 1) * width, 0.0f);
 }
 
 // Full panels of a width known to the compiler, a few rows at a time so that long rows are read in order.
@@ -121,6 +126,10 @@ void pack_panels(const float* src, int64_t ld, bool lanes_contiguous, int64_t la
     std::copy(src, src + rest, out);
     std::fill(out + rest, out + rest_width, 0.0f);
   }
+}
+
+void transpose_matrix(const float* src, int64_t ld, int64_t rows, int64_t columns, float* out, int64_t out_step) {
+  transpose_all_lanes(src, ld, rows, columns, out_step, out);
 }
 
 }  // namespace tenon::kernels

@@ -12,4 +12,7 @@ namespace tenon::kernels {
 void pack_panels(const float* src, int64_t ld, bool lanes_contiguous, int64_t lanes, int64_t k, int width, bool padded,
                  float* out);
 
+// out[c * out_step + r] = src[r * ld + c] for r < rows, c < columns.
+void transpose_matrix(const float* src, int64_t ld, int64_t rows, int64_t columns, float* out, int64_t out_step);
+
 }  // namespace tenon::kernels

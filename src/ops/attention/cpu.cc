@@ -5,6 +5,9 @@
 #include <vector>
 
 #include "base/checked.h"
+#include "base/rounding.h"
+#include "kernels/attention/attention.h"
+#include "kernels/gemm/pack.h"
 #include "kernels/math/math.h"
 #include "ops/attention/cpu_products.h"
 #include "ops/cpu_support/compute_type.h"
@@ -72,9 +75,8 @@ class Mask {
     int seen = 0;
     if (key_stride_ == 1) {
       for (int64_t i = first; i < end; ++i) {
-        const T addend = from[i], sum = row[i - begin] + addend;
-        seen |= addend != masked;
-        row[i - begin] = addend == masked ? masked : sum;
+        seen |= from[i] != masked;
+        row[i - begin] = sum(row[i - begin], from[i]);
       }
     } else if (*from == masked) {
       std::fill(row + (first - begin), row + (end - begin), masked);
@@ -86,7 +88,37 @@ class Mask {
     return seen != 0;
   }
 
+  // Adds it to the scores of keys [first, last) and `queries` queries from `begin` on: that of key j and query i is
+  // scores[(j - first) * step + i].
+  void add_to_columns(T* scores, int64_t step, int64_t first, int64_t last, int64_t b, int64_t h, int64_t begin,
+                      int64_t queries) const {
+    const T* from = data_ + b * stride_[0] + h * stride_[1] + begin * stride_[2];
+    const int64_t end = std::clamp(keys_, first, last);
+    std::fill(scores + (end - first) * step, scores + (last - first) * step, masked);
+    if (stride_[2] == 0 || key_stride_ == 0) {
+      for (int64_t j = first; j < end; ++j) {
+        T* row = scores + (j - first) * step;
+        for (int64_t i = 0; i < queries; ++i) row[i] = sum(row[i], from[i * stride_[2] + j * key_stride_]);
+      }
+      return;
+    }
+    constexpr int64_t keys_at_once = 16;
+    kernels::Scratch scratch(static_cast<size_t>(keys_at_once * queries) * sizeof(T));
+    for (int64_t j = first; j < end; j += keys_at_once) {
+      const int64_t count = std::min(keys_at_once, end - j);
+      kernels::transpose_matrix(from + j, stride_[2], queries, count, scratch.as<T>(), queries);
+      for (int64_t k = 0; k < count; ++k) {
+        T* row = scores + (j + k - first) * step;
+        const T* addends = scratch.as<T>() + k * queries;
+        for (int64_t i = 0; i < queries; ++i) row[i] = sum(row[i], addends[i]);
+      }
+    }
+  }
+
  private:
+  // What is masked is hidden, whatever the score.
+  static T sum(T score, T addend) { return addend == masked ? masked : score + addend; }
+
   void convert(const Tensor& tensor) {
     converted_.resize(static_cast<size_t>(tensor.elements()));
     dispatch<bool, float, double, float16, bfloat16, int8_t, uint8_t, int16_t, uint16_t, int32_t, uint32_t, int64_t,
@@ -129,6 +161,9 @@ struct Job {
 struct KeyRange {
   int64_t first, last;
 };
+
+// From so many queries on, scores are computed in tiles.
+constexpr int64_t fewest_tiled = 16;
 
 class Attention final : public Kernel {
  public:
@@ -184,7 +219,13 @@ class Attention final : public Kernel {
       if (job.lengths[b] < 0 || job.lengths[b] > n.keys)
         fail(ErrorCode::invalid_value, "nonpad_kv_seqlen[{}] is {}; there are {} keys", b, job.lengths[b], n.keys);
     }
-    const int64_t rows = rows_at_once(n), blocks = (n.queries + rows - 1) / rows;
+    if constexpr (std::is_same_v<T, float>) {
+      if (!job.scores_out && n.queries >= fewest_tiled) {
+        attend_in_tiles(run.threads(), job);
+        return arguments.finish();
+      }
+    }
+    const int64_t rows = rows_at_once(n), blocks = divide_up(n.queries, rows);
     run.threads().parallel_for(n.batch * n.q_heads * blocks, 1, [&](int64_t begin, int64_t end) {
       // Scores that nobody wants, or a copy of those that the fourth output keeps as they were before the softmax.
       std::shared_ptr<void> memory;
@@ -218,6 +259,63 @@ class Attention final : public Kernel {
     if (lengths) last = std::min(last, lengths[b]);
     first = std::clamp<int64_t>(first, 0, n.keys);
     return {first, std::clamp<int64_t>(last, first, n.keys)};
+  }
+
+  // How many queries kernels::attention gets: so many that packing the keys is little beside multiplying them, so few
+  // that all threads have work and little is computed of what a causal mask hides.
+  int64_t queries_at_once(const Sizes& n, int64_t threads) const {
+    constexpr int64_t fewest = 48, most = 192;
+    const bool hides = causal_ || left_ >= 0 || right_ >= 0;
+    const int64_t heads = std::max<int64_t>(n.batch * n.q_heads, 1);
+    const int64_t blocks =
+        std::max(divide_up(n.queries, hides ? fewest : most), threads > 1 ? divide_up(2 * threads, heads) : int64_t{1});
+    return std::clamp(divide_up(n.queries, blocks), fewest, most);
+  }
+
+  void attend_in_tiles(ThreadPool& pool, const Job<float>& job) const {
+    const Sizes& n = job.n;
+    const int64_t rows = queries_at_once(n, pool.size()), blocks = divide_up(n.queries, rows);
+    pool.parallel_for(n.batch * n.q_heads * blocks, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t task = begin; task < end; ++task) {
+        const int64_t first = task % blocks * rows;
+        attend_tile(job, task / blocks, first, std::min(first + rows, n.queries));
+      }
+    });
+  }
+
+  // Queries [begin, end) of one head.
+  void attend_tile(const Job<float>& job, int64_t item, int64_t begin, int64_t end) const {
+    const Sizes& n = job.n;
+    const int64_t b = item / n.q_heads, h = item % n.q_heads, kv = h / (n.q_heads / n.kv_heads), rows = end - begin;
+    std::vector<KeyRange> seen;
+    for (int64_t s = begin; s < end; ++s) seen.push_back(seen_by(n, job.lengths, b, s));
+    // A later query sees neither earlier nor fewer keys at the end.
+    const KeyRange all{seen.front().first, std::max(seen.front().first, seen.back().last)};
+    const KeyRange common{seen.back().first, seen.front().last};
+    const auto change = [&](int64_t first, int64_t last, float* scores, int64_t step) {
+      first += all.first;
+      last += all.first;
+      for (int64_t j = first; softcap_ > 0 && j < last; ++j) cap(scores + (j - first) * step, rows, softcap_);
+      if (job.mask) job.mask->add_to_columns(scores, step, first, last, b, h, begin, rows);
+      if (first >= common.first && last <= common.last) return;
+      for (int64_t j = first; j < last; ++j, scores += step) {
+        for (int64_t i = 0; i < rows; ++i) {
+          const KeyRange& range = seen[static_cast<size_t>(i)];
+          if (j < range.first || j >= range.last) scores[i] = Mask<float>::masked;
+        }
+      }
+    };
+    kernels::attention({rows,
+                        all.last - all.first,
+                        n.k_size,
+                        n.v_size,
+                        {job.queries.at(b, h) + begin * job.queries.row_stride, job.queries.row_stride},
+                        {job.keys.at(b, kv) + all.first * job.keys.row_stride, job.keys.row_stride},
+                        {job.values.at(b, kv) + all.first * job.values.row_stride, job.values.row_stride},
+                        job.outputs.at(b, h) + begin * job.outputs.row_stride,
+                        job.outputs.row_stride,
+                        job.scale,
+                        change});
   }
 
   // Queries [begin, end) of one head. `own` has room for their scores, where it is needed.
