@@ -58,36 +58,62 @@ TEST(Attention, Errors) {
             "shape-mismatch in Attention 'tested' (node 0): 3 query heads cannot be shared by 2 key and value heads");
 }
 
+Tensor wave(Shape shape, float step) {
+  Tensor tensor(ElementType::float32, shape);
+  float at = 0;
+  for (float& item : tensor.mutable_data<float>()) item = std::sin(at += step);
+  return tensor;
+}
+
+// True where `step` waves are above zero.
+Tensor holes(Shape shape, float step) {
+  Tensor waves = wave(shape, step), tensor(ElementType::boolean, shape);
+  for (size_t i = 0; i < waves.data<float>().size(); ++i) tensor.mutable_data<bool>()[i] = waves.data<float>()[i] > 0;
+  return tensor;
+}
+
 // More queries and keys than one block has, against the decomposition.
 TEST(Attention, LongSequences) {
-  auto wave = [](Shape shape, float step) {
-    Tensor tensor(ElementType::float32, shape);
-    float at = 0;
-    for (float& item : tensor.mutable_data<float>()) item = std::sin(at += step);
-    return tensor;
+  constexpr int64_t queries = 150;
+  struct Case {
+    const char* what;
+    Shape mask = {};  // of rank 0: none
+    bool is_boolean = false, causal = false;
+    float cap = 0;
+    int64_t left = -1, right = -1;
   };
   for (int64_t keys : {200, 1100}) {
-    for (bool causal : {false, true}) {
-      for (bool masked : {false, true}) {
-        ModelBuilder b;
-        b.input("q", ElementType::float32).input("k", ElementType::float32).input("v", ElementType::float32);
-        b.input("mask", ElementType::float32);
-        b.node("Attention", {"q", "k", "v", masked ? "mask" : ""}, {"y"}).set_attribute({"is_causal", int64_t{causal}});
-        b.output("y");
-        SessionOptions small;
-        small.decompose = {"Attention"};
-        small.level = OptimizationLevel::none;
-        NamedValues inputs;
-        inputs.emplace("q", wave({1, 4, 150, 8}, 0.7f));
-        inputs.emplace("k", wave({1, 2, keys, 8}, 1.3f));
-        inputs.emplace("v", wave({1, 2, keys, 5}, 0.9f));
-        inputs.emplace("mask", wave({150, keys}, 0.1f));
-        Tensor actual = b.session().run(inputs).at("y").tensor(),
-               expected = b.session(small).run(inputs).at("y").tensor();
-        ASSERT_EQ(actual.shape(), expected.shape());
-        for (size_t i = 0; i < actual.data<float>().size(); ++i)
-          ASSERT_NEAR(actual.data<float>()[i], expected.data<float>()[i], 1e-5) << keys << causal << masked << " " << i;
-      }
+    const std::vector<Case> cases = {{.what = "plain"},
+                                     {.what = "causal", .causal = true},
+                                     {.what = "mask", .mask = {queries, keys}},
+                                     {.what = "mask of fewer keys", .mask = {4, queries, keys - 30}},
+                                     {.what = "mask of keys", .mask = {1, keys}},
+                                     {.what = "booleans", .mask = {1, 1, queries, keys}, .is_boolean = true},
+                                     {.what = "booleans of keys", .mask = {1, 1, 1, keys}, .is_boolean = true},
+                                     {.what = "booleans of queries", .mask = {queries, 1}, .is_boolean = true},
+                                     {.what = "cap", .cap = 0.5f},
+                                     {.what = "window", .left = 40, .right = 7},
+                                     {.what = "causal mask", .mask = {queries, keys}, .causal = true}};
+    for (const Case& c : cases) {
+      ModelBuilder b;
+      b.input("q", ElementType::float32).input("k", ElementType::float32).input("v", ElementType::float32);
+      const bool masked = c.mask.rank() > 0;
+      if (masked) b.input("mask", c.is_boolean ? ElementType::boolean : ElementType::float32);
+      ir::Node& node = b.node("Attention", {"q", "k", "v", masked ? "mask" : ""}, {"y"});
+      node.set_attribute({"is_causal", int64_t{c.causal}});
+      node.set_attribute({"softcap", c.cap});
+      node.set_attribute({"left_window_size", c.left});
+      node.set_attribute({"right_window_size", c.right});
+      b.output("y");
+      SessionOptions small;
+      small.decompose = {"Attention"};
+      small.level = OptimizationLevel::none;
+      NamedValues inputs;
+      inputs.emplace("q", wave({1, 4, queries, 8}, 0.7f));
+      inputs.emplace("k", wave({1, 2, keys, 8}, 1.3f));
+      inputs.emplace("v", wave({1, 2, keys, 5}, 0.9f));
+      if (masked) inputs.emplace("mask", c.is_boolean ? holes(c.mask, 0.01f) : wave(c.mask, 0.1f));
+      expect_near(b.session().run(inputs).at("y"), b.session(small).run(inputs).at("y"), 0, 1e-5, c.what);
     }
   }
 }
