@@ -1,37 +1,13 @@
 #include <immintrin.h>
 
+#include "kernels/amx_tiles.h"
 #include "kernels/gemm_int8/tile.h"
 
 namespace tenon::kernels {
 namespace {
 
 // Registers 0 and 1 hold sums, 2 codes of the left side, 3 and 4 those of the right.
-constexpr int rows = 16, columns = 32, row_bytes = 64, registers = 5;
-
-struct alignas(64) TileConfig {
-  uint8_t palette = 1;
-  uint8_t start_row = 0;
-  uint8_t reserved[14] = {};
-  uint16_t bytes_per_row[16] = {};
-  uint8_t row_count[16] = {};
-};
-static_assert(sizeof(TileConfig) == 64);
-
-constexpr TileConfig make_config() {
-  TileConfig config;
-  for (int i = 0; i < registers; ++i) {
-    config.bytes_per_row[i] = row_bytes;
-    config.row_count[i] = rows;
-  }
-  return config;
-}
-
-void enter() {
-  static constexpr TileConfig config = make_config();
-  _tile_loadconfig(&config);
-}
-
-void leave() { _tile_release(); }
+constexpr int rows = 16, columns = 32, row_bytes = 64;
 
 void multiply(int64_t groups, const uint8_t* a, const uint8_t* b, int32_t* tile) {
   constexpr int groups_per_step = row_bytes / 4, right_stride = 4 * columns;
@@ -52,6 +28,7 @@ void multiply(int64_t groups, const uint8_t* a, const uint8_t* b, int32_t* tile)
 
 }  // namespace
 
-constexpr Int8Kernels int8_kernels_amx = {"amx", rows, columns, 4, row_bytes, false, multiply, multiply, enter, leave};
+constexpr Int8Kernels int8_kernels_amx = {"amx", rows,     columns,  4,         row_bytes,
+                                          false, multiply, multiply, enter_amx, leave_amx};
 
 }  // namespace tenon::kernels

@@ -1,0 +1,200 @@
+#include "kernels/gemm_bf16/gemm_bf16.h"
+
+#include <algorithm>
+
+#include "base/cpu_features.h"
+#include "base/rounding.h"
+#include "kernels/gemm/driver.h"
+#include "kernels/gemm_bf16/bf16.h"
+#include "kernels/scratch.h"
+
+namespace tenon::kernels {
+namespace {
+
+constexpr int64_t tasks_per_thread = 4;
+// Of the left side, rounded at once.
+constexpr int64_t most_left_numbers = int64_t{1} << 20;
+// Steps of k that a right panel has in the first cache, beside what passes through it.
+constexpr int64_t most_k_at_once = 512;
+
+int64_t whole_groups(const Bf16Kernels& kernels, int64_t k) {
+  return divide_up(k, kernels.left_k_group) * kernels.left_k_group;
+}
+
+// Some rows of a product, whose left side is packed.
+struct Product {
+  const Bf16Kernels& kernels;
+  const PackedBf16Matrix& b;
+  const uint16_t* left;
+  int64_t first_row, rows, k_steps;
+  float* c;
+  int64_t ldc;
+  const GemmEpilogue& e;
+
+  int64_t row_panels() const { return divide_up(rows, kernels.tile_rows); }
+  int64_t column_panels() const { return divide_up(b.columns(), kernels.tile_columns); }
+
+  void multiply(int64_t row, int64_t row_end, int64_t column, int64_t column_end) const {
+    const int64_t parts = divide_up(k_steps, most_k_at_once);
+    const int64_t step = whole_groups(kernels, divide_up(k_steps, parts));
+    for (int64_t k = 0; k < k_steps; k += step) {
+      const int64_t count = std::min(step, k_steps - k);
+      for (int64_t j = column; j < column_end; ++j) {
+        for (int64_t i = row; i < row_end; ++i) multiply_tile(i, j, k, count);
+      }
+    }
+    if (e.activation) activate(row, row_end, column, column_end);
+  }
+
+  void multiply_tile(int64_t row_panel, int64_t column_panel, int64_t k, int64_t count) const {
+    const int64_t row = row_panel * kernels.tile_rows, column = column_panel * kernels.tile_columns;
+    const int64_t height = std::min<int64_t>(kernels.tile_rows, rows - row);
+    const int64_t width = std::min<int64_t>(kernels.tile_columns, b.columns() - column);
+    alignas(64) float sums[most_bf16_tile_rows * most_bf16_tile_columns];
+    const Bf16Kernels::Multiply run = height <= kernels.tile_rows / 2 ? kernels.half_of_rows : kernels.all_rows;
+    run(count, left + row * k_steps + k * kernels.tile_rows, b.panel(column_panel) + k * kernels.tile_columns, sums);
+    for (int64_t i = 0; i < height; ++i)
+      finish(sums + i * kernels.tile_columns, first_row + row + i, column, width, k == 0, k + count == k_steps);
+  }
+
+  // Adds a row of a tile to what is there of earlier steps, and what follows the product to that of the last ones.
+  void finish(const float* sums, int64_t row, int64_t column, int64_t width, bool is_first, bool is_last) const {
+    float* to = c + row * ldc + column;
+    const float* addend = e.addend ? e.addend + row * e.addend_row_stride + column * e.addend_column_stride : nullptr;
+    if (!is_first) {
+      for (int64_t j = 0; j < width; ++j) to[j] += e.alpha * sums[j];
+    } else if (addend && e.addend_column_stride == 1) {
+      for (int64_t j = 0; j < width; ++j) to[j] = e.alpha * sums[j] + e.beta * addend[j];
+    } else if (addend) {
+      for (int64_t j = 0; j < width; ++j) to[j] = e.alpha * sums[j] + e.beta * addend[j * e.addend_column_stride];
+    } else {
+      for (int64_t j = 0; j < width; ++j) to[j] = e.alpha * sums[j];
+    }
+    if (!is_last) return;
+    if (e.residual) {
+      for (int64_t j = 0; j < width; ++j) to[j] += e.residual[row * ldc + column + j];
+    }
+    if (!has_limits(e)) return;
+    for (int64_t j = 0; j < width; ++j) {
+      const float x = to[j] < e.lo ? e.lo : to[j];
+      to[j] = x > e.hi ? e.hi : x;
+    }
+  }
+
+  void activate(int64_t row, int64_t row_end, int64_t column, int64_t column_end) const {
+    const int64_t first = column * kernels.tile_columns;
+    const int64_t count = std::min(column_end * kernels.tile_columns, b.columns()) - first;
+    for (int64_t i = row * kernels.tile_rows; i < std::min(row_end * kernels.tile_rows, rows); ++i) {
+      float* to = c + (first_row + i) * ldc + first;
+      e.activation(to, to, count);
+    }
+  }
+};
+
+// The time in which a thread multiplies.
+class Multiplication {
+ public:
+  explicit Multiplication(const Bf16Kernels& kernels) : kernels_(kernels) {
+    if (kernels_.enter) kernels_.enter();
+  }
+  ~Multiplication() {
+    if (kernels_.leave) kernels_.leave();
+  }
+  Multiplication(const Multiplication&) = delete;
+  Multiplication& operator=(const Multiplication&) = delete;
+
+ private:
+  const Bf16Kernels& kernels_;
+};
+
+void share(ThreadPool* pool, int64_t count, FunctionRef<void(int64_t, int64_t)> body) {
+  if (pool)
+    pool->parallel_for(count, 1, body);
+  else
+    body(0, count);
+}
+
+// Tasks take rows so that their left panels stay in the second cache, and columns so that there are some for each
+// thread.
+void multiply_panels(ThreadPool* pool, const Product& p) {
+  const int64_t panel_bytes = p.k_steps * p.kernels.tile_rows * 2;
+  const int64_t cached = std::max<int64_t>(1, cpu_features().l2_bytes / 2 / panel_bytes);
+  const int64_t wanted = pool ? tasks_per_thread * pool->size() : 1;
+  int64_t row_tasks = divide_up(p.row_panels(), cached);
+  const int64_t columns_each = divide_up(p.column_panels(), std::min(p.column_panels(), divide_up(wanted, row_tasks)));
+  const int64_t column_tasks = divide_up(p.column_panels(), columns_each);
+  if (row_tasks * column_tasks < wanted) row_tasks = std::min(p.row_panels(), divide_up(wanted, column_tasks));
+  const int64_t rows_each = divide_up(p.row_panels(), row_tasks);
+  row_tasks = divide_up(p.row_panels(), rows_each);
+  share(pool, row_tasks * column_tasks, [&](int64_t begin, int64_t end) {
+    const Multiplication multiplication(p.kernels);
+    for (int64_t task = begin; task < end; ++task) {
+      const int64_t row = task / column_tasks * rows_each, column = task % column_tasks * columns_each;
+      p.multiply(row, std::min(row + rows_each, p.row_panels()), column,
+                 std::min(column + columns_each, p.column_panels()));
+    }
+  });
+}
+
+}  // namespace
+
+std::vector<const Bf16Kernels*> available_bf16_kernels() {
+  std::vector<const Bf16Kernels*> result = {&bf16_kernels_portable};
+#if defined(__aarch64__)
+  if (best_isa() == Isa::neon && cpu_features().bf16) result.push_back(&bf16_kernels_neon_bf16);
+#elif defined(__x86_64__)
+  if (best_isa() == Isa::avx512 && cpu_features().avx512_bf16 && cpu_features().amx)
+    result.push_back(&bf16_kernels_amx);
+#endif
+  return result;
+}
+
+const Bf16Kernels* fast_bf16_kernels() {
+  const Bf16Kernels* best = available_bf16_kernels().back();
+  return best == &bf16_kernels_portable ? nullptr : best;
+}
+
+PackedBf16Matrix::PackedBf16Matrix(ThreadPool& pool, int64_t rows, int64_t columns, GemmMatrix matrix,
+                                   const Bf16Kernels& kernels)
+    : kernels_(&kernels), k_(rows), columns_(columns), steps_(whole_groups(kernels, rows)) {
+  const int64_t width = kernels.tile_columns, group = kernels.k_group, panels = divide_up(columns, width);
+  buffer_ = AlignedBuffer(static_cast<size_t>(panels * steps_ * width) * sizeof(uint16_t));
+  const int64_t row_step = matrix.transposed ? 1 : matrix.ld, column_step = matrix.transposed ? matrix.ld : 1;
+  pool.parallel_for(panels, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t panel = begin; panel < end; ++panel) {
+      uint16_t* to = buffer_.as<uint16_t>() + panel * steps_ * width;
+      for (int64_t k = 0; k < steps_; ++k) {
+        for (int64_t j = 0; j < width; ++j) {
+          const int64_t column = panel * width + j;
+          to[(k / group * width + j) * group + k % group] =
+              k < k_ && column < columns_ ? to_bf16(matrix.data[k * row_step + column * column_step]) : uint16_t{0};
+        }
+      }
+    }
+  });
+}
+
+void gemm_bf16(ThreadPool& pool, int64_t m, GemmMatrix a, const PackedBf16Matrix& b, float* c, int64_t ldc,
+               const GemmEpilogue& epilogue) {
+  if (m <= 0 || b.columns() <= 0 || b.rows() <= 0) return;
+  const Bf16Kernels& kernels = b.kernels();
+  const int64_t k = b.rows(), steps = whole_groups(kernels, k), height = kernels.tile_rows;
+  ThreadPool* shared =
+      pool_for_flops(pool, 2.0 * static_cast<double>(m) * static_cast<double>(b.columns()) * static_cast<double>(k));
+  const int64_t most_rows = std::max<int64_t>(1, most_left_numbers / (steps * height)) * height;
+  const Scratch scratch(static_cast<size_t>(divide_up(std::min(m, most_rows), height) * height * steps) *
+                        sizeof(uint16_t));
+  auto* left = scratch.as<uint16_t>();
+  for (int64_t first = 0; first < m; first += most_rows) {
+    const int64_t rows = std::min(most_rows, m - first);
+    share(shared, divide_up(rows, height), [&](int64_t begin, int64_t end) {
+      for (int64_t panel = begin; panel < end; ++panel) {
+        kernels.pack_rows(a.data + (first + panel * height) * a.ld, a.ld, std::min(height, rows - panel * height), k,
+                          left + panel * height * steps);
+      }
+    });
+    multiply_panels(shared, {kernels, b, left, first, rows, steps, c, ldc, epilogue});
+  }
+}
+
+}  // namespace tenon::kernels
