@@ -28,7 +28,8 @@ class Tenon:
         self.tenon = tenon
 
     def load(self, options, inputs):
-        self.model = self.tenon.load(options.model, threads=options.threads)
+        precision = "fast" if options.precision == "fast" else "full"
+        self.model = self.tenon.load(options.model, threads=options.threads, precision=precision)
 
     def run(self, inputs):
         return self.model.run(inputs)

@@ -98,6 +98,16 @@ def test_bench_by_time(call, model):
     assert json.loads(call("bench", model, "--seconds", 60, "--runs", 2, "--json").stdout)["runs"] == 2
 
 
+def test_bench_in_fast_precision(call, model):
+    seen = json.loads(call("bench", model, "--runs", 2, "--precision", "fast", "--json").stdout)
+    assert seen["precision"] == "fast" and seen["rounded_nodes"] in (0, 1)
+    assert (seen["error"] > 0) == (seen["rounded_nodes"] > 0) and seen["error"] < 0.02
+    text = call("bench", model, "--runs", 2, "--precision", "fast").stdout
+    assert f"precision   fast: {seen['rounded_nodes']} of 3 nodes in bfloat16; outputs differ by " in text
+    assert "precision" not in call("bench", model, "--runs", 2).stdout
+    assert call("bench", model, "--precision", "half", code=2).stderr
+
+
 def check_profile(profile, runs):
     assert profile["runs"] == runs
     assert {op["op_type"]: op["calls"] for op in profile["operators"]} == {"MatMul": runs, "Relu": runs, "NonZero": runs}

@@ -1,12 +1,15 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "cli.h"
 #include "table.h"
+#include "tenon/compile.h"
 #include "tenon/tools/benchmark.h"
+#include "tenon/tools/compare_values.h"
 
 namespace tenon::cli {
 namespace {
@@ -26,7 +29,21 @@ struct Measured {
   tools::BenchResult result;
   SessionMemory memory;
   std::optional<tools::ProfileSummary> profile;
+  std::optional<double> error;  // of the outputs, where the precision is not full
 };
+
+// How far outputs are from those in full precision. A compiled file has but one precision.
+std::optional<double> error_of(const BenchFlags& flags, const Session& session, const NamedValues& inputs) {
+  SessionOptions options = flags.session.options();
+  if (options.precision == Precision::full || is_compiled(flags.model)) return std::nullopt;
+  options.precision = Precision::full;
+  return tools::largest_difference(session.run(inputs), Session::load(flags.model, options).run(inputs));
+}
+
+size_t count_rounded(const Session& session) {
+  return static_cast<size_t>(std::ranges::count_if(
+      session.placement(), [](const NodePlacement& node) { return node.kernel.ends_with(", bf16"); }));
+}
 
 Measured measure(const BenchFlags& flags, const Session& session, const NamedValues& inputs) {
   Measured measured;
@@ -73,6 +90,12 @@ void print(const BenchFlags& flags, const Session& session, const Measured& meas
   fmt::print("{:<12}{} of weights, {} at most for runs\n", "memory",
              quantity(static_cast<double>(measured.memory.weights), "B"),
              quantity(static_cast<double>(measured.memory.peak), "B"));
+  if (flags.session.precision == "fast") {
+    fmt::print("{:<12}fast: {} of {} in bfloat16", "precision", count_rounded(session),
+               count_text(static_cast<int64_t>(session.placement().size()), "node"));
+    if (measured.error) fmt::print("; outputs differ by {:.2g} of the largest value", *measured.error);
+    fmt::print("\n");
+  }
   if (!measured.profile) return;
   fmt::print("\n");
   print_profile(*measured.profile);
@@ -101,6 +124,9 @@ nlohmann::json to_json(const BenchFlags& flags, const Session& session, const Me
                            {"p99", latency.p99},
                            {"max", latency.max}}},
                          {"memory", {{"weights", measured.memory.weights}, {"peak", measured.memory.peak}}}};
+  json["precision"] = flags.session.precision;
+  if (flags.session.precision == "fast") json["rounded_nodes"] = count_rounded(session);
+  if (measured.error) json["error"] = *measured.error;
   if (measured.profile) json["profile"] = cli::to_json(*measured.profile);
   return json;
 }
@@ -113,6 +139,7 @@ int bench(const BenchFlags& flags) {
   const NamedValues inputs = flags.inputs.make(session, flags.json);
   Measured measured = measure(flags, session, inputs);
   measured.load = load;
+  measured.error = error_of(flags, session, inputs);
   if (flags.json)
     fmt::print("{}\n", to_json(flags, session, measured).dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
   else

@@ -47,6 +47,11 @@ void SessionFlags::add_to(CLI::App& command) {
   command.add_option("--memory", memory, "normal, or low: slower, without what is held for speed (default: normal)")
       ->check(CLI::IsMember({"normal", "low"}))
       ->type_name("USE");
+  command
+      .add_option("--precision", precision,
+                  "full, or fast: products with weights round to bfloat16 where this CPU is faster so (default: full)")
+      ->check(CLI::IsMember({"full", "fast"}))
+      ->type_name("P");
   command.add_option("--provider", providers, "Providers in order of preference (default: cpu)")
       ->delimiter(',')
       ->type_name("NAME,…");
@@ -110,6 +115,7 @@ SessionOptions SessionFlags::options() const {
   result.parallel_branches = parallel_branches;
   result.flush_denormals = flush_denormals;
   set_config(result, "tenon.memory", memory);
+  set_config(result, "tenon.precision", precision);
   if (!providers.empty()) result.providers = providers;
   result.decompose = decompose;
   result.level = optimization_level(level);

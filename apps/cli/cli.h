@@ -33,7 +33,7 @@ struct SessionFlags {
   int threads = 0, spin = -1;
   bool parallel_branches = false, flush_denormals = false;
   std::vector<std::string> providers, decompose, disabled, config, libraries;
-  std::string level = "all", memory = "normal";
+  std::string level = "all", memory = "normal", precision = "full";
   void add_to(CLI::App& command);
   SessionOptions options() const;
 };

@@ -12,6 +12,7 @@
 #include "tenon/custom_operator.h"
 #include "tenon/error.h"
 #include "tenon/optimization.h"
+#include "tenon/precision.h"
 #include "tenon/value.h"
 
 namespace tenon {
@@ -38,6 +39,8 @@ struct SessionOptions {
   bool parallel_branches = false;
   // Take and give numbers too small for full precision as zero: faster where models compute with them.
   bool flush_denormals = false;
+  // Which nodes compute in less than full precision, placement() says; notes() says so where there is no use in it.
+  Precision precision = Precision::full;
   // Providers in order of preference. One that cannot start is an error, unless allow_fallback.
   std::vector<std::string> providers = {"cpu"};
   // Go on without providers that cannot start; notes() and placement() say which and why.

@@ -7,6 +7,7 @@
 #include "tenon/element_type.h"
 #include "tenon/error.h"
 #include "tenon/optimization.h"
+#include "tenon/precision.h"
 #include "tenon/scalar.h"
 #include "tenon/session.h"
 #include "tenon/session_config.h"

@@ -32,10 +32,11 @@ std::function<void(const std::string&)> log_to(nb::object function) {
 
 Model load(nb::object source, int threads, int spin_microseconds, bool parallel_branches, bool flush_denormals,
            nb::handle providers, bool allow_fallback, int64_t memory_limit, const std::string& memory,
-           nb::handle decompose, const std::string& level, nb::handle disabled_passes, nb::handle keep,
-           nb::handle custom_operator_libraries, nb::object log, const std::map<std::string, std::string>& config,
-           const std::optional<Path>& folder, const std::map<std::string, int64_t>& sizes,
-           const std::map<std::string, int64_t>& denoted_sizes, nb::handle initializers) {
+           const std::string& precision, nb::handle decompose, const std::string& level, nb::handle disabled_passes,
+           nb::handle keep, nb::handle custom_operator_libraries, nb::object log,
+           const std::map<std::string, std::string>& config, const std::optional<Path>& folder,
+           const std::map<std::string, int64_t>& sizes, const std::map<std::string, int64_t>& denoted_sizes,
+           nb::handle initializers) {
   SessionOptions options;
   options.threads = threads;
   options.spin_microseconds = spin_microseconds;
@@ -45,6 +46,7 @@ Model load(nb::object source, int threads, int spin_microseconds, bool parallel_
   options.allow_fallback = allow_fallback;
   options.memory_limit = memory_limit;
   set_config(options, "tenon.memory", memory);
+  set_config(options, "tenon.precision", precision);
   options.decompose = words(decompose);
   options.level = optimization_level(level);
   options.disabled_passes = words(disabled_passes);
@@ -156,6 +158,8 @@ constexpr const char* load_doc =
     ":param allow_fallback: goes on without providers that cannot start; :attr:`Model.notes` says which and why.\n"
     ":param memory_limit: most bytes that runs may hold at once. 0: what is available.\n"
     ":param memory: ``low`` holds no weights twice and nothing between runs; both take time.\n"
+    ":param precision: ``fast`` rounds to bfloat16 in products with weights, where this CPU is faster so; "
+    ":attr:`Model.placement` says where.\n"
     ":param decompose: operators to run as smaller ones; ``'all'`` for every one that can.\n"
     ":param level: how much the model is rewritten: ``none``, ``exact``, ``basic``, ``extended`` or ``all``.\n"
     ":param disabled_passes: passes that do not run, by the names of :func:`optimization_passes`.\n"
@@ -177,14 +181,16 @@ void bind_tools(nb::module_& module) {
   module.def(
       "load", &load, "model"_a, nb::kw_only(), "threads"_a = 0, "spin_microseconds"_a = -1,
       "parallel_branches"_a = false, "flush_denormals"_a = false, "providers"_a = "cpu", "allow_fallback"_a = false,
-      "memory_limit"_a = 0, "memory"_a = "normal", "decompose"_a = nb::tuple(), "level"_a = "all",
-      "disabled_passes"_a = nb::tuple(), "keep"_a = nb::tuple(), "custom_operator_libraries"_a = nb::tuple(),
-      "log"_a = nb::none(), "config"_a = std::map<std::string, std::string>(), "folder"_a = nb::none(),
+      "memory_limit"_a = 0, "memory"_a = "normal", "precision"_a = "full", "decompose"_a = nb::tuple(),
+      "level"_a = "all", "disabled_passes"_a = nb::tuple(), "keep"_a = nb::tuple(),
+      "custom_operator_libraries"_a = nb::tuple(), "log"_a = nb::none(),
+      "config"_a = std::map<std::string, std::string>(), "folder"_a = nb::none(),
       "sizes"_a = std::map<std::string, int64_t>(), "denoted_sizes"_a = std::map<std::string, int64_t>(),
       "initializers"_a = nb::none(), load_doc,
       nb::sig("def load(model: typing.Any, *, threads: int = 0, spin_microseconds: int = -1, parallel_branches: bool "
               "= False, flush_denormals: bool = False, providers: str | collections.abc.Iterable[str] = 'cpu', "
-              "allow_fallback: bool = False, memory_limit: int = 0, memory: str = 'normal', decompose: str | "
+              "allow_fallback: bool = False, memory_limit: int = 0, memory: str = 'normal', precision: str = 'full', "
+              "decompose: str | "
               "collections.abc.Iterable[str] = (), level: str = 'all', "
               "disabled_passes: str | collections.abc.Iterable[str] = (), keep: str | "
               "collections.abc.Iterable[str] = (), custom_operator_libraries: str | os.PathLike | "

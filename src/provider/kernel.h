@@ -13,6 +13,7 @@
 #include "base/packed_storage.h"
 #include "base/thread_pool.h"
 #include "ir/graph.h"
+#include "tenon/precision.h"
 #include "tenon/value.h"
 
 namespace tenon {
@@ -129,6 +130,8 @@ class Kernel {
   virtual void run(KernelRun& run) const = 0;
   // Whether output 0 may be written over input i, when that has as many elements and bytes and nobody reads it later.
   virtual bool may_overwrite(size_t) const { return false; }
+  // What it rounds its inputs to for speed, such as "bf16"; empty where it computes in their types.
+  virtual std::string_view rounds_to() const { return {}; }
 };
 
 // What kernels made of constants. Nodes that make the same of the same constants share it.
@@ -176,8 +179,9 @@ class PackedConstants {
 // What is known about a node when its kernel is made.
 class NodeInfo {
  public:
-  NodeInfo(const ir::Node& node, std::span<const Tensor* const> constants, PackedConstants& packed, ThreadPool& threads)
-      : node_(node), constants_(constants), packed_(packed), threads_(threads) {}
+  NodeInfo(const ir::Node& node, std::span<const Tensor* const> constants, PackedConstants& packed, ThreadPool& threads,
+           Precision precision)
+      : node_(node), constants_(constants), packed_(packed), threads_(threads), precision_(precision) {}
 
   const ir::Node& node() const { return node_; }
   // The content of input i when no run can change it, else null.
@@ -199,6 +203,7 @@ class NodeInfo {
   bool reads(size_t i) const { return std::ranges::find(packed_inputs_, i) == packed_inputs_.end(); }
 
   ThreadPool& threads() const { return threads_; }
+  Precision precision() const { return precision_; }
   ElementType element(size_t i) const { return node_.input(i) ? node_.input(i)->type.element : ElementType::undefined; }
 
  private:
@@ -206,6 +211,7 @@ class NodeInfo {
   std::span<const Tensor* const> constants_;
   PackedConstants& packed_;
   ThreadPool& threads_;
+  Precision precision_;
   mutable std::vector<size_t> packed_inputs_;
 };
 

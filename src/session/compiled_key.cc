@@ -30,6 +30,8 @@ std::string joined(const std::map<std::string, int64_t>& sizes) {
   return text;
 }
 
+constexpr std::string_view precision_option = "precision";
+
 constexpr GraphOption graph_options[] = {
     {"level", [](const SessionOptions& o) { return std::string(name_of(o.level)); }},
     {"disabled passes", [](const SessionOptions& o) { return joined(o.disabled_passes); }},
@@ -38,6 +40,8 @@ constexpr GraphOption graph_options[] = {
     {"sizes", [](const SessionOptions& o) { return joined(o.sizes); }},
     {"denoted sizes", [](const SessionOptions& o) { return joined(o.denoted_sizes); }},
     {"names of sizes", [](const SessionOptions& o) { return std::string(o.trust_size_names ? "trusted" : "ignored"); }},
+    {precision_option,
+     [](const SessionOptions& o) { return std::string(o.precision == Precision::fast ? "fast" : "full"); }},
     {"memory", [](const SessionOptions& o) { return std::string(o.memory == MemoryUse::low ? "low" : "normal"); }},
 };
 
@@ -72,6 +76,13 @@ bool is_as_it_was(const ModelFile& file, const fs::path& path) {
 }
 
 }  // namespace
+
+Precision precision_of(const CompiledKey& key) {
+  return std::ranges::find(key.options, std::pair(std::string(precision_option), std::string("fast"))) !=
+                 key.options.end()
+             ? Precision::fast
+             : Precision::full;
+}
 
 std::string compiled_version() { return fmt::format("{} ({})", version(), source_hash()); }
 

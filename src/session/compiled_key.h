@@ -30,6 +30,9 @@ struct CompiledKey {
   std::vector<ModelFile> files;
 };
 
+// That it was compiled with.
+Precision precision_of(const CompiledKey& key);
+
 // Of this build and this processor, in words.
 std::string compiled_version();
 std::string compiled_processor();

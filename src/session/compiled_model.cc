@@ -8,6 +8,7 @@
 #include "ir/count.h"
 #include "ir/unique_names.h"
 #include "ir/verify.h"
+#include "kernels/gemm_bf16/gemm_bf16.h"
 #include "ops/operator.h"
 #include "passes/constants.h"
 #include "passes/decompose.h"
@@ -61,6 +62,12 @@ bool would_hold_twice(const ir::Node& node) {
   return is_much && std::ranges::any_of(node.inputs(), [&](const ir::Value* value) {
            return value && value->constant() && value->constant()->tensor.bytes() > much && value->users().size() > 1;
          });
+}
+
+std::string why_nothing_is_rounded() {
+  return fmt::format("precision 'fast' changes nothing: {}",
+                     kernels::fast_bf16_kernels() ? "no node multiplies floats with constant weights"
+                                                  : "this CPU has no faster products of bfloat16 (bfmmla or AMX)");
 }
 
 // What a file says of inputs and outputs must be about those of its graph.
@@ -119,7 +126,7 @@ CompiledModel::CompiledModel(std::unique_ptr<ir::Model> loaded, const SessionOpt
   // Not beyond basic: fusions would undo what was just decomposed.
   if (ir::count_nodes(graph) != nodes) optimize(options, std::min(options.level, OptimizationLevel::basic), threads);
   if (packing) ir::make_names_unique(*model_);
-  compile(threads, options.memory, packing);
+  compile(threads, options.memory, options.precision, packing);
 }
 
 CompiledModel::CompiledModel(CompiledFile file, const SessionOptions& options, ThreadPool& threads)
@@ -131,7 +138,7 @@ CompiledModel::CompiledModel(CompiledFile file, const SessionOptions& options, T
     passes::infer_types(*model_->graph);
     StoredPacking packing = file.packing();
     // Whether memory was to be saved shows in what was packed.
-    compile(threads, MemoryUse::normal, &packing);
+    compile(threads, MemoryUse::normal, precision_of(file.description.key), &packing);
     packing.require_all_used();
   } catch (const Error& error) {
     if (error.code() == ErrorCode::damaged_file || error.code() == ErrorCode::out_of_memory) throw;
@@ -142,8 +149,9 @@ CompiledModel::CompiledModel(CompiledFile file, const SessionOptions& options, T
   require_stored(graph(), file);
 }
 
-void CompiledModel::compile(ThreadPool& threads, MemoryUse memory, PackedArchive* packing) {
-  program_ = Program::compile(*model_->graph, order_, threads, placement_, memory, packing);
+void CompiledModel::compile(ThreadPool& threads, MemoryUse memory, Precision precision, PackedArchive* packing) {
+  program_ = Program::compile(*model_->graph, order_, threads, placement_, memory, precision, packing);
+  if (precision == Precision::fast && placement_.rounded_nodes == 0) note({why_nothing_is_rounded()});
   for (Placement::Node& node : placement_.nodes)
     node.declined.insert(node.declined.begin(), missing_providers_.begin(), missing_providers_.end());
 }

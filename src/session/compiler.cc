@@ -49,6 +49,7 @@ struct Program::Compiler {
   const ir::Graph& graph;
   std::span<const Provider* const> providers;
   ThreadPool& threads;
+  Precision precision;
   Placement& placement;
   CopyList& copies;
   ConstantUses& constants;
@@ -119,6 +120,7 @@ struct Program::Compiler {
     step.node = &node;
     step.op = ops::operator_of(node);
     const Provider& provider = place(node, step);
+    const size_t placed = placement.nodes.size() - 1;
     copies.add(node, provider);
     for (const ir::Value* value : node.inputs()) {
       step.inputs.push_back(slot_of(value));
@@ -126,13 +128,18 @@ struct Program::Compiler {
     }
     for (const ir::Attribute& attribute : node.attributes) {
       attribute.for_each_graph([&](const ir::Graph& subgraph) {
-        Compiler inner{subgraph, providers, threads, placement, copies, constants, packed, programs, this};
+        Compiler inner{subgraph, providers, threads, precision, placement, copies, constants, packed, programs, this};
         step.subgraphs.push_back(inner.compile());
       });
     }
     const std::vector<const Tensor*> known = constant_inputs(node);
-    const NodeInfo info(node, known, packed, threads);
+    const NodeInfo info(node, known, packed, threads, precision);
     step.kernel = provider.compile(info);
+    if (const std::string_view type = step.kernel->rounds_to(); !type.empty()) {
+      step.kernel_name += fmt::format(", {}", type);
+      placement.nodes[placed].kernel = step.kernel_name;
+      ++placement.rounded_nodes;
+    }
     constants.add(node, info);
     for (const ir::Value* value : node.outputs()) step.outputs.push_back(slot_of(value));
     return step;
@@ -141,10 +148,10 @@ struct Program::Compiler {
 
 std::unique_ptr<Program> Program::compile(ir::Graph& graph, std::span<const Provider* const> providers,
                                           ThreadPool& threads, Placement& placement, MemoryUse memory,
-                                          PackedArchive* archive) {
+                                          Precision precision, PackedArchive* archive) {
   CopyList list(placement);
   ConstantUses constants(graph);
-  if (memory == MemoryUse::low) constants.ask_kernels(graph, providers, threads);
+  if (memory == MemoryUse::low) constants.ask_kernels(graph, providers, threads, precision);
   PackedConstants packed(
       [&](const auto& key) {
         return (memory == MemoryUse::normal || constants.are_freed_by(key)) && (!archive || archive->has(key));
@@ -152,7 +159,7 @@ std::unique_ptr<Program> Program::compile(ir::Graph& graph, std::span<const Prov
       [&](const auto& key) -> PackedStorage& { return archive ? archive->storage(key) : fresh_storage(); });
   int programs = 0;
   std::unique_ptr<Program> program =
-      Compiler{graph, providers, threads, placement, list, constants, packed, programs}.compile();
+      Compiler{graph, providers, threads, precision, placement, list, constants, packed, programs}.compile();
   program->program_count_ = programs;
   program->packed_bytes_ = static_cast<int64_t>(packed.bytes());
   return program;

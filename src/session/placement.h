@@ -23,6 +23,8 @@ struct Placement {
     std::string_view from, to;  // providers
   };
   std::vector<Node> nodes;
+  int64_t rounded_nodes = 0;  // that compute in less than full precision
+
   std::vector<Copy> copies;
 };
 

@@ -54,7 +54,8 @@ class Program {
   // shape stay in the graph. `archive`, which may be null, gives memory to what kernels pack.
   static std::unique_ptr<Program> compile(ir::Graph& graph, std::span<const Provider* const> providers,
                                           ThreadPool& threads, Placement& placement,
-                                          MemoryUse memory = MemoryUse::normal, PackedArchive* archive = nullptr);
+                                          MemoryUse memory = MemoryUse::normal, Precision precision = Precision::full,
+                                          PackedArchive* archive = nullptr);
 
   // Runs the steps that the wanted outputs need. `inputs` has a value per graph input; undefined ones fall back to
   // their initializer. `destinations` (may be empty) has memory of the caller per output, used where it fits. Unwanted

@@ -62,6 +62,18 @@ const Entry entries[] = {
        o.allow_fallback = !is_off;
        return true;
      }},
+    // Of that processor alone, as its name says.
+    {"mlas.enable_gemm_fastmath_arm64_bfloat16", flag,
+     [](SessionOptions& o, std::string_view v) {
+       bool is_on = false;
+       if (!parse_flag(v, is_on)) return false;
+#if defined(__aarch64__)
+       if (is_on) o.precision = Precision::fast;
+#else
+       static_cast<void>(o);
+#endif
+       return true;
+     }},
     {"tenon.level", "none, exact, basic, extended or all",
      [](SessionOptions& o, std::string_view v) {
        o.level = optimization_level(v);
@@ -74,6 +86,11 @@ const Entry entries[] = {
      [](SessionOptions& o, std::string_view v) {
        o.memory = v == "low" ? MemoryUse::low : MemoryUse::normal;
        return v == "low" || v == "normal";
+     }},
+    {"tenon.precision", "full or fast",
+     [](SessionOptions& o, std::string_view v) {
+       o.precision = v == "fast" ? Precision::fast : Precision::full;
+       return v == "full" || v == "fast";
      }},
     {"tenon.memory_limit", number, [](SessionOptions& o, std::string_view v) { return parse(v, o.memory_limit); }},
     {"tenon.decompose", names, [](SessionOptions& o, std::string_view v) { return add_names(v, o.decompose); }},

@@ -27,6 +27,10 @@ TEST(SessionConfig, SetsWhatTheKeyMeans) {
   set_config(options, "tenon.memory_limit", "1000000000000");
   set_config(options, "tenon.memory", "low");
   EXPECT_EQ(options.memory, MemoryUse::low);
+  set_config(options, "tenon.precision", "fast");
+  EXPECT_EQ(options.precision, Precision::fast);
+  set_config(options, "tenon.precision", "full");
+  EXPECT_EQ(options.precision, Precision::full);
   set_config(options, "tenon.parallel_branches", "1");
   EXPECT_TRUE(options.parallel_branches);
   EXPECT_EQ(options.threads, 3);

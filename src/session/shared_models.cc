@@ -18,6 +18,7 @@ struct Key {
   std::map<std::string, int64_t> sizes, denoted_sizes;
   OptimizationLevel level;
   MemoryUse memory;
+  Precision precision;
   int64_t memory_limit;  // constants must fit too
   bool allow_fallback, trust_size_names;
 
@@ -107,6 +108,7 @@ std::shared_ptr<const CompiledModel> shared_model(const std::filesystem::path& p
                 options.denoted_sizes,
                 options.level,
                 options.memory,
+                options.precision,
                 options.memory_limit,
                 options.allow_fallback,
                 options.trust_size_names};

@@ -135,4 +135,24 @@ std::string difference(const Value& actual, const Value& expected, const Toleran
   return fmt::format("expected {}, got {}", expected.describe(), actual.describe());
 }
 
+double largest_difference(const NamedValues& actual, const NamedValues& expected) {
+  double difference = 0, size = 0;
+  for (const auto& [name, value] : expected) {
+    const auto found = actual.find(name);
+    if (found == actual.end() || !value.is_tensor() || !is_floating(value.tensor().type())) continue;
+    const Tensor &a = found->second.tensor(), &b = value.tensor();
+    if (!(a.shape() == b.shape())) return INFINITY;
+    for (int64_t i = 0; i < b.elements(); ++i) {
+      const double x = element_as_double(a, i), y = element_as_double(b, i);
+      if (std::isfinite(x) && std::isfinite(y)) {
+        difference = std::max(difference, std::fabs(x - y));
+        size = std::max(size, std::fabs(y));
+      } else if (x != y && !(std::isnan(x) && std::isnan(y))) {
+        return INFINITY;
+      }
+    }
+  }
+  return size == 0 ? difference : difference / size;
+}
+
 }  // namespace tenon::tools

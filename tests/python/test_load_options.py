@@ -45,6 +45,15 @@ def test_weights_are_given(tmp_path):
     assert (caught.value.code, caught.value.tensor) == ("unknown-name", "v")
 
 
+def test_fast_precision_says_what_it_rounds():
+    full, fast = tenon.load(linear()), tenon.load(linear(), precision="fast")
+    rounded = [node for node in fast.placement if node.kernel.endswith(", bf16")]
+    assert bool(rounded) != any("precision 'fast' changes nothing" in note for note in fast.notes)
+    np.testing.assert_allclose(fast.run(x=X)["y"], full.run(x=X)["y"], rtol=0.02)
+    with pytest.raises(tenon.Error, match="'tenon.precision' takes full or fast, got 'half'"):
+        tenon.load(linear(), precision="half")
+
+
 def test_single_runs_are_profiled():
     model, runs = tenon.load(linear(), level="none"), []
     for _ in range(2):

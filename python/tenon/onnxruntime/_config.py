@@ -52,9 +52,8 @@ WITHOUT_MEANING: dict[str, str] = {
             "session.optimized_model_external_initializers_min_size_in_bytes",
             "session.use_external_initializer_file_buffers_directly"),
         "kernels are chosen by the processor": (
-            "mlas.enable_gemm_fastmath_arm64_bfloat16", "mlas.disable_kleidiai", "mlas.use_lut_gemm",
-            "mlas.qnbit.force_fp32", "mlas.nchwc_depthwise_sliding", "mlas.kleidiai.conv_igemm_max_work",
-            "mlas.nchwc_pointwise_conv_max_input_channel_batch"),
+            "mlas.disable_kleidiai", "mlas.use_lut_gemm", "mlas.qnbit.force_fp32", "mlas.nchwc_depthwise_sliding",
+            "mlas.kleidiai.conv_igemm_max_work", "mlas.nchwc_pointwise_conv_max_input_channel_batch"),
         "placement is not compiled into models": (
             "ep.context_enable", "ep.context_file_path", "ep.context_embed_mode", "ep.context_node_name_prefix",
             "ep.context_model_external_initializers_file_name", "ep.context_source_model_path", "ep.share_ep_contexts",

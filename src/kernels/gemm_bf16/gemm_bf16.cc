@@ -155,22 +155,23 @@ const Bf16Kernels* fast_bf16_kernels() {
 }
 
 PackedBf16Matrix::PackedBf16Matrix(ThreadPool& pool, int64_t rows, int64_t columns, GemmMatrix matrix,
-                                   const Bf16Kernels& kernels)
+                                   const Bf16Kernels& kernels, PackedStorage& storage)
     : kernels_(&kernels), k_(rows), columns_(columns), steps_(whole_groups(kernels, rows)) {
   const int64_t width = kernels.tile_columns, group = kernels.k_group, panels = divide_up(columns, width);
-  buffer_ = AlignedBuffer(static_cast<size_t>(panels * steps_ * width) * sizeof(uint16_t));
   const int64_t row_step = matrix.transposed ? 1 : matrix.ld, column_step = matrix.transposed ? matrix.ld : 1;
-  pool.parallel_for(panels, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t panel = begin; panel < end; ++panel) {
-      uint16_t* to = buffer_.as<uint16_t>() + panel * steps_ * width;
-      for (int64_t k = 0; k < steps_; ++k) {
-        for (int64_t j = 0; j < width; ++j) {
-          const int64_t column = panel * width + j;
-          to[(k / group * width + j) * group + k % group] =
-              k < k_ && column < columns_ ? to_bf16(matrix.data[k * row_step + column * column_step]) : uint16_t{0};
+  buffer_ = storage.get(static_cast<size_t>(panels * steps_ * width) * sizeof(uint16_t), [&](void* memory) {
+    pool.parallel_for(panels, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t panel = begin; panel < end; ++panel) {
+        uint16_t* to = static_cast<uint16_t*>(memory) + panel * steps_ * width;
+        for (int64_t k = 0; k < steps_; ++k) {
+          for (int64_t j = 0; j < width; ++j) {
+            const int64_t column = panel * width + j;
+            to[(k / group * width + j) * group + k % group] =
+                k < k_ && column < columns_ ? to_bf16(matrix.data[k * row_step + column * column_step]) : uint16_t{0};
+          }
         }
       }
-    }
+    });
   });
 }
 

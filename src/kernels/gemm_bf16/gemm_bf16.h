@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "base/packed_storage.h"
 #include "base/thread_pool.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm_bf16/tile.h"
@@ -16,7 +17,8 @@ const Bf16Kernels* fast_bf16_kernels();
 class PackedBf16Matrix {
  public:
   // `rows` and `columns` of the matrix as used, after transposition.
-  PackedBf16Matrix(ThreadPool& pool, int64_t rows, int64_t columns, GemmMatrix matrix, const Bf16Kernels& kernels);
+  PackedBf16Matrix(ThreadPool& pool, int64_t rows, int64_t columns, GemmMatrix matrix, const Bf16Kernels& kernels,
+                   PackedStorage& storage = fresh_storage());
 
   int64_t rows() const { return k_; }
   int64_t columns() const { return columns_; }
@@ -30,7 +32,7 @@ class PackedBf16Matrix {
   const Bf16Kernels* kernels_;
   int64_t k_, columns_;
   int64_t steps_;  // k, up to whole groups of the left side
-  AlignedBuffer buffer_;
+  PackedBuffer buffer_;
 };
 
 // c[m, n] = epilogue(a[m, k] * b[k, n]); `a` is not transposed, rows of c are ldc floats apart.

@@ -3,6 +3,7 @@
 
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/gemm_any.h"
+#include "kernels/gemm_bf16/gemm_bf16.h"
 #include "ops/cpu_support/fused_epilogue.h"
 #include "ops/dispatch.h"
 #include "provider/cpu_kernels.h"
@@ -11,7 +12,6 @@ namespace tenon::ops {
 namespace {
 
 using kernels::GemmMatrix;
-using kernels::PackedMatrix;
 
 // Types that the multiplication itself does not know are computed in float.
 Tensor to_float(const Tensor& tensor, Allocator& allocator) {
@@ -101,20 +101,50 @@ void multiply(ThreadPool& pool, const BatchShape& s, const T* a, const T* b, T* 
   }
 }
 
-// The right side of a product, when it is a constant matrix of floats; else null.
-std::shared_ptr<const PackedMatrix> packed_right_side(const NodeInfo& info, bool transposed) {
-  const Tensor* b = info.constant(1);
-  if (!b || b->type() != ElementType::float32 || b->rank() != 2 || b->elements() == 0) return nullptr;
-  const int64_t rows = b->dim(transposed ? 1 : 0), columns = b->dim(transposed ? 0 : 1);
-  return info.packed<PackedMatrix>({1}, transposed ? "right, transposed" : "right", [&](PackedStorage& storage) {
-    return PackedMatrix(info.threads(), kernels::GemmSide::right, rows, columns,
-                        GemmMatrix{b->data<float>().data(), b->dim(1), transposed}, storage);
-  });
-}
+// The right side of a product, packed when it is a constant matrix of floats.
+class PackedRightSide {
+ public:
+  // `transposes_left`: whether the product uses its left side transposed.
+  PackedRightSide(const NodeInfo& info, bool transposed, bool transposes_left) {
+    const Tensor* b = info.constant(1);
+    if (!b || b->type() != ElementType::float32 || b->rank() != 2 || b->elements() == 0) return;
+    const int64_t rows = b->dim(transposed ? 1 : 0), columns = b->dim(transposed ? 0 : 1);
+    const GemmMatrix matrix{b->data<float>().data(), b->dim(1), transposed};
+    const std::string layout = transposed ? "right, transposed" : "right";
+    const kernels::Bf16Kernels* fast =
+        info.precision() == Precision::fast && !transposes_left ? kernels::fast_bf16_kernels() : nullptr;
+    if (fast) {
+      rounded_ = info.packed<kernels::PackedBf16Matrix>({1}, layout, [&](PackedStorage& storage) {
+        return kernels::PackedBf16Matrix(info.threads(), rows, columns, matrix, *fast, storage);
+      });
+    } else {
+      floats_ = info.packed<kernels::PackedMatrix>({1}, layout, [&](PackedStorage& storage) {
+        return kernels::PackedMatrix(info.threads(), kernels::GemmSide::right, rows, columns, matrix, storage);
+      });
+    }
+  }
+
+  explicit operator bool() const { return floats_ || rounded_; }
+  std::string_view rounds_to() const { return rounded_ ? "bf16" : ""; }
+
+  void multiply(ThreadPool& pool, int64_t m, GemmMatrix left, float* c, int64_t ldc,
+                const kernels::GemmEpilogue& epilogue = {}) const {
+    if (rounded_)
+      kernels::gemm_bf16(pool, m, left, *rounded_, c, ldc, epilogue);
+    else
+      kernels::gemm(pool, m, left, *floats_, c, ldc, epilogue);
+  }
+
+ private:
+  std::shared_ptr<const kernels::PackedMatrix> floats_;
+  std::shared_ptr<const kernels::PackedBf16Matrix> rounded_;
+};
 
 class MatMul final : public Kernel {
  public:
-  explicit MatMul(const NodeInfo& info) : packed_(packed_right_side(info, false)) {}
+  explicit MatMul(const NodeInfo& info) : packed_(info, false, false) {}
+
+  std::string_view rounds_to() const override { return packed_.rounds_to(); }
 
   void run(KernelRun& run) const override {
     const Tensor& a = run.input(0);
@@ -123,8 +153,8 @@ class MatMul final : public Kernel {
     if (y.elements() == 0) return;
     BatchShape shape(a.shape(), b.shape());
     if (packed_ && shape.k > 0) {
-      return kernels::gemm(run.threads(), shape.batch.elements() * shape.m, {a.data<float>().data(), shape.k}, *packed_,
-                           y.mutable_data<float>().data(), shape.n);
+      return packed_.multiply(run.threads(), shape.batch.elements() * shape.m, {a.data<float>().data(), shape.k},
+                              y.mutable_data<float>().data(), shape.n);
     }
     if (is_half(a.type())) {
       Tensor wide_y(ElementType::float32, y.shape(), run.allocator());
@@ -139,7 +169,7 @@ class MatMul final : public Kernel {
   }
 
  private:
-  std::shared_ptr<const PackedMatrix> packed_;
+  PackedRightSide packed_;
 };
 
 Shape transposed_if(bool transposed, Shape shape) {
@@ -154,7 +184,9 @@ class FusedMatMul final : public Kernel {
         transpose_b_(info.node().int_attribute("transB", 0) != 0),
         alpha_(info.node().float_attribute("alpha", 1)),
         epilogue_(info.node()),
-        packed_(packed_right_side(info, transpose_b_)) {}
+        packed_(info, transpose_b_, transpose_a_) {}
+
+  std::string_view rounds_to() const override { return packed_.rounds_to(); }
 
   void run(KernelRun& run) const override {
     const Tensor &a = run.input(0), &b = run.input(1);
@@ -193,7 +225,7 @@ class FusedMatMul final : public Kernel {
       right.data = all_right + ib * s.k * s.n;
       epilogue.residual = residual ? residual + i * s.m * s.n : nullptr;
       if (packed_)
-        kernels::gemm(run.threads(), s.m, left, *packed_, out + i * s.m * s.n, s.n, epilogue);
+        packed_.multiply(run.threads(), s.m, left, out + i * s.m * s.n, s.n, epilogue);
       else
         kernels::gemm(run.threads(), s.m, s.n, s.k, left, right, out + i * s.m * s.n, s.n, epilogue);
     }
@@ -203,7 +235,7 @@ class FusedMatMul final : public Kernel {
   bool transpose_a_, transpose_b_;
   float alpha_;
   FusedEpilogue epilogue_;
-  std::shared_ptr<const PackedMatrix> packed_;
+  PackedRightSide packed_;
 };
 
 class Gemm final : public Kernel {
@@ -213,7 +245,9 @@ class Gemm final : public Kernel {
         beta_(info.node().float_attribute("beta", 1)),
         transpose_a_(info.node().int_attribute("transA", 0) != 0),
         transpose_b_(info.node().int_attribute("transB", 0) != 0),
-        packed_(packed_right_side(info, transpose_b_)) {}
+        packed_(info, transpose_b_, transpose_a_) {}
+
+  std::string_view rounds_to() const override { return packed_.rounds_to(); }
 
   void run(KernelRun& run) const override {
     const Tensor& a = run.input(0);
@@ -251,7 +285,7 @@ class Gemm final : public Kernel {
     }
     GemmMatrix left{a.data<float>().data(), a.dim(1), transpose_a_};
     float* out = y.mutable_data<float>().data();
-    if (packed_) return kernels::gemm(pool, m, left, *packed_, out, n, epilogue);
+    if (packed_) return packed_.multiply(pool, m, left, out, n, epilogue);
     kernels::gemm(pool, m, n, k, left, {b.data<float>().data(), b.dim(1), transpose_b_}, out, n, epilogue);
   }
 
@@ -274,7 +308,7 @@ class Gemm final : public Kernel {
 
   float alpha_, beta_;
   bool transpose_a_, transpose_b_;
-  std::shared_ptr<const PackedMatrix> packed_;
+  PackedRightSide packed_;
 };
 
 }  // namespace
