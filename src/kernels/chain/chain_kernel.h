@@ -1,6 +1,7 @@
 // Runs chains of vectors; neon.cc, avx2.cc, avx512.cc and portable.cc instantiate it.
 #pragma once
 
+#include <cstring>
 #include <utility>
 
 #include "kernels/chain/chain.h"
@@ -33,7 +34,10 @@ struct ChainArrays {
         return S::load(from + at + static_cast<int64_t>(k) * S::width);
     };
     F v[] = {load(x, K)...};
-    for (const ChainStep& step : steps) {
+    // There is a first step: without, registers would be copied around the loop.
+    const ChainStep *next = steps.data(), *end = next + steps.size();
+    do {
+      const ChainStep& step = *next;
       auto each = [&](auto function) __attribute__((always_inline)) { ((v[K] = function(v[K])), ...); };
       auto with_operand = [&](auto function) __attribute__((always_inline)) {
         if (step.stride) {
@@ -102,7 +106,7 @@ struct ChainArrays {
           each([](F a) { return 1.0f / a; });
           break;
       }
-    }
+    } while (++next != end);
     if constexpr (part)
       S::store_part(y + at, v[0], count);
     else
@@ -117,6 +121,10 @@ struct ChainArrays {
   }
 
   static void run(const float* x, std::span<const ChainStep> steps, float* y, int64_t n) {
+    if (steps.empty()) {
+      if (x != y) std::memcpy(y, x, static_cast<size_t>(n) * sizeof(float));
+      return;
+    }
     int64_t i = 0;
     tiles<most_vectors>(x, steps, y, i, n);
     tiles<4>(x, steps, y, i, n);

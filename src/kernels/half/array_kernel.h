@@ -14,6 +14,11 @@ struct HalfArrays {
   template <class From, class To, void (*Convert)(const From*, To*)>
   static void apply(const From* x, To* y, int64_t n) {
     int64_t i = 0;
+    constexpr int64_t at_once = 4 * Arch::width;
+    for (; i + at_once <= n; i += at_once) {
+#pragma GCC unroll 4
+      for (int64_t k = 0; k < at_once; k += Arch::width) Convert(x + i + k, y + i + k);
+    }
     for (; i + Arch::width <= n; i += Arch::width) Convert(x + i, y + i);
     if (i == n) return;
     // Aligned for the widest vectors: GCC clears the array with those, also where a sanitizer has moved it.

@@ -28,10 +28,11 @@ struct MathArrays {
   }
 
   static constexpr MathKernels table() {
-    return {
-        Arch::isa,     apply<M::exp>,  apply<M::expm1>,     apply<M::log>,  apply<M::tanh>,       apply<M::sigmoid>,
-        apply<M::erf>, apply<M::gelu>, apply<M::gelu_tanh>, apply<M::silu>, apply<M::hard_swish>, apply<M::softplus>,
-        apply<M::sin>, apply<M::cos>,  apply<M::asin>,      apply<M::acos>, apply<M::atan>};
+    return {Arch::isa,          apply<M::exp>,       apply<M::expm1>,   apply<M::expm1_nonpositive>,
+            apply<M::log>,      apply<M::tanh>,      apply<M::sigmoid>, apply<M::erf>,
+            apply<M::gelu>,     apply<M::gelu_tanh>, apply<M::silu>,    apply<M::hard_swish>,
+            apply<M::softplus>, apply<M::sin>,       apply<M::cos>,     apply<M::asin>,
+            apply<M::acos>,     apply<M::atan>};
   }
 };
 

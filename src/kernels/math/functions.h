@@ -20,17 +20,28 @@ struct MathFunctions {
   static constexpr float ln2_low = -2.12194440e-4f;
   static constexpr float infinity = std::numeric_limits<float>::infinity();
 
+  // Numbers of a polynomial, each in all lanes of a vector.
+  template <size_t count>
+  struct Coefficients {
+    alignas(sizeof(F)) float rows[count][S::width];
+
+    consteval explicit Coefficients(const float (&values)[count]) {
+      for (size_t i = 0; i < count; ++i)
+        for (float& lane : rows[i]) lane = values[i];
+    }
+  };
+
   // c0 + c1 * x + c2 * x^2 + …, by pairs: (c0 + c1 * x) + x^2 * ((c2 + c3 * x) + …), which halves the chain of
   // operations that wait for each other.
-  template <class... Rest>
-  static F polynomial(F x, float c0, float c1, float c2, Rest... rest) {
-    return by_pairs(x, x * x, c0, c1, c2, rest...);
-  }
-  static F by_pairs(F, F, float c0) { return S::set(c0); }
-  static F by_pairs(F x, F, float c0, float c1) { return S::fma(x, S::set(c1), S::set(c0)); }
-  template <class... Rest>
-  static F by_pairs(F x, F square, float c0, float c1, Rest... rest) {
-    return S::fma(by_pairs(x, square, rest...), square, S::fma(x, S::set(c1), S::set(c0)));
+  template <size_t count>
+  static F polynomial(F x, const Coefficients<count>& c) {
+    const F square = x * x;
+    const auto pair = [&](size_t i) { return S::fma(x, S::load(c.rows[i + 1]), S::load(c.rows[i])); };
+    constexpr size_t last = (count - 1) / 2 * 2;
+    F result = count % 2 ? S::load(c.rows[last]) : pair(last);
+#pragma GCC unroll 16
+    for (size_t i = last; i > 0; i -= 2) result = S::fma(result, square, pair(i - 2));
+    return result;
   }
 
   // Nearest integer, for |x| < 2^22.
@@ -51,7 +62,8 @@ struct MathFunctions {
 
   // exp(r) - 1 on |r| <= log(2) / 2.
   static F expm1_reduced(F r) {
-    const F q = polynomial(r, 0.5f, 0.16666577f, 0.04166655463f, 0.00836317763f, 0.001392618181f);
+    static constexpr Coefficients coefficients({0.5f, 0.16666577f, 0.04166655463f, 0.00836317763f, 0.001392618181f});
+    const F q = polynomial(r, coefficients);
     return S::fma(r * r, q, r);
   }
 
@@ -79,7 +91,8 @@ struct MathFunctions {
     // As above, with r = -s; 0 and 255 are the exponent fields of 0 and infinity.
     const F shift = S::set(12582912.0f + 127.0f), shifted = S::fma(clamped, S::set(-1.44269504f), shift);
     const F n = shifted - shift, s = S::fma(n, S::set(ln2_low), S::fma(n, S::set(ln2_high), clamped));
-    const F q = polynomial(s, 0.5f, -0.16666577f, 0.04166655463f, -0.00836317763f, 0.001392618181f);
+    static constexpr Coefficients coefficients({0.5f, -0.16666577f, 0.04166655463f, -0.00836317763f, 0.001392618181f});
+    const F q = polynomial(s, coefficients);
     return S::fma(s * s, q, 1.0f - s) * S::from_bits(S::bits(shifted) << 23);
   }
 
@@ -91,6 +104,9 @@ struct MathFunctions {
     return S::fma(e, power, power - 1.0f);
   }
 
+  // exp(x) - 1 where x is below 0, else 0.
+  static F expm1_nonpositive(F x) { return expm1_small(S::at_most(S::set(0.0f), S::at_least(S::set(-20.0f), x))); }
+
   static F expm1(F x) {
     const F low = expm1_small(S::at_most(S::set(80.0f), S::at_least(S::set(-20.0f), x)));
     return x > 80.0f ? exp(x) : copy_sign(low, x);
@@ -98,8 +114,10 @@ struct MathFunctions {
 
   // log(1 + f) - low, on 1 + f in [sqrt(1/2), sqrt(2)].
   static F log1p_reduced(F f, F low) {
-    const F p = polynomial(f, 0.3333333117f, -0.2499999691f, 0.200007172f, -0.1666780858f, 0.1424900932f,
-                           -0.1242548656f, 0.1168571964f, -0.1148147724f, 0.06973070409f);
+    static constexpr Coefficients coefficients({0.3333333117f, -0.2499999691f, 0.200007172f, -0.1666780858f,
+                                                0.1424900932f, -0.1242548656f, 0.1168571964f, -0.1148147724f,
+                                                0.06973070409f});
+    const F p = polynomial(f, coefficients);
     const F square = f * f;
     F tail = S::fma(square * f, p, low);
     tail = S::fma(square, S::set(-0.5f), tail);
@@ -144,27 +162,29 @@ struct MathFunctions {
   static F times_sigmoid(F x, F y) { return x / (1.0f + exp_of_minus(S::at_least(S::set(-89.0f), y))); }
   static F sigmoid(F x) { return times_sigmoid(S::set(1.0f), x); }
 
+  // Where `mask`, whose lanes are 0 or -1, `a`, else `b`. Conditions would be taken apart lane by lane when nested.
+  static F choose(I mask, F a, F b) { return S::from_bits((S::bits(a) & mask) | (S::bits(b) & ~mask)); }
+
   // erf(x) / x as a polynomial of x^2, on |x| <= 1.
   static F erf_small(F x) {
-    return x * polynomial(x * x, 1.128379167f, -0.3761263847f, 0.112837825f, -0.02686543073f, 0.005221031808f,
-                          -0.0008484080406f, 0.0001126595903f, -9.667044571e-6f);
+    static constexpr Coefficients coefficients(
+        {1.12837913f, -0.376123557f, 0.112804116f, -0.0267177062f, 0.00492478812f, -0.000566014965f});
+    return x * polynomial(x * x, coefficients);
   }
 
-  // 1 - erf(x) for x >= 1.
-  static F erfc_large(F x) {
-    const F z = S::at_most(S::set(11.0f), x);
-    const F t = 1.0f / z;
-    // x * exp(x^2) * erfc(x) as a polynomial of 1 / x.
-    const F p = polynomial(t, 0.5642187988f, -0.001014999146f, -0.2674732845f, -0.115166438f, 0.9690802529f,
-                           -1.576874474f, 1.423656231f, -0.7759857857f, 0.2391839267f, -0.03204064327f);
-    return exp(-z * z) * t * p;
+  // erf(x) on [1, 3.92].
+  static F erf_large(F x) {
+    static constexpr Coefficients coefficients(
+        {0.000503326792f, -0.00387804413f, 0.0139316301f, -0.0306015756f, 0.0450048078f, -0.0450947748f, 0.0287023675f,
+         -0.00653455136f, -0.00807408366f, 0.00909225818f, -0.00227481955f, -0.00163291901f, 0.000856400781f});
+    return 1.0f - polynomial(S::fma(x, S::set(0.684931507f), S::set(-1.68493151f)), coefficients);
   }
 
+  // From 3.92 on it is 1.
   static F erf(F x) {
     const F a = S::abs(x);
-    const F large = copy_sign(1.0f - erfc_large(a), x);
-    const F result = a < 1.0f ? erf_small(x) : large;
-    return x == x ? result : x;
+    const F large = choose(a >= 3.92f, S::set(1.0f), erf_large(a));
+    return choose(a > 1.0f, copy_sign(large, x), erf_small(x));
   }
 
   // Keeps a product with a factor that went to zero from being NaN.
@@ -172,12 +192,15 @@ struct MathFunctions {
 
   // max(x, 0), less |x| / 2 * erfc(|x| / sqrt(2)).
   static F gelu(F x) {
-    // Far out nothing is taken off.
-    const F a = S::at_most(S::set(100.0f), S::abs(x));
-    // erfc(a / sqrt(2)) / 2 is exp(-a^2 / 2) times a polynomial of t.
-    const F t = 1.0f / S::fma(a, S::set(0.27577165f), S::set(1.0f));
-    const F p = polynomial(t, 0.117659345f, 0.045714423f, 0.3247299f, -0.3176391f, 0.443295f, -0.113759555f);
-    return S::at_least(S::set(0.0f), x) - (a * t) * (p * exp_of_minus(a * a * 0.5f));
+    const F a = S::abs(x), t = S::fma(a, S::set(2 / 5.35f), S::set(-1.0f));
+    static constexpr Coefficients coefficients({0.00373647251f, -0.0298135645f, 0.106665f, -0.218849587f, 0.264344876f,
+                                                -0.143615444f, -0.0813685806f, 0.206958395f, -0.120992273f,
+                                                -0.0530281495f, 0.111294856f, -0.0306753898f, -0.0381794574f,
+                                                0.0242701323f, 0.00387348611f, -0.00524641751f, 0.000625679072f});
+    // erfc(a / sqrt(2)) / 2 on [0, 5.35]; far out nothing is taken off.
+    const F p = polynomial(t, coefficients);
+    const I near = a < 5.35f;
+    return S::at_least(S::set(0.0f), x) - S::from_bits(S::bits(a * p) & near);
   }
 
   static F gelu_tanh(F x) {
@@ -212,22 +235,25 @@ struct MathFunctions {
     r = S::fma(n, S::set(-4.837512969970703125e-4f), r);
     r = S::fma(n, S::set(-7.54978995489188e-8f), r);
     const F square = r * r;
-    const F s =
-        S::fma(r * square, polynomial(square, -0.1666666666f, 0.008333331874f, -0.0001984008655f, 2.724990116e-6f), r);
+    static constexpr Coefficients coefficients({-0.1666666666f, 0.008333331874f, -0.0001984008655f, 2.724990116e-6f});
+    const F s = S::fma(r * square, polynomial(square, coefficients), r);
+    static constexpr Coefficients more_coefficients(
+        {0.04166666666f, -0.001388888767f, 2.480060022e-5f, -2.730093863e-7f});
     const F c =
-        S::fma(square * square, polynomial(square, 0.04166666666f, -0.001388888767f, 2.480060022e-5f, -2.730093863e-7f),
-               S::fma(square, S::set(-0.5f), S::set(1.0f)));
+        S::fma(square * square, polynomial(square, more_coefficients), S::fma(square, S::set(-0.5f), S::set(1.0f)));
     const I quadrant = S::truncate(n) + quarter;
-    const F value = (quadrant & 1) != 0 ? c : s;
+    const F value = choose(-(quadrant & 1), c, s);
     return S::from_bits(S::bits(value) ^ ((quadrant & 2) << 30));
   }
 
   template <float (*Exact)(float)>
   static F sine_or_exact(F x, int quarter) {
     const I beyond = ~(S::abs(x) <= largest_reduced_angle);
-    F result = sine(beyond ? F{} : x, quarter);
-    for (int i = 0; i < S::width; ++i) {
-      if (beyond[i]) result[i] = Exact(x[i]);
+    F result = sine(S::from_bits(S::bits(x) & ~beyond), quarter);
+    if (S::any(beyond)) [[unlikely]] {
+      for (int i = 0; i < S::width; ++i) {
+        if (beyond[i]) result[i] = Exact(x[i]);
+      }
     }
     return result;
   }
@@ -240,30 +266,31 @@ struct MathFunctions {
 
   // asin(x) for x in [0, 0.5], given x and its square.
   static F asin_reduced(F x, F square) {
-    return S::fma(x * square,
-                  polynomial(square, 0.1666675248f, 0.07495297614f, 0.04547037918f, 0.02417949907f, 0.04216633588f), x);
+    static constexpr Coefficients coefficients(
+        {0.1666675248f, 0.07495297614f, 0.04547037918f, 0.02417949907f, 0.04216633588f});
+    return S::fma(x * square, polynomial(square, coefficients), x);
   }
 
   // asin(|x|) is angle where `small`, else pi / 2 - 2 * angle. NaN beyond 1.
   static F asin_half(F x, I& small) {
     const F a = S::abs(x);
     small = a <= 0.5f;
-    const F square = small ? a * a : (1.0f - a) * 0.5f;
-    return asin_reduced(small ? a : S::sqrt(square), square);
+    const F square = choose(small, a * a, (1.0f - a) * 0.5f);
+    return asin_reduced(choose(small, a, S::sqrt(square)), square);
   }
 
   static F asin(F x) {
     I small;
     const F angle = asin_half(x, small);
-    return copy_sign(small ? angle : S::fma(angle, S::set(-2.0f), S::set(half_pi)), x);
+    return copy_sign(choose(small, angle, S::fma(angle, S::set(-2.0f), S::set(half_pi))), x);
   }
 
   static F acos(F x) {
     I small;
-    const F angle = asin_half(x, small);
-    const F inner = half_pi - copy_sign(angle, x);
-    const F outer = x < 0.0f ? S::fma(angle, S::set(-2.0f), S::set(pi)) : angle + angle;
-    return small ? inner : outer;
+    const F angle = copy_sign(asin_half(x, small), x);
+    // pi / 2 - angle, or 2 * angle from 0 or from pi on.
+    const F start = S::from_bits(S::bits(S::set(pi)) & (x < 0.0f));
+    return S::fma(angle, choose(small, S::set(-1.0f), S::set(2.0f)), choose(small, S::set(half_pi), start));
   }
 
   static F atan(F x) {
@@ -271,9 +298,11 @@ struct MathFunctions {
     const I large = a > 1.0f;
     const F t = large ? 1.0f / a : a;
     const F square = t * t;
+    static constexpr Coefficients coefficients({-0.3333329909f, 0.1999854819f, -0.1426424069f, 0.1095218054f,
+                                                -0.08403434867f, 0.05795732646f, -0.03117757759f, 0.0109144607f,
+                                                -0.001793589067f});
     // (atan(t) - t) / t^3 on t <= 1.
-    const F p = polynomial(square, -0.3333329909f, 0.1999854819f, -0.1426424069f, 0.1095218054f, -0.08403434867f,
-                           0.05795732646f, -0.03117757759f, 0.0109144607f, -0.001793589067f);
+    const F p = polynomial(square, coefficients);
     const F angle = S::fma(t * square, p, t);
     return copy_sign(large ? half_pi - angle : angle, x);
   }

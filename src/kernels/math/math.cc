@@ -6,6 +6,7 @@ Isa math_isa() { return math_kernels().isa; }
 
 void f32_exp(const float* x, float* y, int64_t n) { math_kernels().exp(x, y, n); }
 void f32_expm1(const float* x, float* y, int64_t n) { math_kernels().expm1(x, y, n); }
+void f32_expm1_nonpositive(const float* x, float* y, int64_t n) { math_kernels().expm1_nonpositive(x, y, n); }
 void f32_log(const float* x, float* y, int64_t n) { math_kernels().log(x, y, n); }
 void f32_tanh(const float* x, float* y, int64_t n) { math_kernels().tanh(x, y, n); }
 void f32_sigmoid(const float* x, float* y, int64_t n) { math_kernels().sigmoid(x, y, n); }

@@ -13,7 +13,8 @@ Isa math_isa();
 // y[i] = f(x[i]) for i < n; y may be x. Within a few units in the last place of the exact result (test.cc says how
 // many for each); NaN gives NaN and infinities give the limit. Single-threaded: callers split the array.
 void f32_exp(const float* x, float* y, int64_t n);
-void f32_expm1(const float* x, float* y, int64_t n);  // exp(x) - 1
+void f32_expm1(const float* x, float* y, int64_t n);              // exp(x) - 1
+void f32_expm1_nonpositive(const float* x, float* y, int64_t n);  // of x below 0, else 0
 void f32_log(const float* x, float* y, int64_t n);
 void f32_tanh(const float* x, float* y, int64_t n);
 void f32_sigmoid(const float* x, float* y, int64_t n);
@@ -32,7 +33,8 @@ void f32_atan(const float* x, float* y, int64_t n);
 struct MathKernels {
   using Function = void (*)(const float* x, float* y, int64_t n);
   Isa isa;
-  Function exp, expm1, log, tanh, sigmoid, erf, gelu, gelu_tanh, silu, hard_swish, softplus, sin, cos, asin, acos, atan;
+  Function exp, expm1, expm1_nonpositive, log, tanh, sigmoid, erf, gelu, gelu_tanh, silu, hard_swish, softplus, sin,
+      cos, asin, acos, atan;
 };
 
 TENON_ISA_TABLES(MathKernels, math_kernels)

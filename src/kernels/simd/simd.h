@@ -61,6 +61,14 @@ struct Simd {
   }
   static F clamp(F v, F lo, F hi) { return at_most(hi, at_least(lo, v)); }
 
+  // Whether a lane is not 0.
+  static bool any(I v) {
+    int64_t parts[sizeof(I) / sizeof(int64_t)], all = 0;
+    std::memcpy(parts, &v, sizeof v);
+    for (int64_t part : parts) all |= part;
+    return all != 0;
+  }
+
   static float sum(F v) {
     float lanes[width];
     std::memcpy(lanes, &v, sizeof v);

@@ -2,15 +2,17 @@
 #include <cmath>
 
 #include "base/fail.h"
+#include "kernels/chain/chain.h"
 #include "kernels/math/math.h"
 #include "ops/activation/cpu_loops.h"
-#include "ops/cpu_support/float_vectors.h"
 #include "provider/cpu_kernels.h"
 
 namespace tenon::ops {
 namespace {
 
 using P = Parameters;
+using kernels::ChainOperation;
+using kernels::ChainStep;
 
 struct HardSigmoid {
   template <typename T>
@@ -21,7 +23,9 @@ struct HardSigmoid {
   }
   static void array(const float* x, float* y, int64_t n, const P& p) {
     const float a = p.a, b = p.b;
-    map_vectors(x, y, n, [=](FloatVector v) { return unit_clamp(v * a + b); });
+    const ChainStep steps[] = {
+        {ChainOperation::multiply, &a}, {ChainOperation::add, &b}, {ChainOperation::clip, nullptr, 0, 0, 1}};
+    kernels::f32_chain(x, steps, y, n);
   }
 };
 struct LeakyRelu {
@@ -29,6 +33,10 @@ struct LeakyRelu {
   static T call(T x, const P& p) {
     T scaled = T(p.a) * x;
     return x < 0 ? scaled : x;
+  }
+  static void array(const float* x, float* y, int64_t n, const P& p) {
+    const ChainStep step{ChainOperation::leaky_relu, nullptr, 0, p.a};
+    kernels::f32_chain(x, {&step, 1}, y, n);
   }
 };
 struct ThresholdedRelu {
@@ -65,7 +73,7 @@ struct ExponentialUnit {
     for (int64_t begin = 0; begin < n; begin += block, x += block, y += block) {
       const int64_t size = std::min(block, n - begin);
       for (int64_t i = 0; i < size; ++i) below[i] = x[i] * scale;
-      kernels::f32_expm1(below, below, size);
+      kernels::f32_expm1_nonpositive(below, below, size);
       TENON_INDEPENDENT_LOOP
       for (int64_t i = 0; i < size; ++i) {
         const float up = above * x[i], down = factor * below[i];

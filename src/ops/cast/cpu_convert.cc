@@ -1,3 +1,4 @@
+#include <bit>
 #include <cmath>
 #include <cstring>
 
@@ -80,6 +81,35 @@ void truncate(const From* __restrict x, To* __restrict y, int64_t n) {
   }
 }
 
+// NaN if one is NaN.
+template <typename Float>
+Float largest_magnitude(const Float* x, int64_t n) {
+  // The bits of what is not negative order as the numbers do, and those of NaN come last.
+  using Bits = std::conditional_t<sizeof(Float) == 4, int32_t, int64_t>;
+  constexpr Bits without_sign = std::numeric_limits<Bits>::max();
+  Bits largest = 0;
+  for (int64_t i = 0; i < n; ++i) largest = std::max(largest, std::bit_cast<Bits>(x[i]) & without_sign);
+  return std::bit_cast<Float>(largest);
+}
+
+// Numbers below 2^52 become double and then float, which vectorises and rounds once; false if there are others.
+bool int64_to_float(const int64_t* __restrict x, float* __restrict y, int64_t n) {
+  constexpr uint64_t bound = uint64_t{1} << 52;
+  constexpr int64_t part = 256;
+  double wide[part];
+  for (int64_t begin = 0; begin < n; begin += part) {
+    const int64_t size = std::min(part, n - begin);
+    uint64_t all = 0;
+    for (int64_t i = 0; i < size; ++i) {
+      all |= static_cast<uint64_t>(x[begin + i]) + bound;
+      wide[i] = static_cast<double>(x[begin + i]);
+    }
+    if (all >= 2 * bound) return false;
+    for (int64_t i = 0; i < size; ++i) y[begin + i] = static_cast<float>(wide[i]);
+  }
+  return true;
+}
+
 template <typename From, typename To>
 void plain_loop(const void* from, void* to, int64_t n) {
   const From* __restrict x = static_cast<const From*>(from);
@@ -88,9 +118,10 @@ void plain_loop(const void* from, void* to, int64_t n) {
     // The usual case, which vectorises: all are in the range of a wider integer, and wrap around from there.
     using Wide = std::conditional_t<sizeof(To) < 4 || std::is_same_v<To, int32_t>, int32_t, int64_t>;
     const From limit = sizeof(Wide) == 4 ? From(2147483392) : From(9.2e18);
-    int outside = 0;
-    for (int64_t i = 0; i < n; ++i) outside |= !(std::fabs(x[i]) <= limit);
-    if (!outside) return truncate<Wide>(x, y, n);
+    if (largest_magnitude(x, n) <= limit) return truncate<Wide>(x, y, n);
+  }
+  if constexpr (std::is_same_v<From, int64_t> && std::is_same_v<To, float>) {
+    if (int64_to_float(x, y, n)) return;
   }
   for (int64_t i = 0; i < n; ++i) y[i] = convert_one<To>(x[i]);
 }
@@ -115,6 +146,11 @@ struct PlainLoops {
   static constexpr std::array<LoopTable<Loop>, element_type_count> make() {
     std::array<LoopTable<Loop>, element_type_count> result{};
     ((result[static_cast<size_t>(element_type_of<Types>)] = loops_from<Types, Types...>()), ...);
+    // Compilers vectorise bytes, but not bools.
+    auto& from_bool = result[static_cast<size_t>(ElementType::boolean)];
+    const Loop to_bool = from_bool[static_cast<size_t>(ElementType::boolean)];
+    from_bool = result[static_cast<size_t>(ElementType::uint8)];
+    from_bool[static_cast<size_t>(ElementType::boolean)] = to_bool;
     return result;
   }
 };

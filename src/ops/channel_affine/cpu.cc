@@ -2,6 +2,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/independent_loop.h"
 #include "base/rounding.h"
 #include "kernels/channel_affine/channel_affine.h"
 #include "ops/cpu_support/fused_epilogue.h"
@@ -19,11 +20,17 @@ static_assert(at_once % affine_period == 0);
 // For each plane, the numbers of its channels over and over; 0 for channels that are none.
 struct RepeatedNumbers {
   PackedBuffer scale, shift;
+  PackedBuffer by_channel;  // without blocks: all scales, then all shifts
 
   RepeatedNumbers(std::span<const float> scales, std::span<const float> shifts, int64_t block,
                   PackedStorage& storage = fresh_storage())
-      : scale(repeated(scales, block, storage)), shift(repeated(shifts, block, storage)) {}
-  size_t bytes() const { return scale.size() + shift.size(); }
+      : scale(repeated(scales, block, storage)), shift(repeated(shifts, block, storage)) {
+    if (block != 1) return;
+    by_channel = storage.get((scales.size() + shifts.size()) * sizeof(float), [&](void* memory) {
+      std::ranges::copy(shifts, std::ranges::copy(scales, static_cast<float*>(memory)).out);
+    });
+  }
+  size_t bytes() const { return scale.size() + shift.size() + by_channel.size(); }
 
  private:
   static PackedBuffer repeated(std::span<const float> numbers, int64_t block, PackedStorage& storage) {
@@ -61,6 +68,7 @@ class ChannelAffine final : public Kernel {
   void scale_planes(KernelRun& run, const RepeatedNumbers& numbers) const {
     const Tensor& x = run.input(0);
     const int64_t planes = x.dim(1), size = x.shape().elements(2, x.rank());
+    if (size == 1 && block_ == 1) return scale_rows(run, numbers);
     const float* from = x.data<float>().data();
     float* to = run.output(0).mutable_data<float>().data();
     run.threads().parallel_for(x.dim(0) * planes, 1 + (16 << 10) / size, [&](int64_t begin, int64_t end) {
@@ -68,6 +76,28 @@ class ChannelAffine final : public Kernel {
         const int64_t own = plane % planes * affine_period;
         scale_plane(from + plane * size, numbers.scale.as<float>() + own, numbers.shift.as<float>() + own,
                     to + plane * size, size);
+      }
+    });
+  }
+
+  // Planes of one element each: a row of them per image.
+  void scale_rows(KernelRun& run, const RepeatedNumbers& numbers) const {
+    const int64_t channels = run.input(0).dim(1);
+    const float* from = run.data<float>(0).data();
+    float* to = run.output(0).mutable_data<float>().data();
+    const float lo = epilogue_.lo, hi = epilogue_.hi;
+    run.threads().parallel_for(run.input(0).dim(0), 1 + (16 << 10) / channels, [&](int64_t begin, int64_t end) {
+      const float *scale = numbers.by_channel.as<float>(), *shift = scale + channels;
+      for (int64_t row = begin; row < end; ++row) {
+        const float* x = from + row * channels;
+        float* y = to + row * channels;
+        TENON_INDEPENDENT_LOOP
+        for (int64_t c = 0; c < channels; ++c) {
+          float value = x[c] * scale[c] + shift[c];
+          value = value < lo ? lo : value;
+          y[c] = value > hi ? hi : value;
+        }
+        if (epilogue_.function) epilogue_.function(y, y, channels);
       }
     });
   }

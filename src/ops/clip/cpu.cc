@@ -1,5 +1,6 @@
 #include <limits>
 
+#include "kernels/chain/chain.h"
 #include "ops/dispatch.h"
 #include "ops/elementwise.h"
 #include "provider/cpu_kernels.h"
@@ -10,6 +11,10 @@ namespace {
 // Where the bounds cross, the upper one wins. NaN stays.
 template <typename T, typename C>
 void clip(const T* x, T* y, int64_t n, C low, C high) {
+  if constexpr (std::is_same_v<T, float>) {
+    const kernels::ChainStep step{kernels::ChainOperation::clip, nullptr, 0, low, high};
+    return kernels::f32_chain(x, {&step, 1}, y, n);
+  }
   for (int64_t i = 0; i < n; ++i) {
     C value = static_cast<C>(x[i]);
     value = value < low ? low : value;

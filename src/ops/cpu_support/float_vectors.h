@@ -40,6 +40,20 @@ void map_vectors(const float* x, float* y, int64_t n, Function function) {
   for (; i < n; ++i) y[i] = function(FloatVector{} + x[i])[0];
 }
 
+// y[i] = function(a[i], b[i]); y may be a or b.
+template <typename Function>
+void map_vectors(const float* a, const float* b, float* y, int64_t n, Function function) {
+  FloatVector p, q;
+  int64_t i = 0;
+  for (; i + float_lanes <= n; i += float_lanes) {
+    std::memcpy(&p, a + i, sizeof p);
+    std::memcpy(&q, b + i, sizeof q);
+    p = function(p, q);
+    std::memcpy(y + i, &p, sizeof p);
+  }
+  for (; i < n; ++i) y[i] = function(FloatVector{} + a[i], FloatVector{} + b[i])[0];
+}
+
 using IntVector = kernels::VectorOf<int32_t>::Type;
 
 // Where `mask`, whose lanes are 0 or -1, `a`, else `b`. Conditions would be taken apart lane by lane when nested.

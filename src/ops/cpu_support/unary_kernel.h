@@ -1,7 +1,9 @@
 #pragma once
 
+#include <algorithm>
 #include <string_view>
 
+#include "kernels/half/half.h"
 #include "ops/elementwise.h"
 #include "provider/kernel.h"
 
@@ -23,6 +25,7 @@ class UnaryKernel final : public Kernel {
   void run(KernelRun& run) const override {
     const Tensor& x = run.input(0);
     Tensor& y = run.output(0);
+    if (x.type() == ElementType::float16 && y.type() == ElementType::float16) return run_halves(run.threads(), x, y);
     UnaryLoop loop = loop_for(table_, x.type());
     const char* from = static_cast<const char*>(x.raw());
     char* to = static_cast<char*>(y.mutable_raw());
@@ -34,6 +37,23 @@ class UnaryKernel final : public Kernel {
   bool may_overwrite(size_t input) const override { return input == 0; }
 
  private:
+  // As floats, a block at a time.
+  void run_halves(ThreadPool& threads, const Tensor& x, Tensor& y) const {
+    UnaryLoop loop = loop_for(table_, ElementType::float32);
+    const uint16_t* from = &x.data<float16>().data()->bits;
+    uint16_t* to = &y.mutable_data<float16>().data()->bits;
+    threads.parallel_for(x.elements(), grain_, [&](int64_t begin, int64_t end) {
+      constexpr int64_t block = 512;
+      float buffer[block];
+      for (; begin < end; begin += block) {
+        const int64_t size = std::min(block, end - begin);
+        kernels::f16_to_f32(from + begin, buffer, size);
+        loop(buffer, buffer, size, parameters_);
+        kernels::f32_to_f16(buffer, to + begin, size);
+      }
+    });
+  }
+
   const LoopTable<UnaryLoop>& table_;
   int64_t grain_;
   Parameters parameters_;

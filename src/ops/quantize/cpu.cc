@@ -1,14 +1,12 @@
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <iterator>
-#include <limits>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "base/fail.h"
-#include "ops/cpu_support/float_vectors.h"
+#include "kernels/quantize/quantize.h"
 #include "ops/quantize/codec.h"
 #include "provider/cpu_kernels.h"
 
@@ -93,28 +91,15 @@ void round_to(ElementType precision, float* x, int64_t n) {
   }
 }
 
-// y[i] = x[i] / scale rounded to even, plus zero, saturated; NaN gives the lowest value. `zero` is a value of T.
+// y[i] = (x[i] - zero) * scale, with parameters as in a segment of this step.
 template <typename T>
-void quantize_line(const float* x, T* y, int64_t n, float scale, float zero) {
-  const FloatVector low = FloatVector{} + (static_cast<float>(std::numeric_limits<T>::min()) - zero),
-                    high = FloatVector{} + (static_cast<float>(std::numeric_limits<T>::max()) - zero);
-  // Adding it leaves no bits for a fraction, and the whole part in the lowest bits.
-  const FloatVector shift = FloatVector{} + 12582912.0f;
-  const auto whole_zero = static_cast<int32_t>(zero);
-  constexpr int64_t part = 512;
-  int32_t codes[part + float_lanes];
-  for (int64_t begin = 0; begin < n; begin += part) {
-    const int64_t size = std::min(part, n - begin);
-    int32_t* to = codes;
-    each_vector(x + begin, size, [&](FloatVector value) {
-      value = value / scale;
-      value = choose(value > low, value, low);
-      value = choose(value < high, value, high);
-      const IntVector whole = (IntVector)(value + shift) - (IntVector)shift + whole_zero;
-      std::memcpy(to, &whole, sizeof whole);
-      to += float_lanes;
-    });
-    for (int64_t i = 0; i < size; ++i) y[begin + i] = static_cast<T>(codes[i]);
+void dequantize_line(const T* __restrict x, float* __restrict y, int64_t n, const float* scale, const float* zero,
+                     int64_t step) {
+  if (step == 0) {
+    const float factor = *scale, shift = *zero;
+    for (int64_t i = 0; i < n; ++i) y[i] = (static_cast<float>(x[i]) - shift) * factor;
+  } else {
+    for (int64_t i = 0; i < n; ++i) y[i] = (static_cast<float>(x[i]) - zero[i]) * scale[i];
   }
 }
 
@@ -203,10 +188,17 @@ class QuantizeLinear final : public Linear {
     if (x.type() != ElementType::float32 || !single || part.step != 0) return false;
     const float* from = x.data<float>().data() + part.first;
     const float scale = scales[static_cast<size_t>(part.parameter)], zero = zeros[static_cast<size_t>(part.parameter)];
+    const auto quantize = [&]<typename T>() {
+      kernels::quantize(from, y.mutable_data<T>().data() + part.first, part.count, scale, zero);
+    };
     if (y.type() == ElementType::uint8)
-      quantize_line(from, y.mutable_data<uint8_t>().data() + part.first, part.count, scale, zero);
+      quantize.operator()<uint8_t>();
     else if (y.type() == ElementType::int8)
-      quantize_line(from, y.mutable_data<int8_t>().data() + part.first, part.count, scale, zero);
+      quantize.operator()<int8_t>();
+    else if (y.type() == ElementType::uint16)
+      quantize.operator()<uint16_t>();
+    else if (y.type() == ElementType::int16)
+      quantize.operator()<int16_t>();
     else
       return false;
     return true;
@@ -229,33 +221,30 @@ class DequantizeLinear final : public Linear {
       for (int64_t i = 0; i < n; ++i) x[i] = (x[i] - zero[i]) * scale[i];
     }
   }
-};
 
-// The lowest and the highest of some elements and 0; NaN does not count.
-std::pair<float, float> range_of_line(const float* x, int64_t n) {
-  // Several at once, because each comparison waits for the one before it.
-  constexpr int64_t vectors = 4, step = vectors * float_lanes;
-  FloatVector low[vectors] = {}, high[vectors] = {};
-  auto take = [&](int64_t k, FloatVector value) {
-    low[k] = choose(value < low[k], value, low[k]);
-    high[k] = choose(value > high[k], value, high[k]);
-  };
-  int64_t i = 0;
-  for (; i + step <= n; i += step) {
-    FloatVector values[vectors];
-    std::memcpy(&values, x + i, sizeof values);
-    for (int64_t k = 0; k < vectors; ++k) take(k, values[k]);
+  bool compute_directly(const Tensor& x, Tensor& y, const Segment& part, const std::vector<float>& scales,
+                        const std::vector<float>& zeros, ElementType) const override {
+    if (y.type() != ElementType::float32) return false;
+    float* to = y.mutable_data<float>().data() + part.first;
+    const float *scale = scales.data() + part.parameter, *zero = zeros.data() + part.parameter;
+    const auto dequantize = [&]<typename T>() {
+      dequantize_line(x.data<T>().data() + part.first, to, part.count, scale, zero, part.step);
+    };
+    if (x.type() == ElementType::uint8)
+      dequantize.operator()<uint8_t>();
+    else if (x.type() == ElementType::int8)
+      dequantize.operator()<int8_t>();
+    else if (x.type() == ElementType::uint16)
+      dequantize.operator()<uint16_t>();
+    else if (x.type() == ElementType::int16)
+      dequantize.operator()<int16_t>();
+    else if (x.type() == ElementType::int32)
+      dequantize.operator()<int32_t>();
+    else
+      return false;
+    return true;
   }
-  each_vector(x + i, n - i, [&](FloatVector value) { take(0, value); });
-  std::pair<float, float> result{0, 0};
-  for (int64_t k = 0; k < vectors; ++k) {
-    for (int lane = 0; lane < float_lanes; ++lane) {
-      result.first = std::min(result.first, low[k][lane]);
-      result.second = std::max(result.second, high[k][lane]);
-    }
-  }
-  return result;
-}
+};
 
 std::pair<float, float> range_of(ThreadPool& threads, std::span<const float> x) {
   const auto size = std::ssize(x);
@@ -263,7 +252,8 @@ std::pair<float, float> range_of(ThreadPool& threads, std::span<const float> x) 
   threads.parallel_for(std::ssize(parts), 1, [&](int64_t begin, int64_t end) {
     for (int64_t part = begin; part < end; ++part) {
       const int64_t first = part * elements_per_task;
-      parts[static_cast<size_t>(part)] = range_of_line(x.data() + first, std::min(elements_per_task, size - first));
+      parts[static_cast<size_t>(part)] =
+          kernels::range_with_zero(x.data() + first, std::min(elements_per_task, size - first));
     }
   });
   std::pair<float, float> result{0, 0};
@@ -282,7 +272,7 @@ void run_dynamic_quantize(KernelRun& run) {
   if (!run.wants_output(0)) return;
   uint8_t* y = run.output(0).mutable_data<uint8_t>().data();
   run.threads().parallel_for(std::ssize(x), elements_per_task, [&](int64_t begin, int64_t end) {
-    quantize_line(x.data() + begin, y + begin, end - begin, scale, zero);
+    kernels::quantize(x.data() + begin, y + begin, end - begin, scale, zero);
   });
 }
 

@@ -206,11 +206,34 @@ auto reduce_run(const T* x, int64_t n) {
   return lanes[0];
 }
 
+// The same for few elements: two lanes, without the cost of more.
+template <typename F, typename T, typename A>
+auto reduce_short_run(const T* x, int64_t n) {
+  auto even = F::template start<T, A>(), odd = even;
+  int64_t i = 0;
+  for (; i + 2 <= n; i += 2) {
+    even = F::merge(even, F::map(static_cast<A>(x[i])));
+    odd = F::merge(odd, F::map(static_cast<A>(x[i + 1])));
+  }
+  if (i < n) even = F::merge(even, F::map(static_cast<A>(x[i])));
+  return F::merge(even, odd);
+}
+
+// Rows that follow each other, each to one element.
+template <typename F, typename T>
+void reduce_short_rows(const T* x, int64_t run, T* y, int64_t begin, int64_t end, Finish finish) {
+  for (int64_t i = begin; i < end; ++i)
+    y[i] = element_of<T>(finished(reduce_short_run<F, T, Accumulator<F, T>>(x + i * run, run), finish, run));
+}
+
 constexpr int64_t run_block = 4096;
 
 template <typename F, typename T>
 void reduce_rows(const ReducePlan& plan, const T* x, T* y, int64_t begin, int64_t end, Finish finish) {
   using A = Accumulator<F, T>;
+  constexpr int64_t short_run = 32;
+  if (plan.run < short_run && plan.count == plan.run && plan.kept.size() <= 1)
+    return reduce_short_rows<F>(x, plan.run, y, begin, end, finish);
   for (int64_t i = begin; i < end; ++i) {
     const T* from = x + plan.first(i);
     auto total = F::template start<T, A>();

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/chain/chain.h"
 #include "kernels/math/math.h"
 #include "ops/cpu_support/float_vectors.h"
 #include "ops/unary/cpu_loops.h"
@@ -36,6 +37,10 @@ struct Relu {
   static T call(T x, const P&) {
     return x < 0 ? T(0) : x;  // keeps NaN
   }
+  static void array(const float* x, float* y, int64_t n, const P&) {
+    const kernels::ChainStep step{kernels::ChainOperation::relu};
+    kernels::f32_chain(x, {&step, 1}, y, n);
+  }
 };
 struct Sign {
   template <typename T>
@@ -44,6 +49,13 @@ struct Sign {
       if (x != x) return x;
     }
     return static_cast<T>((x > T(0)) - (x < T(0)));
+  }
+  static void array(const float* x, float* y, int64_t n, const P&) {
+    map_vectors(x, y, n, [](FloatVector v) {
+      const IntVector one = (IntVector)(FloatVector{} + 1.0f), sign = (IntVector)v & INT32_MIN;
+      const IntVector keep = (v != v) | (v == FloatVector{});
+      return choose(keep, v + 0.0f, (FloatVector)(one | sign));
+    });
   }
 };
 struct Not {

@@ -1,3 +1,4 @@
+#include "ops/cpu_support/float_vectors.h"
 #include "ops/cpu_support/unary_kernel.h"
 #include "ops/elementwise.h"
 #include "provider/cpu_kernels.h"
@@ -29,9 +30,38 @@ struct Divide {
   static auto call(auto x, const Parameters& p) { return x / p.a; }
 };
 
+// The same for floats, with the instruction that does it.
+template <bool largest>
+void extreme_of_floats(const void* from_a, const void* from_b, void* to, const BroadcastTile& tile) {
+  const float *a = static_cast<const float*>(from_a) + tile.first[0],
+              *b = static_cast<const float*>(from_b) + tile.first[1];
+  float* y = static_cast<float*>(to) + tile.output;
+  const auto pick = [](FloatVector p, FloatVector q) { return kernels::extreme_of<largest, float>(p, q); };
+  for (int64_t row = 0; row < tile.rows; ++row) {
+    if (tile.column_stride[0] && tile.column_stride[1])
+      map_vectors(a, b, y, tile.columns, pick);
+    else if (tile.column_stride[0])
+      map_vectors(a, y, tile.columns, [&, q = FloatVector{} + *b](FloatVector p) { return pick(p, q); });
+    else
+      map_vectors(b, y, tile.columns * tile.column_stride[1],
+                  [&, p = FloatVector{} + *a](FloatVector q) { return pick(p, q); });
+    if (!tile.column_stride[0] && !tile.column_stride[1])
+      std::fill_n(y, tile.columns, pick(FloatVector{} + *a, FloatVector{} + *b)[0]);
+    a += tile.row_stride[0];
+    b += tile.row_stride[1];
+    y += tile.columns;
+  }
+}
+
 template <typename F>
 constexpr LoopTable<BinaryLoop> number_loops = binary_loops<F, float, double, float16, bfloat16, uint8_t, uint16_t,
                                                             uint32_t, uint64_t, int8_t, int16_t, int32_t, int64_t>();
+template <typename F, bool largest>
+constexpr LoopTable<BinaryLoop> extreme_loops = [] {
+  LoopTable<BinaryLoop> table = number_loops<F>;
+  table[static_cast<size_t>(ElementType::float32)] = extreme_of_floats<largest>;
+  return table;
+}();
 constexpr LoopTable<BinaryLoop> add_floats = binary_loops<Add, float, double, float16, bfloat16>();
 constexpr LoopTable<UnaryLoop> divide_floats = unary_loops<Divide, float, double, float16, bfloat16>();
 
@@ -65,8 +95,8 @@ void run_mean(KernelRun& run) {
 }  // namespace
 
 void cpu_variadic(CpuKernels& list) {
-  list.add_simple("Max", [](KernelRun& run) { combine(run, number_loops<Max>); });
-  list.add_simple("Min", [](KernelRun& run) { combine(run, number_loops<Min>); });
+  list.add_simple("Max", [](KernelRun& run) { combine(run, extreme_loops<Max, true>); });
+  list.add_simple("Min", [](KernelRun& run) { combine(run, extreme_loops<Min, false>); });
   list.add_simple("Sum", [](KernelRun& run) { combine(run, add_floats); });
   list.add_simple("Mean", run_mean);
 }

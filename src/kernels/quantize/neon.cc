@@ -1,0 +1,27 @@
+#include "kernels/simd/neon.h"
+
+#include "kernels/quantize/quantize_kernel.h"
+
+namespace tenon::kernels {
+namespace {
+
+struct NarrowingNeon : Neon {
+  static uint16x8_t low_halves(I a, I b) { return vuzp1q_u16((uint16x8_t)a, (uint16x8_t)b); }
+
+  static void narrow(const I (&from)[4], uint8_t* to) {
+    const uint16x8_t first = low_halves(from[0], from[1]), second = low_halves(from[2], from[3]);
+    vst1q_u8(to, vuzp1q_u8(vreinterpretq_u8_u16(first), vreinterpretq_u8_u16(second)));
+  }
+  static void narrow(const I (&from)[4], int8_t* to) { narrow(from, reinterpret_cast<uint8_t*>(to)); }
+  static void narrow(const I (&from)[4], uint16_t* to) {
+    vst1q_u16(to, low_halves(from[0], from[1]));
+    vst1q_u16(to + 8, low_halves(from[2], from[3]));
+  }
+  static void narrow(const I (&from)[4], int16_t* to) { narrow(from, reinterpret_cast<uint16_t*>(to)); }
+};
+
+}  // namespace
+
+constexpr QuantizeKernels quantize_kernels_neon = QuantizeArrays<NarrowingNeon>::table();
+
+}  // namespace tenon::kernels
