@@ -74,24 +74,26 @@ class GatherElements final : public Kernel {
     // Rows along the last axis; the axis that is gathered does not move the start of a row.
     int64_t columns = rank ? y.dim(rank - 1) : 1, size = x.dim(axis), stride = strides[static_cast<size_t>(axis)];
     bool along_rows = axis == rank - 1;
+    const auto row_start = [&](int64_t row) {
+      int64_t start = 0;
+      for (int a = rank - 2; a >= 0; --a) {
+        if (a != axis) start += row % y.dim(a) * strides[static_cast<size_t>(a)];
+        row /= y.dim(a);
+      }
+      return start;
+    };
     dispatch_width(x.type(), [&]<typename T>() {
       const T* in = static_cast<const T*>(x.raw());
       T* out = static_cast<T*>(y.mutable_raw());
-      run.threads().parallel_for(y.elements() / columns, grain_for(columns * static_cast<int64_t>(sizeof(T))),
-                                 [&](int64_t begin, int64_t end) {
-                                   for (int64_t row = begin; row < end; ++row) {
-                                     int64_t start = 0, rest = row;
-                                     for (int a = rank - 2; a >= 0; --a) {
-                                       if (a != axis) start += rest % y.dim(a) * strides[static_cast<size_t>(a)];
-                                       rest /= y.dim(a);
-                                     }
-                                     for (int64_t column = 0; column < columns; ++column) {
-                                       int64_t at = row * columns + column;
-                                       out[at] =
-                                           in[start + indices.at(at, size, axis) * stride + (along_rows ? 0 : column)];
-                                     }
-                                   }
-                                 });
+      const int64_t grain = grain_for(columns * static_cast<int64_t>(sizeof(T)));
+      run.threads().parallel_for(y.elements() / columns, grain, [&](int64_t begin, int64_t end) {
+        for (int64_t row = begin; row < end; ++row) {
+          const T* from = in + row_start(row);
+          indices.for_each(row * columns, columns, size, axis, [&, to = out + row * columns](int64_t i, int64_t index) {
+            to[i] = from[index * stride + (along_rows ? 0 : i)];
+          });
+        }
+      });
     });
   }
 

@@ -13,21 +13,28 @@ enum class Mode : uint8_t { constant, reflect, edge, wrap };
 
 // Along one axis: which index of the input each index of the output takes; -1 for the constant.
 struct AxisMap {
-  std::vector<int64_t> index;
-  int64_t first = 0, count = 0;  // outputs [first, first + count) take a range of the input as it is
+  int64_t size = 0;                         // of the output
+  int64_t first = 0, count = 0, start = 0;  // outputs [first, first + count) take inputs from `start` on
+  std::vector<int64_t> border;              // what the others take
 
-  AxisMap(int64_t size, int64_t before, int64_t after, Mode mode, int axis) {
-    int64_t low = std::max<int64_t>(0, -before), high = size - std::max<int64_t>(0, -after);
-    int64_t kept = high - low, result = size + before + after;
-    first = std::max<int64_t>(0, before);
-    if (kept < 0 || (kept == 0 && mode != Mode::constant && result > 0)) {
+  AxisMap(int64_t length, int64_t before, int64_t after, Mode mode, int axis)
+      : size(length + before + after), first(std::max<int64_t>(0, before)), start(std::max<int64_t>(0, -before)) {
+    int64_t kept = length - std::max<int64_t>(0, -after) - start;
+    if (kept < 0 || (kept == 0 && mode != Mode::constant && size > 0)) {
       if (mode != Mode::constant) fail(ErrorCode::shape_mismatch, "axis {} has no elements left to pad with", axis);
       kept = 0;
     }
-    index.resize(static_cast<size_t>(result));
-    for (int64_t i = 0; i < result; ++i) index[static_cast<size_t>(i)] = source(i - first, kept, low, mode);
-    first = std::min(first, result);
-    count = std::min(kept, result - first);
+    const int64_t offset = first;
+    first = std::min(first, size);
+    count = std::min(kept, size - first);
+    border.reserve(static_cast<size_t>(size - count));
+    for (int64_t i = 0; i < first; ++i) border.push_back(source(i - offset, kept, start, mode));
+    for (int64_t i = first + count; i < size; ++i) border.push_back(source(i - offset, kept, start, mode));
+  }
+
+  int64_t at(int64_t i) const {
+    if (i >= first && i < first + count) return start + i - first;
+    return border[static_cast<size_t>(i < first ? i : i - count)];
   }
 
   static int64_t source(int64_t at, int64_t kept, int64_t low, Mode mode) {
@@ -66,47 +73,53 @@ class Padder {
   void run(ThreadPool& threads, const void* value, Tensor& y) const {
     if (y.elements() == 0) return;
     const AxisMap& last = maps_.back();
-    int64_t row_length = static_cast<int64_t>(last.index.size()) * block_, bytes = bits_of(y.type()) / 8;
+    int64_t row_length = last.size * block_, bytes = bits_of(y.type()) / 8;
     int64_t rows = y.elements() / row_length;
-    threads.parallel_for(rows, std::max<int64_t>(1, (32 << 10) / (row_length * bytes)),
-                         [&](int64_t begin, int64_t end) {
-                           for (int64_t row = begin; row < end; ++row) write_row(value, y, row, row_length);
-                         });
-  }
-
- private:
-  // Without threads, since rows are shared between them already.
-  void fill_range(const void* value, Tensor& y, int64_t first, int64_t count) const {
     dispatch_width(y.type(), [&]<typename T>() {
-      std::fill_n(static_cast<T*>(y.mutable_raw()) + first, count, *static_cast<const T*>(value));
+      threads.parallel_for(
+          rows, std::max<int64_t>(1, (32 << 10) / (row_length * bytes)),
+          [&](int64_t begin, int64_t end) { write_rows(*static_cast<const T*>(value), y, begin, end, row_length); });
     });
   }
 
-  void write_row(const void* value, Tensor& y, int64_t row, int64_t row_length) const {
+ private:
+  template <typename T>
+  void write_rows(const T& value, Tensor& y, int64_t begin, int64_t end, int64_t row_length) const {
+    for (int64_t row = begin; row < end; ++row) write_row(value, static_cast<T*>(y.mutable_raw()), row, row_length);
+  }
+
+  template <typename T>
+  void write_row(const T& value, T* y, int64_t row, int64_t row_length) const {
     const AxisMap& last = maps_.back();
-    int64_t start = 0, rest = row, to = row * row_length;
+    const T* from = static_cast<const T*>(x_.raw());
+    T* to = y + row * row_length;
+    int64_t rest = row;
     for (size_t axis = maps_.size() - 1; axis-- > 0;) {
-      auto size = static_cast<int64_t>(maps_[axis].index.size());
-      int64_t from = maps_[axis].index[static_cast<size_t>(rest % size)];
-      if (from < 0) return fill_range(value, y, to, row_length);
-      start += from * strides_[axis];
+      const int64_t size = maps_[axis].size, at = maps_[axis].at(rest % size);
+      if (at < 0) {
+        std::fill_n(to, row_length, value);
+        return;
+      }
+      from += at * strides_[axis];
       rest /= size;
     }
-    for (auto i = size_t{0}; i < last.index.size();) {
-      auto at = static_cast<int64_t>(i);
-      int64_t from = last.index[i];
-      size_t run = 1;
-      if (at == last.first && last.count > 0) {
-        run = static_cast<size_t>(last.count);
-      } else if (from < 0) {
-        while (i + run < last.index.size() && last.index[i + run] < 0) ++run;
-      }
-      int64_t length = static_cast<int64_t>(run) * block_;
-      if (from < 0)
-        fill_range(value, y, to + at * block_, length);
+    const int64_t after = last.first + last.count;
+    write_border(value, from, to, 0, last.first);
+    std::copy_n(from + last.start * block_, last.count * block_, to + last.first * block_);
+    write_border(value, from, to, after, last.size);
+  }
+
+  // Indices [begin, end) of the last padded axis.
+  template <typename T>
+  void write_border(const T& value, const T* from, T* to, int64_t begin, int64_t end) const {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t at = maps_.back().at(i);
+      if (at < 0)
+        std::fill_n(to + i * block_, block_, value);
+      else if (block_ == 1)
+        to[i] = from[at];
       else
-        copy_elements(y.type(), x_.raw(), start + from * block_, y.mutable_raw(), to + at * block_, length);
-      i += run;
+        std::copy_n(from + at * block_, block_, to + i * block_);
     }
   }
 

@@ -8,7 +8,7 @@
 namespace tenon::ops {
 namespace {
 
-constexpr int64_t grain_elements = 4096;
+constexpr int64_t grain_elements = 4096, places_at_once = 256;
 
 void copy_all(ThreadPool& threads, const Tensor& from, Tensor& to) {
   int64_t one = 1, count = from.elements();
@@ -31,19 +31,40 @@ class ScatterElements final : public Kernel {
     Indices indices(run.input(1));
     int64_t length = updates.dim(axis), size = x.dim(axis), stride = strides[static_cast<size_t>(axis)];
     int64_t inner = updates.shape().elements(axis + 1, rank), lines = updates.shape().elements(0, axis) * inner;
-    // Lines along the axis never meet, so each is one thread's and keeps the order of its updates.
+    // Where line number `line` along the axis begins in the output.
+    const auto line_start = [&](int64_t line) {
+      int64_t to = 0;
+      for (int a = rank - 1; a >= 0; --a) {
+        if (a == axis) continue;
+        to += line % updates.dim(a) * strides[static_cast<size_t>(a)];
+        line /= updates.dim(a);
+      }
+      return to;
+    };
+    // Lines along the axis never meet, so each is one thread's and keeps the order of its updates. Where neighbouring
+    // lines begin side by side, they are walked through together.
+    const bool side_by_side = inner == x.shape().elements(axis + 1, rank);
     run.threads().parallel_for(lines, std::max<int64_t>(1, grain_elements / length), [&](int64_t begin, int64_t end) {
-      for (int64_t line = begin; line < end; ++line) {
-        int64_t from = line / inner * length * inner + line % inner;
-        int64_t to = 0, rest = line;
-        for (int a = rank - 1; a >= 0; --a) {
-          if (a == axis) continue;
-          to += rest % updates.dim(a) * strides[static_cast<size_t>(a)];
-          rest /= updates.dim(a);
+      int64_t places[places_at_once];
+      while (begin < end) {
+        const int64_t from = begin / inner * length * inner + begin % inner, to = line_start(begin);
+        const int64_t width = side_by_side ? std::min({end - begin, inner - begin % inner, places_at_once}) : 1;
+        if (width == 1) {
+          for (int64_t k = 0; k < length; k += places_at_once) {
+            const int64_t count = std::min(places_at_once, length - k), first = from + k * inner;
+            indices.read(first, inner, count, size, axis, places);
+            for (int64_t i = 0; i < count; ++i) places[i] = to + places[i] * stride;
+            combine.at(y.mutable_raw(), places, element_at(updates, first), inner, count);
+          }
+        } else {
+          for (int64_t k = 0; k < length; ++k) {
+            const int64_t first = from + k * inner;
+            indices.read(first, 1, width, size, axis, places);
+            for (int64_t i = 0; i < width; ++i) places[i] = to + i + places[i] * stride;
+            combine.at(y.mutable_raw(), places, element_at(updates, first), 1, width);
+          }
         }
-        for (int64_t k = 0; k < length; ++k, from += inner) {
-          combine(element_at(y, to + indices.at(from, size, axis) * stride), element_at(updates, from), 1);
-        }
+        begin += width;
       }
     });
   }
@@ -73,11 +94,12 @@ class ScatterND final : public Kernel {
       for (int k = 0; k < depth; ++k) at += indices.at(i * depth + k, x.dim(k), k) * strides[static_cast<size_t>(k)];
       places[static_cast<size_t>(i)] = at;
     }
+    if (inner == 1) return combine.at(y.mutable_raw(), places.data(), updates.raw(), 1, count);
     // Threads share the blocks' insides, so that updates of one place keep their order.
     run.threads().parallel_for(inner, std::max<int64_t>(1, grain_elements / count), [&](int64_t begin, int64_t end) {
       for (int64_t i = 0; i < count; ++i) {
-        combine(element_at(y, places[static_cast<size_t>(i)] + begin), element_at(updates, i * inner + begin),
-                end - begin);
+        combine.row(element_at(y, places[static_cast<size_t>(i)] + begin), element_at(updates, i * inner + begin),
+                    end - begin);
       }
     });
   }

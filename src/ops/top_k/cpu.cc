@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <bit>
+#include <functional>
 #include <vector>
 
 #include "ops/dispatch.h"
@@ -43,12 +44,6 @@ class Selection {
   const std::vector<Candidate>& select(const T* line, int64_t stride, int64_t size) {
     kept_.clear();
     worst_ = {INT64_MIN, INT64_MAX};
-    if constexpr (std::is_same_v<T, float>) {
-      if (stride == 1) {
-        add_floats(line, size);
-        size = 0;
-      }
-    }
     for (int64_t i = 0; i < size; ++i) add({key_of(line[i * stride]) ^ flip_, i});
     if (kept_.size() > k_) shrink();
     std::sort(kept_.begin(), kept_.end(), before);
@@ -72,33 +67,92 @@ class Selection {
     kept_.resize(k_);
   }
 
-  // Looks at blocks that have no element better than the worst kept one only once.
-  void add_floats(const float* line, int64_t size) {
-    constexpr int64_t block = 64;
-    const auto flip = static_cast<int32_t>(flip_);
-    for (int64_t begin = 0; begin < size; begin += block) {
-      const int64_t end = std::min(size, begin + block);
-      if (end - begin == block && worst_.index != INT64_MAX) {
-        // Keys of NaN are beyond 32 bits: such a block is always looked at closely.
-        const int64_t bound = worst_.key;
-        const auto narrow = static_cast<int32_t>(std::clamp<int64_t>(bound, INT32_MIN, INT32_MAX));
-        int32_t best = INT32_MIN;
-        int special = 0;
-        for (int64_t i = begin; i < end; ++i) {
-          const int32_t bits = std::bit_cast<int32_t>(line[i] + 0.0f);
-          best = std::max(best, (bits ^ ((bits >> 31) & INT32_MAX)) ^ flip);
-          special |= line[i] != line[i];
-        }
-        if (!special && best <= narrow) continue;
-      }
-      for (int64_t i = begin; i < end; ++i) add({key_of(line[i]) ^ flip_, i});
-    }
-  }
-
   size_t k_;
   int64_t flip_;
   Candidate worst_{};
   std::vector<Candidate> kept_;
+};
+
+// The same for floats, whose keys have 32 bits.
+class FloatSelection {
+ public:
+  FloatSelection(int64_t k, bool largest) : k_(static_cast<size_t>(k)), flip_(largest ? 0 : -1) {}
+
+  // The places of the best k elements of a line, in order.
+  template <typename Use>
+  void select(const float* line, int64_t stride, int64_t size, Use use) {
+    find_keys(line, stride, size);
+    collect(size, bound(size));
+    const auto last = candidates_.begin() + static_cast<std::ptrdiff_t>(k_);
+    if (candidates_.size() > 2 * k_) std::nth_element(candidates_.begin(), last - 1, candidates_.end(), std::greater());
+    if (candidates_.size() > 2 * k_) candidates_.resize(k_);
+    std::sort(candidates_.begin(), candidates_.end(), std::greater());
+    for (size_t i = 0; i < k_; ++i) use(static_cast<int64_t>(i), UINT32_MAX - (candidates_[i] & UINT32_MAX));
+  }
+
+  static bool can(int64_t size) { return size < UINT32_MAX; }
+
+ private:
+  void find_keys(const float* line, int64_t stride, int64_t size) {
+    keys_.resize(static_cast<size_t>(size));
+    int32_t* __restrict keys = keys_.data();
+    const int32_t flip = flip_;
+    const auto key = [flip](float value) {
+      const int32_t bits = std::bit_cast<int32_t>(value + 0.0f), ordered = bits ^ ((bits >> 31) & INT32_MAX);
+      const int32_t nan = -static_cast<int32_t>(value != value);
+      return ((ordered & ~nan) | (INT32_MAX & nan)) ^ flip;
+    };
+    if (stride == 1) {
+      for (int64_t i = 0; i < size; ++i) keys[i] = key(line[i]);
+    } else {
+      for (int64_t i = 0; i < size; ++i) keys[i] = key(line[i * stride]);
+    }
+  }
+
+  // A key that at least k elements reach: that many blocks have one that does. Leaves the blocks' best keys.
+  int32_t bound(int64_t size) {
+    block_ = 0;
+    for (int64_t block : {64, 32, 16, 8, 4}) {
+      if (block_ == 0 && size / block >= 2 * static_cast<int64_t>(k_)) block_ = block;
+    }
+    if (block_ == 0) return INT32_MIN;
+    best_.resize(static_cast<size_t>(size / block_));
+    for (size_t b = 0; b < best_.size(); ++b) {
+      const int32_t* keys = keys_.data() + static_cast<int64_t>(b) * block_;
+      int32_t best = keys[0];
+      for (int64_t i = 1; i < block_; ++i) best = std::max(best, keys[i]);
+      best_[b] = best;
+    }
+    sorted_ = best_;
+    const auto last = sorted_.begin() + static_cast<std::ptrdiff_t>(k_) - 1;
+    std::nth_element(sorted_.begin(), last, sorted_.end(), std::greater());
+    return *last;
+  }
+
+  // A candidate has its key above its place, so that of equal ones the first is the largest.
+  void collect(int64_t size, int32_t bound) {
+    candidates_.clear();
+    const auto look_at = [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int32_t key = keys_[static_cast<size_t>(i)];
+        if (key < bound) continue;
+        candidates_.push_back(uint64_t{static_cast<uint32_t>(key) ^ (1U << 31)} << 32 |
+                              (UINT32_MAX - static_cast<uint32_t>(i)));
+      }
+    };
+    if (block_ == 0) return look_at(0, size);
+    const auto blocks = std::ssize(best_);
+    for (int64_t b = 0; b < blocks; ++b) {
+      if (best_[static_cast<size_t>(b)] >= bound) look_at(b * block_, (b + 1) * block_);
+    }
+    look_at(blocks * block_, size);
+  }
+
+  size_t k_;
+  int32_t flip_;
+  int64_t block_ = 0;
+  std::vector<int32_t> keys_, best_, sorted_;
+  std::vector<uint64_t> candidates_;
 };
 
 class TopK final : public Kernel {
@@ -122,6 +176,9 @@ class TopK final : public Kernel {
       const T* in = x.data<T>().data();
       T* out = values.mutable_data<T>().data();
       run.threads().parallel_for(lines, std::max<int64_t>(1, 4096 / size), [&](int64_t begin, int64_t end) {
+        if constexpr (std::is_same_v<T, float>) {
+          if (FloatSelection::can(size)) return select_floats(in, out, places, begin, end, inner, size, k);
+        }
         Selection selection(k, largest_);
         for (int64_t n = begin; n < end; ++n) {
           int64_t from = n / inner * size * inner + n % inner, to = n / inner * k * inner + n % inner;
@@ -137,6 +194,18 @@ class TopK final : public Kernel {
   }
 
  private:
+  void select_floats(const float* in, float* out, int64_t* places, int64_t begin, int64_t end, int64_t inner,
+                     int64_t size, int64_t k) const {
+    FloatSelection selection(k, largest_);
+    for (int64_t n = begin; n < end; ++n) {
+      const int64_t from = n / inner * size * inner + n % inner, to = n / inner * k * inner + n % inner;
+      selection.select(in + from, inner, size, [&](int64_t i, int64_t index) {
+        places[to + i * inner] = index;
+        out[to + i * inner] = in[from + index * inner];
+      });
+    }
+  }
+
   int64_t axis_;
   bool largest_;
 };
