@@ -46,26 +46,30 @@ void copy_one(T* to, const T* from) {
   std::memcpy(static_cast<void*>(to), static_cast<const void*>(from), sizeof(T));
 }
 
-// to[c * to_stride + r] = from[r * from_stride + c].
+// to[c * to_stride + r] = from[r * from_stride + c] for 4 rows and 4 columns.
+void transpose_4x4(const uint32_t* from, int64_t from_stride, uint32_t* to, int64_t to_stride) {
+  U4 v[4];
+  for (int i = 0; i < 4; ++i) std::memcpy(&v[i], from + i * from_stride, sizeof v[i]);
+  const U4 low02 = __builtin_shufflevector(v[0], v[2], 0, 4, 1, 5),
+           high02 = __builtin_shufflevector(v[0], v[2], 2, 6, 3, 7);
+  const U4 low13 = __builtin_shufflevector(v[1], v[3], 0, 4, 1, 5),
+           high13 = __builtin_shufflevector(v[1], v[3], 2, 6, 3, 7);
+  v[0] = __builtin_shufflevector(low02, low13, 0, 4, 1, 5);
+  v[1] = __builtin_shufflevector(low02, low13, 2, 6, 3, 7);
+  v[2] = __builtin_shufflevector(high02, high13, 0, 4, 1, 5);
+  v[3] = __builtin_shufflevector(high02, high13, 2, 6, 3, 7);
+  for (int i = 0; i < 4; ++i) std::memcpy(to + i * to_stride, &v[i], sizeof v[i]);
+}
+
+// The same for any number of them.
 template <class T>
 void transpose_tile(const T* from, int64_t from_stride, T* to, int64_t to_stride, int64_t rows, int64_t columns) {
   int64_t r = 0;
   if constexpr (sizeof(T) == 4) {
     for (; r + 4 <= rows; r += 4) {
       int64_t c = 0;
-      for (; c + 4 <= columns; c += 4) {
-        U4 v[4];
-        for (int i = 0; i < 4; ++i) std::memcpy(&v[i], from + (r + i) * from_stride + c, sizeof v[i]);
-        const U4 low02 = __builtin_shufflevector(v[0], v[2], 0, 4, 1, 5),
-                 high02 = __builtin_shufflevector(v[0], v[2], 2, 6, 3, 7);
-        const U4 low13 = __builtin_shufflevector(v[1], v[3], 0, 4, 1, 5),
-                 high13 = __builtin_shufflevector(v[1], v[3], 2, 6, 3, 7);
-        v[0] = __builtin_shufflevector(low02, low13, 0, 4, 1, 5);
-        v[1] = __builtin_shufflevector(low02, low13, 2, 6, 3, 7);
-        v[2] = __builtin_shufflevector(high02, high13, 0, 4, 1, 5);
-        v[3] = __builtin_shufflevector(high02, high13, 2, 6, 3, 7);
-        for (int i = 0; i < 4; ++i) std::memcpy(to + (c + i) * to_stride + r, &v[i], sizeof v[i]);
-      }
+      for (; c + 4 <= columns; c += 4)
+        transpose_4x4(from + r * from_stride + c, from_stride, to + c * to_stride + r, to_stride);
       for (; c < columns; ++c) {
         for (int i = 0; i < 4; ++i) copy_one(to + c * to_stride + r + i, from + (r + i) * from_stride + c);
       }
@@ -76,23 +80,100 @@ void transpose_tile(const T* from, int64_t from_stride, T* to, int64_t to_stride
   }
 }
 
+// Neighbouring columns that are worked on together: long pieces of rows are read faster.
+constexpr int64_t columns_together = 256;
+
+// The same for `tile` rows and up to columns_together columns, through memory of its own: rows of the output are then
+// written without a pause, where else their cache lines would come and go.
+void transpose_far(const uint32_t* from, int64_t from_stride, uint32_t* to, int64_t to_stride, int64_t columns) {
+  alignas(64) uint32_t memory[columns_together * tile];
+  const int64_t whole = columns / 4 * 4;
+  for (int64_t r = 0; r < tile; r += 4) {
+    for (int64_t c = 0; c < whole; c += 4)
+      transpose_4x4(from + r * from_stride + c, from_stride, memory + c * tile + r, tile);
+  }
+  for (int64_t c = whole; c < columns; ++c) {
+    for (int64_t r = 0; r < tile; ++r) memory[c * tile + r] = from[r * from_stride + c];
+  }
+  for (int64_t c = 0; c < columns; ++c) std::memcpy(to + c * to_stride, memory + c * tile, tile * sizeof(uint32_t));
+}
+
+// to[c][i] = from[i][c] or to[i][c] = from[c][i], where there are few c: the rows with few elements are dense.
+template <int few, class T>
+void take_apart(const T* __restrict from, T* __restrict to, int64_t to_stride, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) {
+    for (int c = 0; c < few; ++c) to[c * to_stride + i] = from[i * few + c];
+  }
+}
+template <int few, class T>
+void put_together(const T* __restrict from, int64_t from_stride, T* __restrict to, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) {
+    for (int c = 0; c < few; ++c) to[i * few + c] = from[c * from_stride + i];
+  }
+}
+
+// Images of few channels: false if these are none.
+template <class T>
+bool transpose_few(ThreadPool& pool, const char* from, char* to, std::span<const Axis> outer, const Axis& rows,
+                   const Axis& columns) {
+  const bool apart = columns.size <= 4 && rows.from_stride == columns.size,
+             together = rows.size <= 4 && columns.to_stride == rows.size;
+  if (!apart && !together) return false;
+  constexpr int64_t part = 4096;
+  const int64_t length = apart ? rows.size : columns.size, few = apart ? columns.size : rows.size;
+  const int64_t stride = apart ? columns.to_stride : rows.from_stride, parts = (length + part - 1) / part;
+  const auto loop = apart ? (few == 2 ? take_apart<2, T> : few == 3 ? take_apart<3, T> : take_apart<4, T>) : nullptr;
+  const auto other = few == 2 ? put_together<2, T> : few == 3 ? put_together<3, T> : put_together<4, T>;
+  pool.parallel_for(count_of(outer) * parts, 4, [&](int64_t begin, int64_t end) {
+    for (int64_t task = begin; task < end; ++task) {
+      const Position at = position_of(outer, task / parts, sizeof(T));
+      const int64_t first = task % parts * part, n = std::min(part, length - first);
+      const T* source = reinterpret_cast<const T*>(from + at.from) + (apart ? first * few : first);
+      T* target = reinterpret_cast<T*>(to + at.to) + (apart ? first : first * few);
+      if (apart)
+        loop(source, target, stride, n);
+      else
+        other(source, stride, target, n);
+    }
+  });
+  return true;
+}
+
+// Neighbouring rows that are worked on together, and from how many bytes on the second-level cache does not hold all.
+constexpr int64_t rows_together = 4 * tile, far_bytes = 1 << 20;
+
 // The output's innermost axis is `rows` (an outer axis of the input), the input's innermost is `columns`.
 template <class T>
 void transpose_planes(ThreadPool& pool, const char* from, char* to, std::span<const Axis> outer, const Axis& rows,
                       const Axis& columns) {
-  const int64_t row_tiles = (rows.size + tile - 1) / tile;
-  const int64_t tasks = count_of(outer) * row_tiles;
-  const int64_t bytes_each = tile * columns.size * static_cast<int64_t>(sizeof(T));
-  pool.parallel_for(tasks, 1 + bytes_per_task / bytes_each, [&](int64_t begin, int64_t end) {
+  constexpr int64_t bytes = sizeof(T);
+  if constexpr (bytes <= 4) {
+    if (transpose_few<T>(pool, from, to, outer, rows, columns)) return;
+  }
+  const int64_t down = (rows.size + rows_together - 1) / rows_together,
+                across = (columns.size + columns_together - 1) / columns_together;
+  const bool is_far = count_of(outer) * rows.size * columns.size * bytes > far_bytes;
+  const int64_t bytes_each = std::min(rows_together, rows.size) * std::min(columns_together, columns.size) * bytes;
+  pool.parallel_for(count_of(outer) * down * across, 1 + bytes_per_task / bytes_each, [&](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; ++task) {
-      const Position at = position_of(outer, task / row_tiles, sizeof(T));
-      const int64_t row = task % row_tiles * tile;
-      const int64_t height = std::min(tile, rows.size - row);
-      const T* src = reinterpret_cast<const T*>(from + at.from) + row * rows.from_stride;
-      T* dst = reinterpret_cast<T*>(to + at.to) + row;
-      for (int64_t column = 0; column < columns.size; column += tile) {
-        transpose_tile(src + column, rows.from_stride, dst + column * columns.to_stride, columns.to_stride, height,
-                       std::min(tile, columns.size - column));
+      const Position at = position_of(outer, task / across / down, bytes);
+      const T* source = reinterpret_cast<const T*>(from + at.from);
+      T* target = reinterpret_cast<T*>(to + at.to);
+      const int64_t first_column = task % across * columns_together;
+      int64_t first_row = task / across % down * rows_together;
+      const int64_t last_row = std::min(rows.size, first_row + rows_together),
+                    last_column = std::min(columns.size, first_column + columns_together);
+      if constexpr (bytes == 4) {
+        for (; is_far && first_row + tile <= last_row; first_row += tile)
+          transpose_far(source + first_row * rows.from_stride + first_column, rows.from_stride,
+                        target + first_column * columns.to_stride + first_row, columns.to_stride,
+                        last_column - first_column);
+      }
+      for (int64_t row = first_row; row < last_row; row += tile) {
+        for (int64_t column = first_column; column < last_column; column += tile)
+          transpose_tile(source + row * rows.from_stride + column, rows.from_stride,
+                         target + column * columns.to_stride + row, columns.to_stride, std::min(tile, last_row - row),
+                         std::min(tile, last_column - column));
       }
     }
   });

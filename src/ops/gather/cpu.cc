@@ -89,9 +89,13 @@ class GatherElements final : public Kernel {
       run.threads().parallel_for(y.elements() / columns, grain, [&](int64_t begin, int64_t end) {
         for (int64_t row = begin; row < end; ++row) {
           const T* from = in + row_start(row);
-          indices.for_each(row * columns, columns, size, axis, [&, to = out + row * columns](int64_t i, int64_t index) {
-            to[i] = from[index * stride + (along_rows ? 0 : i)];
-          });
+          T* to = out + row * columns;
+          if (along_rows)
+            indices.for_each(row * columns, columns, size, axis,
+                             [=](int64_t i, int64_t index) { to[i] = from[index]; });
+          else
+            indices.for_each(row * columns, columns, size, axis,
+                             [=](int64_t i, int64_t index) { to[i] = from[index * stride + i]; });
         }
       });
     });

@@ -37,6 +37,12 @@ struct AxisMap {
     return border[static_cast<size_t>(i < first ? i : i - count)];
   }
 
+  // How many indices after i % size are within the range that is taken as it is.
+  int64_t kept_after(int64_t i) const {
+    i %= size;
+    return i >= first && i < first + count ? first + count - 1 - i : 0;
+  }
+
   static int64_t source(int64_t at, int64_t kept, int64_t low, Mode mode) {
     if (at >= 0 && at < kept) return low + at;
     switch (mode) {
@@ -83,26 +89,40 @@ class Padder {
   }
 
  private:
-  template <typename T>
-  void write_rows(const T& value, Tensor& y, int64_t begin, int64_t end, int64_t row_length) const {
-    for (int64_t row = begin; row < end; ++row) write_row(value, static_cast<T*>(y.mutable_raw()), row, row_length);
+  // Where the input of row number `row` of the output begins; -1 if the row is all constant.
+  int64_t start_of(int64_t row) const {
+    int64_t start = 0;
+    for (size_t axis = maps_.size() - 1; axis-- > 0;) {
+      const int64_t size = maps_[axis].size, at = maps_[axis].at(row % size);
+      if (at < 0) return -1;
+      start += at * strides_[axis];
+      row /= size;
+    }
+    return start;
   }
 
   template <typename T>
-  void write_row(const T& value, T* y, int64_t row, int64_t row_length) const {
-    const AxisMap& last = maps_.back();
+  void write_rows(const T& value, Tensor& y, int64_t begin, int64_t end, int64_t row_length) const {
     const T* from = static_cast<const T*>(x_.raw());
-    T* to = y + row * row_length;
-    int64_t rest = row;
-    for (size_t axis = maps_.size() - 1; axis-- > 0;) {
-      const int64_t size = maps_[axis].size, at = maps_[axis].at(rest % size);
-      if (at < 0) {
-        std::fill_n(to, row_length, value);
-        return;
+    T* to = static_cast<T*>(y.mutable_raw()) + begin * row_length;
+    int64_t start = -1, left = 0;  // rows after this one that begin one stride later each
+    for (int64_t row = begin; row < end; ++row, to += row_length) {
+      if (left-- > 0) {
+        start += strides_[maps_.size() - 2];
+      } else {
+        start = start_of(row);
+        left = start < 0 || maps_.size() < 2 ? 0 : maps_[maps_.size() - 2].kept_after(row);
       }
-      from += at * strides_[axis];
-      rest /= size;
+      if (start < 0)
+        std::fill_n(to, row_length, value);
+      else
+        write_row(value, from + start, to);
     }
+  }
+
+  template <typename T>
+  void write_row(const T& value, const T* from, T* to) const {
+    const AxisMap& last = maps_.back();
     const int64_t after = last.first + last.count;
     write_border(value, from, to, 0, last.first);
     std::copy_n(from + last.start * block_, last.count * block_, to + last.first * block_);

@@ -117,16 +117,38 @@ class FloatSelection {
     }
     if (block_ == 0) return INT32_MIN;
     best_.resize(static_cast<size_t>(size / block_));
-    for (size_t b = 0; b < best_.size(); ++b) {
-      const int32_t* keys = keys_.data() + static_cast<int64_t>(b) * block_;
-      int32_t best = keys[0];
-      for (int64_t i = 1; i < block_; ++i) best = std::max(best, keys[i]);
-      best_[b] = best;
+    switch (block_) {
+      case 64:
+        find_best<64>();
+        break;
+      case 32:
+        find_best<32>();
+        break;
+      case 16:
+        find_best<16>();
+        break;
+      case 8:
+        find_best<8>();
+        break;
+      default:
+        find_best<4>();
     }
+    if (k_ == 1) return *std::ranges::max_element(best_);
     sorted_ = best_;
     const auto last = sorted_.begin() + static_cast<std::ptrdiff_t>(k_) - 1;
     std::nth_element(sorted_.begin(), last, sorted_.end(), std::greater());
     return *last;
+  }
+
+  template <int64_t block>
+  void find_best() {
+    const int32_t* keys = keys_.data();
+    for (int32_t& result : best_) {
+      int32_t best = keys[0];
+      for (int64_t i = 1; i < block; ++i) best = std::max(best, keys[i]);
+      result = best;
+      keys += block;
+    }
   }
 
   // A candidate has its key above its place, so that of equal ones the first is the largest.
