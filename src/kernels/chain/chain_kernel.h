@@ -16,7 +16,7 @@ struct ChainArrays {
   using I = typename S::I;
 
   // As many vectors as leave registers for operands.
-  static constexpr int most_vectors = Arch::isa == Isa::avx2 || Arch::isa == Isa::portable ? 8 : 16;
+  static constexpr int most_vectors = Arch::isa == Isa::avx512 ? 16 : 8;
 
   // Where `mask`, whose lanes are 0 or -1, `a`, else `b`. Conditions are taken apart lane by lane.
   static F choose(I mask, F a, F b) { return S::from_bits((S::bits(a) & mask) | (S::bits(b) & ~mask)); }

@@ -1,6 +1,8 @@
 // Scales and shifts vectors; neon.cc, avx2.cc, avx512.cc and portable.cc instantiate it.
 #pragma once
 
+#include <limits>
+
 #include "kernels/channel_affine/channel_affine.h"
 #include "kernels/simd/simd.h"
 
@@ -14,6 +16,16 @@ struct AffineArrays {
   static constexpr int vectors = affine_period / S::width;
 
   static void run(const float* x, const float* scale, const float* shift, float lo, float hi, float* y, int64_t n) {
+    constexpr float infinity = std::numeric_limits<float>::infinity();
+    if (lo == -infinity && hi == infinity)
+      scale_all<false>(x, scale, shift, lo, hi, y, n);
+    else
+      scale_all<true>(x, scale, shift, lo, hi, y, n);
+  }
+
+  template <bool clamps>
+  static void scale_all(const float* x, const float* scale, const float* shift, float lo, float hi, float* y,
+                        int64_t n) {
     F factor[vectors], addend[vectors];
     for (int k = 0; k < vectors; ++k) {
       factor[k] = S::load(scale + k * S::width);
@@ -21,7 +33,8 @@ struct AffineArrays {
     }
     const F lowest = S::set(lo), highest = S::set(hi);
     const auto made = [&](F v, int k) __attribute__((always_inline)) {
-      return S::clamp(S::fma(v, factor[k], addend[k]), lowest, highest);
+      const F result = S::fma(v, factor[k], addend[k]);
+      return clamps ? S::clamp(result, lowest, highest) : result;
     };
     int64_t i = 0;
     for (; i + affine_period <= n; i += affine_period) {

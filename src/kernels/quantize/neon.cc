@@ -6,6 +6,10 @@ namespace tenon::kernels {
 namespace {
 
 struct NarrowingNeon : Neon {
+  // Of a number and NaN, the number.
+  static F lesser_number(F a, F b) { return (F)vminnmq_f32((float32x4_t)a, (float32x4_t)b); }
+  static F greater_number(F a, F b) { return (F)vmaxnmq_f32((float32x4_t)a, (float32x4_t)b); }
+
   static uint16x8_t low_halves(I a, I b) { return vuzp1q_u16((uint16x8_t)a, (uint16x8_t)b); }
 
   static void narrow(const I (&from)[4], uint8_t* to) {

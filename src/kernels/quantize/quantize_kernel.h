@@ -73,8 +73,13 @@ struct QuantizeArrays {
     // Several at once, because each comparison waits for the one before it.
     F low[vectors] = {}, high[vectors] = {};
     const auto take = [&](F value, int k) {
-      low[k] = choose(value < low[k], value, low[k]);
-      high[k] = choose(value > high[k], value, high[k]);
+      if constexpr (requires { Arch::lesser_number(value, value); }) {
+        low[k] = Arch::lesser_number(value, low[k]);
+        high[k] = Arch::greater_number(value, high[k]);
+      } else {
+        low[k] = choose(value < low[k], value, low[k]);
+        high[k] = choose(value > high[k], value, high[k]);
+      }
     };
     int64_t i = 0;
     for (; i + at_once <= n; i += at_once) {

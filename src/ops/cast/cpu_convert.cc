@@ -4,6 +4,7 @@
 
 #include "base/fail.h"
 #include "kernels/half/half.h"
+#include "kernels/simd/extreme.h"
 #include "ops/cast/convert.h"
 #include "ops/cast/text.h"
 #include "ops/elementwise.h"
@@ -86,9 +87,24 @@ template <typename Float>
 Float largest_magnitude(const Float* x, int64_t n) {
   // The bits of what is not negative order as the numbers do, and those of NaN come last.
   using Bits = std::conditional_t<sizeof(Float) == 4, int32_t, int64_t>;
+  using Vector = typename kernels::VectorOf<Bits>::Type;
   constexpr Bits without_sign = std::numeric_limits<Bits>::max();
+  constexpr int64_t lanes = sizeof(Vector) / sizeof(Bits), vectors = 4;
+  Vector best[vectors] = {};
+  int64_t i = 0;
+  for (; i + lanes * vectors <= n; i += lanes * vectors) {
+    Vector bits[vectors];
+    std::memcpy(&bits, x + i, sizeof bits);
+    for (int64_t k = 0; k < vectors; ++k) {
+      bits[k] &= without_sign;
+      best[k] = bits[k] > best[k] ? bits[k] : best[k];
+    }
+  }
   Bits largest = 0;
-  for (int64_t i = 0; i < n; ++i) largest = std::max(largest, std::bit_cast<Bits>(x[i]) & without_sign);
+  for (const Vector& vector : best) {
+    for (int64_t lane = 0; lane < lanes; ++lane) largest = std::max(largest, vector[lane]);
+  }
+  for (; i < n; ++i) largest = std::max(largest, std::bit_cast<Bits>(x[i]) & without_sign);
   return std::bit_cast<Float>(largest);
 }
 

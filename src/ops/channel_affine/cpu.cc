@@ -1,9 +1,11 @@
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <vector>
 
 #include "base/independent_loop.h"
 #include "base/rounding.h"
+#include "kernels/chain/chain.h"
 #include "kernels/channel_affine/channel_affine.h"
 #include "ops/cpu_support/fused_epilogue.h"
 #include "provider/cpu_kernels.h"
@@ -86,16 +88,17 @@ class ChannelAffine final : public Kernel {
     const float* from = run.data<float>(0).data();
     float* to = run.output(0).mutable_data<float>().data();
     const float lo = epilogue_.lo, hi = epilogue_.hi;
+    const bool clamps = lo > -std::numeric_limits<float>::infinity() || hi < std::numeric_limits<float>::infinity();
     run.threads().parallel_for(run.input(0).dim(0), 1 + (16 << 10) / channels, [&](int64_t begin, int64_t end) {
       const float *scale = numbers.by_channel.as<float>(), *shift = scale + channels;
       for (int64_t row = begin; row < end; ++row) {
         const float* x = from + row * channels;
         float* y = to + row * channels;
         TENON_INDEPENDENT_LOOP
-        for (int64_t c = 0; c < channels; ++c) {
-          float value = x[c] * scale[c] + shift[c];
-          value = value < lo ? lo : value;
-          y[c] = value > hi ? hi : value;
+        for (int64_t c = 0; c < channels; ++c) y[c] = x[c] * scale[c] + shift[c];
+        if (clamps) {
+          const kernels::ChainStep step{kernels::ChainOperation::clip, nullptr, 0, lo, hi};
+          kernels::f32_chain(y, {&step, 1}, y, channels);
         }
         if (epilogue_.function) epilogue_.function(y, y, channels);
       }

@@ -12,11 +12,16 @@ namespace {
 enum class Mode { nearest, linear, cubic };
 enum class Padding { zeros, border, reflection };
 
-// Which elements of an image make up one sample, with their weights. An index of -1 stands for zero.
+// Which elements of an image make up some samples, with their weights. An index of -1 stands for zero.
 template <typename T>
 struct Taps {
+  int64_t each = 0;  // of a sample
   std::vector<int64_t> indices;
   std::vector<T> weights;
+  bool inside = true;  // no index is -1
+
+  Taps(int64_t samples, int64_t count)
+      : each(count), indices(static_cast<size_t>(samples * count)), weights(static_cast<size_t>(samples * count)) {}
 };
 
 template <typename T>
@@ -25,34 +30,65 @@ class Sampler {
   Sampler(Mode mode, Padding padding, bool align_corners, const Shape& image)
       : mode_(mode), padding_(padding), align_(align_corners), image_(image) {}
 
-  // `point` has the coordinates in -1 … 1, the last axis first.
-  void taps(const T* point, Taps<T>& result) const {
+  int64_t taps_each() const {
+    const int64_t along_axis = mode_ == Mode::nearest ? 1 : mode_ == Mode::linear ? 2 : 4;
+    int64_t result = 1;
+    for (int axis = 2; axis < image_.rank(); ++axis) result *= along_axis;
+    return result;
+  }
+
+  // Sets the taps of sample number `sample`. `point` has the coordinates in -1 … 1, the last axis first.
+  void find(const T* point, int64_t sample, Taps<T>& result) const {
     const int axes = image_.rank() - 2;
-    result.indices.assign(1, 0);
-    result.weights.assign(1, 1);
+    int64_t* indices = result.indices.data() + sample * result.each;
+    T* weights = result.weights.data() + sample * result.each;
+    if (mode_ == Mode::linear && axes == 2 && find_within(point, indices, weights)) return;
+    int64_t before = 1;
+    indices[0] = 0;
+    weights[0] = 1;
     for (int axis = 0; axis < axes; ++axis) {
       const int64_t size = image_[axis + 2];
       int64_t index[4];
       T weight[4];
       const int count = axis_taps(point[axes - 1 - axis], size, index, weight);
-      const size_t before = result.indices.size();
-      std::vector<int64_t>& indices = result.indices;
-      std::vector<T>& weights = result.weights;
-      indices.resize(before * static_cast<size_t>(count));
-      weights.resize(before * static_cast<size_t>(count));
-      for (size_t i = before; i-- > 0;) {
+      for (int k = 0; k < count; ++k) result.inside = result.inside && index[k] >= 0;
+      for (int64_t i = before; i-- > 0;) {
+        const int64_t base = indices[i];
+        const T factor = weights[i];
         for (int k = count; k-- > 0;) {
-          const size_t to = i * static_cast<size_t>(count) + static_cast<size_t>(k);
-          const int64_t base = indices[i];
-          const T factor = weights[i];
-          indices[to] = base < 0 || index[k] < 0 ? -1 : base * size + index[k];
-          weights[to] = factor * weight[k];
+          indices[i * count + k] = base < 0 || index[k] < 0 ? -1 : base * size + index[k];
+          weights[i * count + k] = factor * weight[k];
         }
       }
+      before *= count;
     }
   }
 
  private:
+  // The same for points between four elements of a picture; false for others.
+  bool find_within(const T* point, int64_t* indices, T* weights) const {
+    const int64_t height = image_[2], width = image_[3];
+    const T x = position(point[0], width), y = position(point[1], height);
+    if (!(x >= 0 && y >= 0 && x < static_cast<T>(width - 1) && y < static_cast<T>(height - 1))) return false;
+    const auto column = static_cast<int64_t>(x), row = static_cast<int64_t>(y);
+    const T right = x - static_cast<T>(column), below = y - static_cast<T>(row), left = 1 - right, above = 1 - below;
+    const int64_t first = row * width + column;
+    indices[0] = first;
+    indices[1] = first + 1;
+    indices[2] = first + width;
+    indices[3] = first + width + 1;
+    weights[0] = above * left;
+    weights[1] = above * right;
+    weights[2] = below * left;
+    weights[3] = below * right;
+    return true;
+  }
+
+  T position(T normalized, int64_t size) const {
+    const T length = static_cast<T>(size);
+    return align_ ? (normalized + 1) / 2 * (length - 1) : ((normalized + 1) * length - 1) / 2;
+  }
+
   T lowest() const { return align_ ? T(0) : T(-0.5); }
   T highest(int64_t size) const { return static_cast<T>(size) - (align_ ? T(1) : T(0.5)); }
 
@@ -78,7 +114,7 @@ class Sampler {
 
   int axis_taps(T normalized, int64_t size, int64_t* index, T* weight) const {
     const T length = static_cast<T>(size);
-    T x = align_ ? (normalized + 1) / 2 * (length - 1) : ((normalized + 1) * length - 1) / 2;
+    T x = position(normalized, size);
     // Far outside, or not a number: as far outside as needed.
     constexpr T far = T(1 << 22);
     if (!(x > -far))
@@ -167,8 +203,11 @@ class GridSample final : public Kernel {
           from = static_cast<const E*>(x.raw());
           to = static_cast<E*>(y.mutable_raw());
         }
-        each_point<T>(run, points, [&](const Taps<T>& taps, int64_t in, int64_t out) {
-          to[out] = taps.indices[0] < 0 ? E{} : from[in + taps.indices[0]];
+        each_line<T>(run, points, [&](const Taps<T>& taps, int64_t n, int64_t in, int64_t out) {
+          for (int64_t i = 0; i < n; ++i) {
+            const int64_t index = taps.indices[static_cast<size_t>(i)];
+            to[out + i] = index < 0 ? E{} : from[in + index];
+          }
         });
       });
     }
@@ -176,24 +215,50 @@ class GridSample final : public Kernel {
              uint64_t>(x.type(), [&]<typename E>() {
       const E* from = x.data<E>().data();
       E* to = y.mutable_data<E>().data();
-      each_point<T>(run, points, [&](const Taps<T>& taps, int64_t in, int64_t out) {
-        T sum{};
-        for (size_t k = 0; k < taps.indices.size(); ++k) {
-          if (taps.indices[k] >= 0) sum += taps.weights[k] * value<T>(from[in + taps.indices[k]]);
-        }
-        if constexpr (std::is_integral_v<E>) {
-          constexpr T low = static_cast<T>(std::numeric_limits<E>::min()),
-                      high = static_cast<T>(std::numeric_limits<E>::max());
-          to[out] = sum >= high ? std::numeric_limits<E>::max()
-                    : sum > low ? static_cast<E>(sum)
-                                : std::numeric_limits<E>::min();
-        } else if constexpr (std::is_arithmetic_v<E>) {
-          to[out] = static_cast<E>(sum);
-        } else {
-          to[out] = E(static_cast<float>(sum));
+      each_line<T>(run, points, [&](const Taps<T>& taps, int64_t n, int64_t in, int64_t out) {
+        if (taps.each == 4)
+          return (taps.inside ? sum_four<true, T, E> : sum_four<false, T, E>)(taps, n, from + in, to + out);
+        for (int64_t i = 0; i < n; ++i) {
+          T sum{};
+          for (auto k = static_cast<size_t>(i * taps.each); k < static_cast<size_t>((i + 1) * taps.each); ++k) {
+            if (taps.indices[k] >= 0) sum += taps.weights[k] * value<T>(from[in + taps.indices[k]]);
+          }
+          to[out + i] = element<E>(sum);
         }
       });
     });
+  }
+
+  // The usual case: a linear mix of four elements of a picture.
+  template <bool inside, typename T, typename E>
+  static void sum_four(const Taps<T>& taps, int64_t n, const E* from, E* to) {
+    const int64_t* index = taps.indices.data();
+    const T* weight = taps.weights.data();
+    const auto tap = [&](int k) {
+      // Without a branch: the element is read in any case.
+      const T read = value<T>(from[inside ? index[k] : std::max<int64_t>(index[k], 0)]);
+      return weight[k] * (inside || index[k] >= 0 ? read : T(0));
+    };
+    for (int64_t i = 0; i < n; ++i, index += 4, weight += 4) {
+      T sum = tap(0);
+      for (int k = 1; k < 4; ++k) sum += tap(k);
+      to[i] = element<E>(sum);
+    }
+  }
+
+  template <typename E, typename T>
+  static E element(T sum) {
+    if constexpr (std::is_integral_v<E>) {
+      constexpr T low = static_cast<T>(std::numeric_limits<E>::min()),
+                  high = static_cast<T>(std::numeric_limits<E>::max());
+      return sum >= high ? std::numeric_limits<E>::max()
+             : sum > low ? static_cast<E>(sum)
+                         : std::numeric_limits<E>::min();
+    } else if constexpr (std::is_arithmetic_v<E>) {
+      return static_cast<E>(sum);
+    } else {
+      return E(static_cast<float>(sum));
+    }
   }
 
   template <typename T, typename E>
@@ -204,9 +269,11 @@ class GridSample final : public Kernel {
       return static_cast<T>(static_cast<float>(element));
   }
 
-  // Calls visit(taps, first element of the plane in X, element of Y) for every point and channel.
+  // Calls visit(taps of some points, number of points, first element of the plane in X, first element of Y), for every
+  // channel.
   template <typename T, typename Visit>
-  void each_point(KernelRun& run, const Tensor& points, Visit visit) const {
+  void each_line(KernelRun& run, const Tensor& points, Visit visit) const {
+    constexpr int64_t most = 64;
     const Shape& shape = run.input(0).shape();
     const Shape& out = run.output(0).shape();
     const int64_t channels = shape[1], plane = shape.elements(2, shape.rank()), count = out.elements(2, out.rank()),
@@ -214,11 +281,13 @@ class GridSample final : public Kernel {
     const T* grid = points.data<T>().data();
     const Sampler<T> sampler(mode_, padding_, align_, shape);
     run.threads().parallel_for(shape[0] * count, 1 + 2048 / channels, [&](int64_t begin, int64_t end) {
-      Taps<T> taps;
-      for (int64_t i = begin; i < end; ++i) {
-        sampler.taps(grid + i * axes, taps);
-        const int64_t n = i / count, at = i % count;
-        for (int64_t c = 0; c < channels; ++c) visit(taps, (n * channels + c) * plane, (n * channels + c) * count + at);
+      Taps<T> taps(most, sampler.taps_each());
+      for (int64_t n = 0; begin < end; begin += n) {
+        const int64_t image = begin / count, at = begin % count;
+        n = std::min({most, end - begin, count - at});
+        taps.inside = true;
+        for (int64_t i = 0; i < n; ++i) sampler.find(grid + (begin + i) * axes, i, taps);
+        for (int64_t c = image * channels; c < (image + 1) * channels; ++c) visit(taps, n, c * plane, c * count + at);
       }
     });
   }

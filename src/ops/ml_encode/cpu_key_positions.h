@@ -1,10 +1,13 @@
 #pragma once
 
 #include <cmath>
+#include <cstring>
 #include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <unordered_map>
+#include <vector>
 
 #include "tenon/tensor.h"
 
@@ -40,6 +43,49 @@ class KeyPositions {
 
   std::unordered_map<Key, int64_t> positions_;
   int64_t nan_ = -1;
+};
+
+// Words are looked up in a table of places: the first that is free or has the word ends a search.
+template <>
+class KeyPositions<std::string> {
+ public:
+  KeyPositions() = default;
+  explicit KeyPositions(std::span<const std::string> keys) : keys_(keys.begin(), keys.end()) {
+    size_t size = 4;
+    while (size < 2 * keys.size()) size *= 2;
+    places_.assign(size, -1);
+    for (size_t i = 0; i < keys_.size(); ++i) places_[place_of(keys_[i])] = static_cast<int64_t>(i);
+  }
+
+  // -1 when it is not among the keys.
+  int64_t find(const std::string& key) const { return keys_.empty() ? -1 : places_[place_of(key)]; }
+
+ private:
+  size_t place_of(const std::string& key) const {
+    const size_t mask = places_.size() - 1;
+    for (size_t at = hash_of(key) & mask;; at = (at + 1) & mask) {
+      if (places_[at] < 0 || keys_[static_cast<size_t>(places_[at])] == key) return at;
+    }
+  }
+
+  static size_t hash_of(std::string_view text) {
+    constexpr uint64_t factor = 0x9e3779b97f4a7c15;
+    uint64_t hash = text.size() * factor;
+    for (; text.size() > 8; text.remove_prefix(8)) hash = mixed(hash ^ word(text.substr(0, 8)), factor);
+    return static_cast<size_t>(mixed(hash ^ word(text), factor));
+  }
+  static uint64_t word(std::string_view text) {
+    uint64_t result = 0;
+    std::memcpy(&result, text.data(), text.size());
+    return result;
+  }
+  static uint64_t mixed(uint64_t value, uint64_t factor) {
+    value *= factor;
+    return value ^ (value >> 29);
+  }
+
+  std::vector<std::string> keys_;
+  std::vector<int64_t> places_;  // positions, -1 where the place is free
 };
 
 }  // namespace tenon::ops

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "kernels/math/math.h"
 #include "ops/cpu_support/feature_rows.h"
 #include "ops/cpu_support/post_transform.h"
 #include "ops/ml_svm/cpu_pairwise.h"
@@ -42,17 +43,28 @@ class SupportVectors {
         for (size_t v = 0; v < count_; ++v) out[v] += x * vectors[v];
       }
     }
-    if (kernel_ == Kernel::linear) return;
-    for (float& value : out) value = finish(value);
+    finish(out);
   }
 
  private:
   enum class Kernel { linear, poly, rbf, sigmoid };
 
-  float finish(float value) const {
-    if (kernel_ == Kernel::rbf) return std::exp(-gamma_ * value);
-    const float scaled = gamma_ * value + coef0_;
-    return kernel_ == Kernel::poly ? std::pow(scaled, degree_) : std::tanh(scaled);
+  void finish(std::span<float> values) const {
+    const auto count = std::ssize(values);
+    if (kernel_ == Kernel::linear) return;
+    if (kernel_ == Kernel::rbf) {
+      for (float& value : values) value *= -gamma_;
+      return kernels::f32_exp(values.data(), values.data(), count);
+    }
+    for (float& value : values) value = gamma_ * value + coef0_;
+    if (kernel_ == Kernel::sigmoid) return kernels::f32_tanh(values.data(), values.data(), count);
+    if (degree_ == 2) {
+      for (float& value : values) value *= value;
+    } else if (degree_ == 3) {
+      for (float& value : values) value *= value * value;
+    } else {
+      for (float& value : values) value = std::pow(value, degree_);
+    }
   }
 
   size_t count_;

@@ -16,7 +16,21 @@ void range(KernelRun& run) {
     auto first = static_cast<Wide>(start.data<T>()[0]), step = static_cast<Wide>(delta.data<T>()[0]);
     T* out = y.mutable_data<T>().data();
     run.threads().parallel_for(y.elements(), 8192, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) out[i] = static_cast<T>(first + static_cast<Wide>(i) * step);
+      // Several at a time, each of which is so many steps after the one before.
+      constexpr int64_t at_once = 8;
+      int64_t i = begin;
+      if constexpr (std::is_integral_v<T>) {
+        // Sums instead of products, which there is no vector instruction for; they wrap around to the same.
+        Wide values[at_once];
+        for (int64_t k = 0; k < at_once; ++k) values[k] = first + static_cast<Wide>(begin + k) * step;
+        for (; i + at_once <= end; i += at_once) {
+          for (int64_t k = 0; k < at_once; ++k) {
+            out[i + k] = static_cast<T>(values[k]);
+            values[k] += at_once * step;
+          }
+        }
+      }
+      for (; i < end; ++i) out[i] = static_cast<T>(first + static_cast<Wide>(i) * step);
     });
   });
 }

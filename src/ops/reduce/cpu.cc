@@ -1,4 +1,5 @@
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "ops/cpu_support/extreme.h"
@@ -206,9 +207,34 @@ auto reduce_run(const T* x, int64_t n) {
   return lanes[0];
 }
 
+// The largest or smallest of 4 or more floats. The last vector may have elements of the one before once more.
+template <bool largest>
+float short_extreme(const float* x, int64_t n) {
+  using Vector [[gnu::vector_size(16)]] = float;
+  const auto load = [](const float* from) {
+    Vector value;
+    std::memcpy(&value, from, sizeof value);
+    return value;
+  };
+  const auto pick = [](Vector a, Vector b) {
+#ifdef __aarch64__
+    return kernels::extreme_of<largest, float>(a, b);
+#else
+    return ((largest ? a > b : a < b) | (a != a)) ? a : b;
+#endif
+  };
+  Vector best = load(x);
+  for (int64_t i = 4; i < n; i += 4) best = pick(best, load(x + std::min(i, n - 4)));
+  best = pick(best, __builtin_shufflevector(best, best, 2, 3, 0, 1));
+  return pick(best, __builtin_shufflevector(best, best, 1, 0, 3, 2))[0];
+}
+
 // The same for few elements: two lanes, without the cost of more.
 template <typename F, typename T, typename A>
 auto reduce_short_run(const T* x, int64_t n) {
+  if constexpr (requires { F::is_largest; } && std::is_same_v<T, float>) {
+    if (n >= 4) return short_extreme<F::is_largest>(x, n);
+  }
   auto even = F::template start<T, A>(), odd = even;
   int64_t i = 0;
   for (; i + 2 <= n; i += 2) {

@@ -3,6 +3,7 @@
 #include <unordered_set>
 
 #include "base/checked.h"
+#include "base/rounding.h"
 #include "ops/broadcast.h"
 #include "ops/elementwise.h"
 #include "ops/text/unicode.h"
@@ -10,6 +11,11 @@
 
 namespace tenon::ops {
 namespace {
+
+void join(const std::string& a, const std::string& b, std::string& to) {
+  to.resize(a.size() + b.size());
+  std::copy(b.begin(), b.end(), std::copy(a.begin(), a.end(), to.begin()));
+}
 
 void string_concat(KernelRun& run) {
   Tensor& z = run.output(0);
@@ -21,7 +27,8 @@ void string_concat(KernelRun& run) {
       const std::string* a = left + tile.first[0] + row * tile.row_stride[0];
       const std::string* b = right + tile.first[1] + row * tile.row_stride[1];
       std::string* to = out + tile.output + row * tile.columns;
-      for (int64_t i = 0; i < tile.columns; ++i) to[i] = a[i * tile.column_stride[0]] + b[i * tile.column_stride[1]];
+      for (int64_t i = 0; i < tile.columns; ++i)
+        join(a[i * tile.column_stride[0]], b[i * tile.column_stride[1]], to[i]);
     }
   });
 }
@@ -35,43 +42,73 @@ class StringSplit final : public Kernel {
 
   void run(KernelRun& run) const override {
     auto texts = run.data<std::string>(0);
-    std::vector<std::vector<std::string_view>> parts(texts.size());
-    run.threads().parallel_for(run.input(0).elements(), 256, [&](int64_t begin, int64_t end) {
-      for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) {
-        parts[i] = delimiter_.empty() ? split_at_white_space(texts[i]) : split_at_delimiter(texts[i]);
+    constexpr size_t block = 256;
+    std::vector<Parts> blocks(divide_up(texts.size(), block));
+    run.threads().parallel_for(std::ssize(blocks), 1, [&](int64_t begin, int64_t end) {
+      for (auto b = static_cast<size_t>(begin); b < static_cast<size_t>(end); ++b) {
+        for (const std::string& text : texts.subspan(b * block, std::min(block, texts.size() - b * block)))
+          split(text, blocks[b]);
       }
     });
     size_t most = 0;
-    for (const auto& list : parts) most = std::max(most, list.size());
+    for (const Parts& parts : blocks) most = std::max(most, std::ranges::max(parts.counts));
     if (run.wants_output(0)) {
       Shape shape = run.input(0).shape();
       shape.push_back(static_cast<int64_t>(most));
       auto out = run.output(0, shape).mutable_data<std::string>();
-      for (size_t i = 0; i < parts.size(); ++i)
-        std::ranges::copy(parts[i], out.begin() + static_cast<int64_t>(i * most));
+      for (size_t b = 0; b < blocks.size(); ++b) {
+        std::string* row = out.data() + b * block * most;
+        const std::string_view* part = blocks[b].list.data();
+        for (size_t count : blocks[b].counts) {
+          for (size_t k = 0; k < count; ++k) row[k] = *part++;
+          row += most;
+        }
+      }
     }
     if (run.wants_output(1)) {
       auto counts = run.output(1).mutable_data<int64_t>();
-      for (size_t i = 0; i < parts.size(); ++i) counts[i] = static_cast<int64_t>(parts[i].size());
+      size_t i = 0;
+      for (const Parts& parts : blocks) {
+        for (size_t count : parts.counts) counts[i++] = static_cast<int64_t>(count);
+      }
     }
   }
 
  private:
-  std::vector<std::string_view> split_at_delimiter(std::string_view text) const {
-    std::vector<std::string_view> parts;
-    while (static_cast<int64_t>(parts.size()) < most_splits_) {
+  // Of several texts, one after the other, and how many each has.
+  struct Parts {
+    std::vector<std::string_view> list;
+    std::vector<size_t> counts;
+  };
+
+  void split(std::string_view text, Parts& parts) const {
+    const size_t before = parts.list.size();
+    if (delimiter_.empty())
+      split_at_white_space(text, parts.list);
+    else
+      split_at_delimiter(text, parts.list);
+    parts.counts.push_back(parts.list.size() - before);
+  }
+
+  void split_at_delimiter(std::string_view text, std::vector<std::string_view>& parts) const {
+    const auto before = std::ssize(parts);
+    while (std::ssize(parts) - before < most_splits_) {
       size_t end = text.find(delimiter_);
       if (end == std::string_view::npos) break;
       parts.push_back(text.substr(0, end));
       text.remove_prefix(end + delimiter_.size());
     }
     parts.push_back(text);
-    return parts;
   }
 
   // The end of the characters from `from` on that are white space, or that are not.
   static size_t skip(std::string_view text, size_t from, bool white_space) {
     for (size_t at = from; at < text.size(); from = at) {
+      if (const auto byte = static_cast<unsigned char>(text[at]); byte > ' ' && byte < 127) {
+        if (white_space) break;
+        ++at;
+        continue;
+      }
       auto code_point = next_code_point(text, at);
       if ((code_point && is_white_space(*code_point)) != white_space) break;
     }
@@ -85,15 +122,14 @@ class StringSplit final : public Kernel {
     return end;
   }
 
-  std::vector<std::string_view> split_at_white_space(std::string_view text) const {
-    std::vector<std::string_view> parts;
+  void split_at_white_space(std::string_view text, std::vector<std::string_view>& parts) const {
+    const auto before = std::ssize(parts);
     for (size_t begin = skip(text, 0, true); begin < text.size();) {
-      bool last = static_cast<int64_t>(parts.size()) == most_splits_;
+      bool last = std::ssize(parts) - before == most_splits_;
       size_t end = last ? end_of_words(text, begin) : skip(text, begin, false);
       parts.push_back(text.substr(begin, end - begin));
       begin = skip(text, end, true);
     }
-    return parts;
   }
 
   std::string delimiter_;

@@ -33,7 +33,8 @@ class Window final : public Kernel {
   double at(int64_t i, int64_t steps) const {
     double t =
         steps > 0 ? 2 * std::numbers::pi * static_cast<double>(i) / static_cast<double>(steps) : std::numbers::pi;
-    return coefficients_.constant - coefficients_.first * std::cos(t) + coefficients_.second * std::cos(2 * t);
+    const double first = coefficients_.constant - coefficients_.first * std::cos(t);
+    return coefficients_.second == 0 ? first : first + coefficients_.second * std::cos(2 * t);
   }
 
   bool periodic_;
