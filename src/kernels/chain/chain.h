@@ -24,7 +24,7 @@ enum class ChainOperation : uint8_t {
   absolute,       // |x|
   relu,           // x < 0 ? 0 : x
   leaky_relu,     // x < 0 ? low * x : x
-  clip,           // x < low ? low : x, then that > high ? high : that
+  clip,           // x < low ? low : x, then that > high ? high : that; of two zeros, either
   square,         // x * x
   square_root,
   reciprocal,  // 1 / x

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "kernels/chain/chain.h"
@@ -14,6 +15,8 @@ struct ChainArrays {
   using S = Simd<Arch>;
   using F = typename S::F;
   using I = typename S::I;
+
+  static constexpr float infinity = std::numeric_limits<float>::infinity();
 
   // As many vectors as leave registers for operands.
   static constexpr int most_vectors = Arch::isa == Isa::avx512 ? 16 : 8;
@@ -91,10 +94,9 @@ struct ChainArrays {
           each([low = step.low](F a) { return choose(a < 0.0f, a * low, a); });
           break;
         case ChainOperation::clip:
-          each([low = S::set(step.low), high = S::set(step.high)](F a) {
-            const F raised = choose(a < low, low, a);
-            return choose(raised > high, high, raised);
-          });
+          // Bounds that are NaN are none.
+          each([low = S::set(step.low == step.low ? step.low : -infinity),
+                high = S::set(step.high == step.high ? step.high : infinity)](F a) { return S::clamp(a, low, high); });
           break;
         case ChainOperation::square:
           each([](F a) { return a * a; });

@@ -1,6 +1,9 @@
 // Applies the vector functions to arrays; neon.cc, avx2.cc, avx512.cc and portable.cc instantiate it.
 #pragma once
 
+#include <cmath>
+#include <cstring>
+
 #include "kernels/math/functions.h"
 #include "kernels/math/math.h"
 
@@ -27,12 +30,54 @@ struct MathArrays {
     if (i < n) S::store_part(y + i, Function(S::load_part(x + i, n - i)), n - i);
   }
 
+  // The same for functions that `Function` computes of small angles only, and `Exact` of all.
+  template <F (*Function)(F), float (*Exact)(float)>
+  static void apply_to_angles(const float* x, float* y, int64_t n) {
+    constexpr int64_t block = 256;
+    float angles[block];
+    for (int64_t begin = 0; begin < n; begin += block, x += block, y += block) {
+      const int64_t size = n - begin < block ? n - begin : block;
+      if (are_small(x, size)) {
+        apply<Function>(x, y, size);
+        continue;
+      }
+      std::memcpy(angles, x, static_cast<size_t>(size) * sizeof(float));
+      for (int64_t i = 0; i < size; ++i) {
+        if (std::fabs(angles[i]) <= M::largest_reduced_angle)
+          apply<Function>(angles + i, y + i, 1);
+        else
+          y[i] = Exact(angles[i]);
+      }
+    }
+  }
+
+  static bool are_small(const float* x, int64_t n) {
+    typename S::I beyond = {};
+    int64_t i = 0;
+    for (; i + S::width <= n; i += S::width) beyond |= ~(S::abs(S::load(x + i)) <= M::largest_reduced_angle);
+    if (i < n) beyond |= ~(S::abs(S::load_part(x + i, n - i)) <= M::largest_reduced_angle);
+    return !S::any(beyond);
+  }
+
   static constexpr MathKernels table() {
-    return {Arch::isa,          apply<M::exp>,       apply<M::expm1>,   apply<M::expm1_nonpositive>,
-            apply<M::log>,      apply<M::tanh>,      apply<M::sigmoid>, apply<M::erf>,
-            apply<M::gelu>,     apply<M::gelu_tanh>, apply<M::silu>,    apply<M::hard_swish>,
-            apply<M::softplus>, apply<M::sin>,       apply<M::cos>,     apply<M::asin>,
-            apply<M::acos>,     apply<M::atan>};
+    return {Arch::isa,
+            apply<M::exp>,
+            apply<M::expm1>,
+            apply<M::expm1_nonpositive>,
+            apply<M::log>,
+            apply<M::tanh>,
+            apply<M::sigmoid>,
+            apply<M::erf>,
+            apply<M::gelu>,
+            apply<M::gelu_tanh>,
+            apply<M::silu>,
+            apply<M::hard_swish>,
+            apply<M::softplus>,
+            apply_to_angles<M::sin, M::exact_sin>,
+            apply_to_angles<M::cos, M::exact_cos>,
+            apply<M::asin>,
+            apply<M::acos>,
+            apply<M::atan>};
   }
 };
 

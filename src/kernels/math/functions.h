@@ -153,8 +153,16 @@ struct MathFunctions {
   static F tanh(F x) {
     // Beyond 10 it is 1.
     const F a = S::at_most(S::set(10.0f), S::abs(x));
-    const F e = expm1_small(a + a);
-    return copy_sign(e / (e + 2.0f), x);
+    // As in exp_nonpositive, 2 * a = n * log(2) + 2 * r; e is (exp(2 * r) - 1) / 2, and then (exp(2 * a) - 1) / 2.
+    const F shift = S::set(12582912.0f + 127.0f), shifted = S::fma(a, S::set(2 * 1.44269504f), shift);
+    const F n = shifted - shift;
+    const F r = S::fma(n, S::set(-0.5f * ln2_low), S::fma(n, S::set(-0.5f * ln2_high), a));
+    static constexpr Coefficients coefficients(
+        {2 * 0.5f, 4 * 0.16666577f, 8 * 0.04166655463f, 16 * 0.00836317763f, 32 * 0.001392618181f});
+    F e = S::fma(r * r, polynomial(r, coefficients), r);
+    const F power = S::from_bits(S::bits(shifted) << 23);
+    e = S::fma(e, power, S::fma(power, S::set(0.5f), S::set(-0.5f)));
+    return copy_sign(e / (e + 1.0f), x);
   }
 
   // x / (1 + exp(-y)) for an x that is finite where y is below -89; 0 where that factor is no normal float, here and in
@@ -246,21 +254,10 @@ struct MathFunctions {
     return S::from_bits(S::bits(value) ^ ((quadrant & 2) << 30));
   }
 
-  template <float (*Exact)(float)>
-  static F sine_or_exact(F x, int quarter) {
-    const I beyond = ~(S::abs(x) <= largest_reduced_angle);
-    F result = sine(S::from_bits(S::bits(x) & ~beyond), quarter);
-    if (S::any(beyond)) [[unlikely]] {
-      for (int i = 0; i < S::width; ++i) {
-        if (beyond[i]) result[i] = Exact(x[i]);
-      }
-    }
-    return result;
-  }
+  static F sin(F x) { return sine(x, 0); }
+  static F cos(F x) { return sine(x, 1); }
   static float exact_sin(float x) { return std::sin(x); }
   static float exact_cos(float x) { return std::cos(x); }
-  static F sin(F x) { return sine_or_exact<exact_sin>(x, 0); }
-  static F cos(F x) { return sine_or_exact<exact_cos>(x, 1); }
 
   static constexpr float pi = 3.14159265f, half_pi = 1.57079633f;
 

@@ -65,63 +65,62 @@ To convert_one(From x) {
 
 using Loop = void (*)(const void* from, void* to, int64_t n);
 
-// For values that are in the range of Wide.
-template <typename Wide, typename From, typename To>
-void truncate(const From* __restrict x, To* __restrict y, int64_t n) {
-  if constexpr (sizeof(Wide) > sizeof(From)) {
-    // In two steps, each of which vectorises.
-    constexpr int64_t part = 256;
-    double wide[part];
-    for (int64_t begin = 0; begin < n; begin += part) {
-      const int64_t size = std::min(part, n - begin);
-      for (int64_t i = 0; i < size; ++i) wide[i] = static_cast<double>(x[begin + i]);
-      for (int64_t i = 0; i < size; ++i) y[begin + i] = static_cast<To>(static_cast<Wide>(wide[i]));
-    }
-  } else {
-    for (int64_t i = 0; i < n; ++i) y[i] = static_cast<To>(static_cast<Wide>(x[i]));
-  }
-}
-
-// NaN if one is NaN.
-template <typename Float>
-Float largest_magnitude(const Float* x, int64_t n) {
+// Numbers as int32; false if some are beyond it or NaN, and y is not to be used.
+bool float_to_int32(const float* x, int32_t* y, int64_t n) {
+  using Floats = kernels::VectorOf<float>::Type;
+  using Ints = kernels::VectorOf<int32_t>::Type;
+  constexpr int64_t lanes = sizeof(Ints) / sizeof(int32_t), vectors = 4;
   // The bits of what is not negative order as the numbers do, and those of NaN come last.
-  using Bits = std::conditional_t<sizeof(Float) == 4, int32_t, int64_t>;
-  using Vector = typename kernels::VectorOf<Bits>::Type;
-  constexpr Bits without_sign = std::numeric_limits<Bits>::max();
-  constexpr int64_t lanes = sizeof(Vector) / sizeof(Bits), vectors = 4;
-  Vector best[vectors] = {};
+  constexpr int32_t limit = std::bit_cast<int32_t>(2147483392.0f);
+  Ints largest[vectors] = {};
   int64_t i = 0;
   for (; i + lanes * vectors <= n; i += lanes * vectors) {
-    Vector bits[vectors];
-    std::memcpy(&bits, x + i, sizeof bits);
+#pragma GCC unroll 4
     for (int64_t k = 0; k < vectors; ++k) {
-      bits[k] &= without_sign;
-      best[k] = bits[k] > best[k] ? bits[k] : best[k];
+      Floats values;
+      std::memcpy(&values, x + i + k * lanes, sizeof values);
+      const Ints result = __builtin_convertvector(values, Ints);
+      const Ints magnitude = (Ints)values & INT32_MAX;
+      largest[k] = magnitude > largest[k] ? magnitude : largest[k];
+      std::memcpy(y + i + k * lanes, &result, sizeof result);
     }
   }
-  Bits largest = 0;
-  for (const Vector& vector : best) {
-    for (int64_t lane = 0; lane < lanes; ++lane) largest = std::max(largest, vector[lane]);
+  const Ints beyond = (largest[0] > limit) | (largest[1] > limit) | (largest[2] > limit) | (largest[3] > limit);
+  for (int64_t lane = 0; lane < lanes; ++lane) {
+    if (beyond[lane]) return false;
   }
-  for (; i < n; ++i) largest = std::max(largest, std::bit_cast<Bits>(x[i]) & without_sign);
-  return std::bit_cast<Float>(largest);
+  for (; i < n; ++i) {
+    if (!(std::fabs(x[i]) <= std::bit_cast<float>(limit))) return false;
+    y[i] = static_cast<int32_t>(x[i]);
+  }
+  return true;
 }
 
-// Numbers below 2^52 become double and then float, which vectorises and rounds once; false if there are others.
-bool int64_to_float(const int64_t* __restrict x, float* __restrict y, int64_t n) {
-  constexpr uint64_t bound = uint64_t{1} << 52;
+// Through 32 bits, where all numbers fit into them: false if they do not, and y is not to be used.
+template <typename To>
+bool convert_through_int32(const float* x, To* y, int64_t n) {
+  if constexpr (std::is_same_v<To, int32_t>) return float_to_int32(x, y, n);
   constexpr int64_t part = 256;
-  double wide[part];
+  int32_t narrow[part];
+  for (int64_t begin = 0; begin < n; begin += part) {
+    const int64_t size = std::min(part, n - begin);
+    if (!float_to_int32(x + begin, narrow, size)) return false;
+    for (int64_t i = 0; i < size; ++i) y[begin + i] = static_cast<To>(narrow[i]);
+  }
+  return true;
+}
+bool convert_through_int32(const int64_t* x, float* y, int64_t n) {
+  constexpr int64_t part = 256;
+  int32_t narrow[part];
   for (int64_t begin = 0; begin < n; begin += part) {
     const int64_t size = std::min(part, n - begin);
     uint64_t all = 0;
     for (int64_t i = 0; i < size; ++i) {
-      all |= static_cast<uint64_t>(x[begin + i]) + bound;
-      wide[i] = static_cast<double>(x[begin + i]);
+      all |= static_cast<uint64_t>(x[begin + i]) + (uint64_t{1} << 31);
+      narrow[i] = static_cast<int32_t>(x[begin + i]);
     }
-    if (all >= 2 * bound) return false;
-    for (int64_t i = 0; i < size; ++i) y[begin + i] = static_cast<float>(wide[i]);
+    if (all >> 32) return false;
+    for (int64_t i = 0; i < size; ++i) y[begin + i] = static_cast<float>(narrow[i]);
   }
   return true;
 }
@@ -130,14 +129,10 @@ template <typename From, typename To>
 void plain_loop(const void* from, void* to, int64_t n) {
   const From* __restrict x = static_cast<const From*>(from);
   To* __restrict y = static_cast<To*>(to);
-  if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To> && !std::is_same_v<To, bool>) {
-    // The usual case, which vectorises: all are in the range of a wider integer, and wrap around from there.
-    using Wide = std::conditional_t<sizeof(To) < 4 || std::is_same_v<To, int32_t>, int32_t, int64_t>;
-    const From limit = sizeof(Wide) == 4 ? From(2147483392) : From(9.2e18);
-    if (largest_magnitude(x, n) <= limit) return truncate<Wide>(x, y, n);
-  }
-  if constexpr (std::is_same_v<From, int64_t> && std::is_same_v<To, float>) {
-    if (int64_to_float(x, y, n)) return;
+  // The usual case, which vectorises.
+  if constexpr ((std::is_same_v<From, float> && std::is_integral_v<To> && !std::is_same_v<To, bool>) ||
+                (std::is_same_v<From, int64_t> && std::is_same_v<To, float>)) {
+    if (convert_through_int32(x, y, n)) return;
   }
   for (int64_t i = 0; i < n; ++i) y[i] = convert_one<To>(x[i]);
 }
@@ -367,10 +362,14 @@ void convert_into(const Tensor& from, Tensor& to, ThreadPool& threads, const Con
   void* out = to.mutable_raw();
   // The last byte may be used in part only.
   if (bits_of(to.type()) < 8 && count > 0) static_cast<char*>(out)[to.bytes() - 1] = 0;
-  threads.parallel_for((count + block - 1) / block, 8, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      convert_range(from, to.type(), out, i * block, std::min(block, count - i * block), options);
-    }
+  // Without memory in between, more may be converted at a time.
+  const bool from_plain = stage_of(from.type()) == from.type(), to_plain = stage_of(to.type()) == to.type();
+  const bool direct =
+      (from_plain && to_plain) || (stage_of(from.type()) == stage_of(to.type()) && (from_plain || to_plain));
+  const int64_t size = direct ? 8 * block : block;
+  threads.parallel_for((count + size - 1) / size, 8 * block / size, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i)
+      convert_range(from, to.type(), out, i * size, std::min(size, count - i * size), options);
   });
 }
 

@@ -14,19 +14,22 @@ struct UnaryFunction {
   std::string_view name;
   const LoopTable<UnaryLoop>* loops;
   int64_t grain;
+  UnaryLoop halves = nullptr;  // for float16, where that is better than computing in float
 };
 
 // An operator that applies one scalar function to each element of its first input.
 class UnaryKernel final : public Kernel {
  public:
-  UnaryKernel(const LoopTable<UnaryLoop>& table, int64_t grain, Parameters parameters = {})
-      : table_(table), grain_(grain), parameters_(parameters) {}
+  // `halves`: a loop for float16 that is better than computing in float.
+  UnaryKernel(const LoopTable<UnaryLoop>& table, int64_t grain, Parameters parameters = {}, UnaryLoop halves = nullptr)
+      : table_(table), grain_(grain), parameters_(parameters), halves_(halves) {}
 
   void run(KernelRun& run) const override {
     const Tensor& x = run.input(0);
     Tensor& y = run.output(0);
-    if (x.type() == ElementType::float16 && y.type() == ElementType::float16) return run_halves(run.threads(), x, y);
-    UnaryLoop loop = loop_for(table_, x.type());
+    const bool is_half = x.type() == ElementType::float16 && y.type() == ElementType::float16;
+    if (is_half && !halves_) return run_halves(run.threads(), x, y);
+    UnaryLoop loop = is_half ? halves_ : loop_for(table_, x.type());
     const char* from = static_cast<const char*>(x.raw());
     char* to = static_cast<char*>(y.mutable_raw());
     int64_t from_size = bits_of(x.type()) / 8, to_size = bits_of(y.type()) / 8;
@@ -57,6 +60,7 @@ class UnaryKernel final : public Kernel {
   const LoopTable<UnaryLoop>& table_;
   int64_t grain_;
   Parameters parameters_;
+  UnaryLoop halves_;
 };
 
 }  // namespace tenon::ops

@@ -72,7 +72,7 @@ class KeyPositions<std::string> {
     constexpr uint64_t factor = 0x9e3779b97f4a7c15;
     uint64_t hash = text.size() * factor;
     for (; text.size() > 8; text.remove_prefix(8)) hash = mixed(hash ^ word(text.substr(0, 8)), factor);
-    return static_cast<size_t>(mixed(hash ^ word(text), factor));
+    return static_cast<size_t>(mixed(mixed(hash ^ word(text), factor), factor));
   }
   static uint64_t word(std::string_view text) {
     uint64_t result = 0;
@@ -80,8 +80,8 @@ class KeyPositions<std::string> {
     return result;
   }
   static uint64_t mixed(uint64_t value, uint64_t factor) {
-    value *= factor;
-    return value ^ (value >> 29);
+    value = (value ^ (value >> 32)) * factor;
+    return value ^ (value >> 32);
   }
 
   std::vector<std::string> keys_;

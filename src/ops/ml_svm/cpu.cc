@@ -2,6 +2,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "kernels/gemm/gemm.h"
 #include "kernels/math/math.h"
 #include "ops/cpu_support/feature_rows.h"
 #include "ops/cpu_support/post_transform.h"
@@ -31,6 +32,13 @@ class SupportVectors {
   }
 
   size_t size() const { return count_; }
+  // Whether comparisons are products, which all rows can have at once.
+  bool has_products() const { return kernel_ != Kernel::rbf; }
+  void multiply(ThreadPool& threads, const float* rows, int64_t count, int64_t features, float* out) const {
+    const auto vectors = static_cast<int64_t>(count_);
+    kernels::gemm(threads, count, vectors, features, {rows, features}, {by_feature_.data(), vectors}, out, vectors);
+  }
+
   // One number for each vector.
   void compare(const float* row, int64_t features, std::span<float> out) const {
     std::ranges::fill(out, 0.0f);
@@ -49,6 +57,7 @@ class SupportVectors {
  private:
   enum class Kernel { linear, poly, rbf, sigmoid };
 
+ public:
   void finish(std::span<float> values) const {
     const auto count = std::ssize(values);
     if (kernel_ == Kernel::linear) return;
@@ -67,6 +76,7 @@ class SupportVectors {
     }
   }
 
+ private:
   size_t count_;
   std::vector<float> by_feature_;  // [features, count]
   Kernel kernel_;
@@ -77,7 +87,23 @@ class SupportVectors {
 template <typename Finish>
 void compare_rows(KernelRun& run, const SupportVectors& vectors, Finish finish) {
   const FeatureRows<float> x(run);
-  const auto work = 1 + x.features * static_cast<int64_t>(vectors.size());
+  const auto count = static_cast<int64_t>(vectors.size()), work = 1 + x.features * count;
+  if (vectors.has_products() && x.features > 0 && count > 1) {
+    constexpr int64_t at_once = 1024;
+    std::vector<float> products(static_cast<size_t>(std::min(at_once, x.rows) * count));
+    for (int64_t first = 0; first < x.rows; first += at_once) {
+      const int64_t rows = std::min(at_once, x.rows - first);
+      vectors.multiply(run.threads(), x.row(first), rows, x.features, products.data());
+      run.threads().parallel_for(rows, 1 + (16 << 10) / (4 * count + 1), [&](int64_t begin, int64_t end) {
+        for (int64_t row = begin; row < end; ++row) {
+          const std::span<float> own(products.data() + row * count, vectors.size());
+          vectors.finish(own);
+          finish(first + row, own);
+        }
+      });
+    }
+    return;
+  }
   run.threads().parallel_for(x.rows, 1 + (16 << 10) / work, [&](int64_t begin, int64_t end) {
     std::vector<float> comparisons(vectors.size());
     for (int64_t row = begin; row < end; ++row) {

@@ -229,11 +229,28 @@ float short_extreme(const float* x, int64_t n) {
   return pick(best, __builtin_shufflevector(best, best, 1, 0, 3, 2))[0];
 }
 
+float short_sum(const float* x, int64_t n) {
+  using Vector [[gnu::vector_size(16)]] = float;
+  Vector sum, value;
+  std::memcpy(&sum, x, sizeof sum);
+  int64_t i = 4;
+  for (; i + 4 <= n; i += 4) {
+    std::memcpy(&value, x + i, sizeof value);
+    sum += value;
+  }
+  float rest = 0;
+  for (; i < n; ++i) rest += x[i];
+  return (sum[0] + sum[2]) + (sum[1] + sum[3]) + rest;
+}
+
 // The same for few elements: two lanes, without the cost of more.
 template <typename F, typename T, typename A>
 auto reduce_short_run(const T* x, int64_t n) {
   if constexpr (requires { F::is_largest; } && std::is_same_v<T, float>) {
     if (n >= 4) return short_extreme<F::is_largest>(x, n);
+  }
+  if constexpr (std::is_same_v<F, Sum> && std::is_same_v<T, float>) {
+    if (n >= 4) return short_sum(x, n);
   }
   auto even = F::template start<T, A>(), odd = even;
   int64_t i = 0;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <unordered_set>
 
@@ -13,8 +14,8 @@ namespace tenon::ops {
 namespace {
 
 void join(const std::string& a, const std::string& b, std::string& to) {
-  to.resize(a.size() + b.size());
-  std::copy(b.begin(), b.end(), std::copy(a.begin(), a.end(), to.begin()));
+  to.reserve(a.size() + b.size());
+  to.assign(a).append(b);
 }
 
 void string_concat(KernelRun& run) {
@@ -101,11 +102,20 @@ class StringSplit final : public Kernel {
     parts.push_back(text);
   }
 
+  static bool is_white_byte(unsigned char byte) {
+    static const std::array<bool, 128> table = [] {
+      std::array<bool, 128> result;
+      for (size_t i = 0; i < result.size(); ++i) result[i] = is_white_space(static_cast<char32_t>(i));
+      return result;
+    }();
+    return table[byte];
+  }
+
   // The end of the characters from `from` on that are white space, or that are not.
   static size_t skip(std::string_view text, size_t from, bool white_space) {
     for (size_t at = from; at < text.size(); from = at) {
-      if (const auto byte = static_cast<unsigned char>(text[at]); byte > ' ' && byte < 127) {
-        if (white_space) break;
+      if (const auto byte = static_cast<unsigned char>(text[at]); byte < 128) {
+        if (is_white_byte(byte) != white_space) break;
         ++at;
         continue;
       }

@@ -42,6 +42,17 @@ struct Relu {
     kernels::f32_chain(x, {&step, 1}, y, n);
   }
 };
+// By the bits: what has a sign and is no NaN becomes 0.
+void relu_of_halves(const void* from, void* to, int64_t n, const P&) {
+  const auto* x = static_cast<const uint16_t*>(from);
+  auto* y = static_cast<uint16_t*>(to);
+  constexpr uint16_t minus_infinity = 0xfc00;
+  TENON_INDEPENDENT_LOOP
+  for (int64_t i = 0; i < n; ++i) {
+    const bool keeps = static_cast<int16_t>(x[i]) >= 0 || x[i] > minus_infinity;
+    y[i] = keeps ? x[i] : uint16_t{0};
+  }
+}
 struct Sign {
   template <typename T>
   static T call(T x, const P&) {
@@ -189,7 +200,8 @@ constexpr UnaryFunction functions[] = {
     cheap<Abs, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>("Abs"),
     cheap<Sign, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>("Sign"),
     cheap<Neg, int8_t, int16_t, int32_t, int64_t>("Neg"),
-    cheap<Relu, int8_t, int16_t, int32_t, int64_t>("Relu"),
+    {"Relu", &loops<Relu, float, double, float16, bfloat16, int8_t, int16_t, int32_t, int64_t>, cheap_grain,
+     relu_of_halves},
     cheap<Sqrt>("Sqrt"),
     cheap<Floor>("Floor"),
     cheap<Ceil>("Ceil"),
@@ -239,8 +251,9 @@ const UnaryFunction* find_unary_function(std::string_view op) {
 
 void cpu_unary(CpuKernels& list) {
   for (const UnaryFunction& function : functions) {
-    list.add(function.name,
-             [&](const NodeInfo&) { return std::make_unique<UnaryKernel>(*function.loops, function.grain); });
+    list.add(function.name, [&](const NodeInfo&) {
+      return std::make_unique<UnaryKernel>(*function.loops, function.grain, Parameters{}, function.halves);
+    });
   }
   list.add("IsInf", make_is_inf);
 }
