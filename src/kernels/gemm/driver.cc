@@ -104,6 +104,25 @@ class Ahead {
   int64_t part_bytes_ = 0;
 };
 
+// A left side of one row times some panels at a time, as long as there are so many whole ones that are packed. Returns
+// the first panel that is left.
+int64_t multiply_row(const Product& p, const Block& block, int64_t column_begin, int64_t column_end, GemmTile tile) {
+  const int columns = p.kernels.tile_columns, at_once = p.kernels.panels_at_once;
+  const bool last_k = block.k_begin + block.k == p.k;
+  const float* a = block.panel(p.a, block.packed_a, block.row_panel, 0, p.kernels.tile_rows).data;
+  tile.columns = columns;
+  int64_t j = column_begin;
+  for (; j + at_once <= std::min(column_end, p.n / columns); j += at_once) {
+    const GemmPanel b = block.panel(p.b, block.packed_b, block.column_panel, j, columns);
+    if (b.stride != columns) break;
+    tile.c = p.c + j * columns;
+    tile.addend = p.epilogue.addend ? p.epilogue.addend + j * columns * p.epilogue.addend_column_stride : nullptr;
+    tile.residual = p.epilogue.residual && last_k ? p.epilogue.residual + j * columns : nullptr;
+    p.kernels.row_of_panels(block.k, a, b.data, block.k * columns, tile);
+  }
+  return j;
+}
+
 void multiply_tiles(const Product& p, const Block& block, int64_t row_begin, int64_t row_end, int64_t column_begin,
                     int64_t column_end) {
   const GemmEpilogue& e = p.epilogue;
@@ -119,8 +138,9 @@ void multiply_tiles(const Product& p, const Block& block, int64_t row_begin, int
   tile.clamp = last_k && has_limits(e);
   tile.lo = e.lo;
   tile.hi = e.hi;
-  GemmPanel next = block.panel(p.b, block.packed_b, block.column_panel, column_begin, columns);
-  for (int64_t j = column_begin; j < column_end; ++j) {
+  const int64_t first_tile = p.m == 1 ? multiply_row(p, block, column_begin, column_end, tile) : column_begin;
+  GemmPanel next = block.panel(p.b, block.packed_b, block.column_panel, first_tile, columns);
+  for (int64_t j = first_tile; j < column_end; ++j) {
     const GemmPanel b = next;
     if (j + 1 < column_end) next = block.panel(p.b, block.packed_b, block.column_panel, j + 1, columns);
     tile.columns = static_cast<int>(std::min<int64_t>(columns, p.n - j * columns));

@@ -42,6 +42,10 @@ using GemmTileKernel = void (*)(int64_t k, const float* a, const GemmPanel& b, c
 using GemmTilesKernel = void (*)(int64_t k, const float* a, const float* b, const int64_t* offsets, int64_t tiles,
                                  const GemmTile& tile);
 
+// The same for one row and GemmKernels::panels_at_once whole B panels that lie `panel_step` floats apart, each with
+// rows one after the other: of one panel alone, sums would wait for each other.
+using GemmRowKernel = void (*)(int64_t k, const float* a, const float* b, int64_t panel_step, const GemmTile& tile);
+
 inline constexpr int most_tile_rows = 16;
 
 // y[r * ldy + 0..n) += sum over i < 4 of x[r * ldx + i] * b[i * ldb + 0..n).
@@ -58,6 +62,8 @@ struct GemmKernels {
   GemmTileKernel by_rows[most_tile_rows + 1];
   GemmTilesKernel tiles_by_rows[most_tile_rows + 1];
   GemmTilesKernel narrow_tiles_by_rows[most_tile_rows + 1];  // of narrow_columns each
+  int panels_at_once;
+  GemmRowKernel row_of_panels;
   // By the number of rows of x and y, 1..most_gemv_rows_at_once; [0] is not used.
   GemvKernel add_4_rows[most_gemv_rows_at_once + 1];
   // y[i] = dot product of x with b[i * ldb + 0..k), for i < 4.

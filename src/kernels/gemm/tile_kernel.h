@@ -142,6 +142,34 @@ struct GemmTileKernels {
     }
   }
 
+  // As many as keep the multiply-add units busy.
+  static constexpr int panels_at_once = (8 + vectors - 1) / vectors;
+
+  static void run_row_of_panels(int64_t k, const float* a, const float* b, int64_t panel_step, const GemmTile& t) {
+    constexpr int columns = vectors * S::width;
+    F acc[panels_at_once][1][vectors] = {};
+    for (int64_t p = 0; p < k; ++p, b += columns) {
+      const F factor = S::set(a[p]);
+#pragma GCC unroll 8
+      for (int i = 0; i < panels_at_once; ++i) {
+        __builtin_prefetch(b + (i + panels_at_once) * panel_step, 0, 2);
+#pragma GCC unroll 8
+        for (int j = 0; j < vectors; ++j)
+          acc[i][0][j] = S::fma(factor, S::load(b + i * panel_step + j * S::width), acc[i][0][j]);
+      }
+    }
+    GemmTile tile = t;
+    for (int i = 0; i < panels_at_once; ++i) {
+      if (tile.addend_column_stride <= 1 || tile.accumulate)
+        finish<1, vectors>(acc[i], tile);
+      else
+        finish_part<1, vectors>(acc[i], tile);
+      tile.c += columns;
+      if (tile.addend) tile.addend += columns * tile.addend_column_stride;
+      if (tile.residual) tile.residual += columns;
+    }
+  }
+
   // Each column is added up in the same way, wherever in a row it is.
   template <int R>
   static void add_4_rows(const float* x, int64_t ldx, const float* b, int64_t ldb, float* y, int64_t ldy, int64_t n) {
@@ -212,6 +240,8 @@ struct GemmTileKernels {
             {nullptr, &run<R + 1, vectors>...},
             {nullptr, &run_tiles<R + 1, vectors>...},
             {nullptr, &run_tiles<R + 1, narrow_vectors>...},
+            panels_at_once,
+            run_row_of_panels,
             {nullptr, &add_4_rows<1>, &add_4_rows<2>, &add_4_rows<3>, &add_4_rows<4>},
             dot_4_rows};
   }
