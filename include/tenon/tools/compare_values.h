@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "tenon/value.h"
+#include "tenon/session.h"
 
 namespace tenon::tools {
 

@@ -43,6 +43,8 @@ void gemm_packed_right(benchmark::State& state) {
   report(state, m, n, k);
 }
 BENCHMARK(gemm_packed_right)
+    ->Args({1, 1024, 256, 1})
+    ->Args({1, 768, 768, 1})
     ->Args({1, 4096, 4096, 1})
     ->Args({4, 4096, 4096, 1})
     ->Args({49, 3072, 768, 1})

@@ -1,6 +1,7 @@
 #include "kernels/gemm_bf16/gemm_bf16.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "base/cpu_features.h"
 #include "base/rounding.h"
@@ -14,8 +15,8 @@ namespace {
 constexpr int64_t tasks_per_thread = 4;
 // Of the left side, rounded at once.
 constexpr int64_t most_left_numbers = int64_t{1} << 20;
-// Steps of k that a right panel has in the first cache, beside what passes through it.
-constexpr int64_t most_k_at_once = 512;
+// Steps of k at once: a panel of each side then is not much more than the first cache holds.
+constexpr int64_t most_k_at_once = 1024;
 
 int64_t whole_groups(const Bf16Kernels& kernels, int64_t k) {
   return divide_up(k, kernels.left_k_group) * kernels.left_k_group;
@@ -40,10 +41,22 @@ struct Product {
     for (int64_t k = 0; k < k_steps; k += step) {
       const int64_t count = std::min(step, k_steps - k);
       for (int64_t j = column; j < column_end; ++j) {
-        for (int64_t i = row; i < row_end; ++i) multiply_tile(i, j, k, count);
+        for (int64_t i = row; i < row_end; ++i) {
+          if (j + 1 < column_end) bring_near(j + 1, k, count, i - row, row_end - row);
+          multiply_tile(i, j, k, count);
+        }
       }
     }
     if (e.activation) activate(row, row_end, column, column_end);
+  }
+
+  // Part `index` of `parts` of what is needed of a right panel.
+  void bring_near(int64_t column_panel, int64_t k, int64_t count, int64_t index, int64_t parts) const {
+    constexpr int64_t line = 32;
+    const uint16_t* from = b.panel(column_panel) + k * kernels.tile_columns;
+    const int64_t numbers = count * kernels.tile_columns;
+    for (int64_t i = index * numbers / parts; i < (index + 1) * numbers / parts; i += line)
+      __builtin_prefetch(from + i, 0, 2);
   }
 
   void multiply_tile(int64_t row_panel, int64_t column_panel, int64_t k, int64_t count) const {
@@ -53,31 +66,45 @@ struct Product {
     alignas(64) float sums[most_bf16_tile_rows * most_bf16_tile_columns];
     const Bf16Kernels::Multiply run = height <= kernels.tile_rows / 2 ? kernels.half_of_rows : kernels.all_rows;
     run(count, left + row * k_steps + k * kernels.tile_rows, b.panel(column_panel) + k * kernels.tile_columns, sums);
-    for (int64_t i = 0; i < height; ++i)
-      finish(sums + i * kernels.tile_columns, first_row + row + i, column, width, k == 0, k + count == k_steps);
+    const bool is_first = k == 0, is_last = k + count == k_steps;
+    for (int64_t i = 0; i < height; ++i) {
+      const float* from = sums + i * kernels.tile_columns;
+      // The compiler makes vectors of what is as wide as whole tiles.
+      if (width == 32)
+        finish(from, first_row + row + i, column, std::integral_constant<int64_t, 32>{}, is_first, is_last);
+      else if (width == 12)
+        finish(from, first_row + row + i, column, std::integral_constant<int64_t, 12>{}, is_first, is_last);
+      else
+        finish(from, first_row + row + i, column, width, is_first, is_last);
+    }
   }
 
   // Adds a row of a tile to what is there of earlier steps, and what follows the product to that of the last ones.
-  void finish(const float* sums, int64_t row, int64_t column, int64_t width, bool is_first, bool is_last) const {
+  template <class Width>
+  void finish(const float* __restrict sums, int64_t row, int64_t column, Width width, bool is_first,
+              bool is_last) const {
     float* to = c + row * ldc + column;
+    const float alpha = e.alpha, beta = e.beta;
     const float* addend = e.addend ? e.addend + row * e.addend_row_stride + column * e.addend_column_stride : nullptr;
     if (!is_first) {
-      for (int64_t j = 0; j < width; ++j) to[j] += e.alpha * sums[j];
+      for (int64_t j = 0; j < width; ++j) to[j] += alpha * sums[j];
     } else if (addend && e.addend_column_stride == 1) {
-      for (int64_t j = 0; j < width; ++j) to[j] = e.alpha * sums[j] + e.beta * addend[j];
+      for (int64_t j = 0; j < width; ++j) to[j] = alpha * sums[j] + beta * addend[j];
     } else if (addend) {
-      for (int64_t j = 0; j < width; ++j) to[j] = e.alpha * sums[j] + e.beta * addend[j * e.addend_column_stride];
+      for (int64_t j = 0; j < width; ++j) to[j] = alpha * sums[j] + beta * addend[j * e.addend_column_stride];
     } else {
-      for (int64_t j = 0; j < width; ++j) to[j] = e.alpha * sums[j];
+      for (int64_t j = 0; j < width; ++j) to[j] = alpha * sums[j];
     }
     if (!is_last) return;
     if (e.residual) {
-      for (int64_t j = 0; j < width; ++j) to[j] += e.residual[row * ldc + column + j];
+      const float* residual = e.residual + row * ldc + column;
+      for (int64_t j = 0; j < width; ++j) to[j] += residual[j];
     }
     if (!has_limits(e)) return;
+    const float lo = e.lo, hi = e.hi;
     for (int64_t j = 0; j < width; ++j) {
-      const float x = to[j] < e.lo ? e.lo : to[j];
-      to[j] = x > e.hi ? e.hi : x;
+      const float x = to[j] < lo ? lo : to[j];
+      to[j] = x > hi ? hi : x;
     }
   }
 
