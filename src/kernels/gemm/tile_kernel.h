@@ -152,7 +152,6 @@ struct GemmTileKernels {
       const F factor = S::set(a[p]);
 #pragma GCC unroll 8
       for (int i = 0; i < panels_at_once; ++i) {
-        __builtin_prefetch(b + (i + panels_at_once) * panel_step, 0, 2);
 #pragma GCC unroll 8
         for (int j = 0; j < vectors; ++j)
           acc[i][0][j] = S::fma(factor, S::load(b + i * panel_step + j * S::width), acc[i][0][j]);
