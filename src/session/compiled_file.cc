@@ -89,6 +89,11 @@ class StorableModel {
 
  private:
   static void forget_expressions(ir::Type& type) {
+    if (type.inner) {
+      auto inner = std::make_shared<ir::Type>(*type.inner);
+      forget_expressions(*inner);
+      type.inner = std::move(inner);
+    }
     if (!type.shape) return;
     for (Dim& dim : *type.shape)
       if (!dim.is_known() && dim.symbol_name().empty()) dim = Dim::unknown();

@@ -217,7 +217,9 @@ bool CompiledModel::runs(const ir::Node& node) const {
 }
 
 void CompiledModel::note(const std::vector<std::string>& lines) {
-  notes.insert(notes.end(), lines.begin(), lines.end());
+  for (const std::string& line : lines) {
+    if (std::ranges::find(notes, line) == notes.end()) notes.push_back(line);
+  }
 }
 
 void CompiledModel::describe_interface() {

@@ -3,6 +3,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/block_storage.h"
 #include "base/fail.h"
 #include "session/constant_uses.h"
 #include "session/packed_archive.h"
@@ -152,11 +153,12 @@ std::unique_ptr<Program> Program::compile(ir::Graph& graph, std::span<const Prov
   CopyList list(placement);
   ConstantUses constants(graph);
   if (memory == MemoryUse::low) constants.ask_kernels(graph, providers, threads, precision);
+  BlockStorage storage;
   PackedConstants packed(
       [&](const auto& key) {
         return (memory == MemoryUse::normal || constants.are_freed_by(key)) && (!archive || archive->has(key));
       },
-      [&](const auto& key) -> PackedStorage& { return archive ? archive->storage(key) : fresh_storage(); });
+      [&](const auto& key) -> PackedStorage& { return archive ? archive->storage(key) : storage; });
   int programs = 0;
   std::unique_ptr<Program> program =
       Compiler{graph, providers, threads, precision, placement, list, constants, packed, programs}.compile();

@@ -9,6 +9,7 @@
 #include "base/cpu_features.h"
 #include "base/rounding.h"
 #include "kernels/conv_blocked/driver.h"
+#include "kernels/transpose/transpose.h"
 
 namespace tenon::kernels {
 namespace {
@@ -235,16 +236,9 @@ BlockedConvWeights::BlockedConvWeights(ThreadPool& pool, const ConvShape& shape,
   const int64_t block = kernels_->block, taps = shape.kernel_size();
   const int64_t in = shape.in_channels / shape.groups, lanes = plain_input || shape.groups > 1 ? 1 : block;
   buffer_ = storage.get(static_cast<size_t>(shape.out_channels * in * taps) * sizeof(float), [&](void* memory) {
-    pool.parallel_for(shape.out_channels / block, 1 + 16384 / (1 + in * taps * block), [&](int64_t begin, int64_t end) {
-      float* to = static_cast<float*>(memory) + begin * in * taps * block;
-      for (int64_t out = begin; out < end; ++out)
-        for (int64_t c = 0; c < in; c += lanes, to += lanes * taps * block)
-          for (int64_t j = 0; j < block; ++j) {
-            const float* from = weights + ((out * block + j) * in + c) * taps;
-            for (int64_t lane = 0; lane < lanes; ++lane)
-              for (int64_t tap = 0; tap < taps; ++tap) to[(tap * lanes + lane) * block + j] = *from++;
-          }
-    });
+    const int64_t dims[] = {shape.out_channels / block, block, in / lanes, lanes, taps};
+    constexpr int64_t order[] = {0, 2, 4, 3, 1};
+    transpose(pool, weights, memory, dims, order, sizeof(float));
   });
 }
 
