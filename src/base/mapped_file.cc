@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "base/fail.h"
+#include "base/memory.h"
 
 namespace tenon {
 namespace {
@@ -67,11 +68,6 @@ MappedFile::~MappedFile() {
   if (data_) ::munmap(const_cast<std::byte*>(data_), size_);
 }
 
-void MappedFile::release(std::span<const std::byte> part) const {
-  auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
-  uintptr_t from = (reinterpret_cast<uintptr_t>(part.data()) + page - 1) / page * page;
-  uintptr_t to = (reinterpret_cast<uintptr_t>(part.data()) + part.size()) / page * page;
-  if (from < to) ::madvise(reinterpret_cast<void*>(from), to - from, MADV_DONTNEED);
-}
+void MappedFile::release(std::span<const std::byte> part) const { release_pages(part.data(), part.size()); }
 
 }  // namespace tenon

@@ -1,6 +1,7 @@
 #include "base/memory.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -41,6 +42,12 @@ void free_memory(void* memory, size_t bytes) {
     std::free(memory);
   else if (memory)
     ::munmap(memory, round_up(bytes, page));
+}
+
+void release_pages(const void* memory, size_t bytes) {
+  const auto size = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE)), begin = reinterpret_cast<uintptr_t>(memory);
+  const uintptr_t from = round_up(begin, size), to = (begin + bytes) / size * size;
+  if (from < to) ::madvise(reinterpret_cast<void*>(from), to - from, MADV_DONTNEED);
 }
 
 }  // namespace tenon

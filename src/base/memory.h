@@ -11,4 +11,7 @@ void* allocate_memory(size_t bytes);
 // `bytes` as they were allocated.
 void free_memory(void* memory, size_t bytes);
 
+// Lets the system have the pages that lie wholly inside. What was in them is lost, or read again from their file.
+void release_pages(const void* memory, size_t bytes);
+
 }  // namespace tenon

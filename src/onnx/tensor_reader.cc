@@ -4,6 +4,8 @@
 #include <cstring>
 
 #include "base/checked.h"
+#include "base/memory.h"
+#include "base/rounding.h"
 #include "base/thread_pool.h"
 #include "onnx/string_pairs.h"
 
@@ -21,6 +23,25 @@ struct MappedPart {
   MappedPart& operator=(const MappedPart&) = delete;
   ~MappedPart() { file->release(bytes); }
 };
+
+// A part of memory that several tensors share. When the last tensor over it goes, so do its pages.
+struct MemoryPart {
+  std::shared_ptr<void> block;
+  std::byte* data;
+  size_t bytes;
+
+  MemoryPart(std::shared_ptr<void> of, std::byte* begin, size_t count)
+      : block(std::move(of)), data(begin), bytes(count) {}
+  MemoryPart(const MemoryPart&) = delete;
+  MemoryPart& operator=(const MemoryPart&) = delete;
+  ~MemoryPart() { release_pages(data, bytes); }
+};
+
+// Tensors of such sizes share memory: weights that would each have pages of their own, but no huge ones. Smaller ones
+// often stay when weights have been packed.
+constexpr size_t least_shared = 64 << 10, most_shared = 2 << 20, shared_block = 8 << 20, page = 4096;
+
+bool is_shared(size_t bytes) { return bytes >= least_shared && bytes < most_shared; }
 
 // The fields of a TensorProto, before they are put together.
 struct Fields {
@@ -169,21 +190,47 @@ TensorReader::TensorReader(std::shared_ptr<const MappedFile> file, std::shared_p
                            ExternalData external)
     : file_(std::move(file)), owner_(std::move(owner)), external_(std::move(external)) {}
 
-void TensorReader::take_bytes(ir::Constant& constant, ElementType type, Shape shape, std::span<const std::byte> bytes,
-                              const std::shared_ptr<const MappedFile>& file) {
+void TensorReader::take_bytes(const std::shared_ptr<ir::Constant>& constant, ElementType type, Shape shape,
+                              std::span<const std::byte> bytes, const std::shared_ptr<const MappedFile>& file) {
   if (type == ElementType::boolean) require_booleans(bytes);
   std::shared_ptr<const void> owner = file ? std::make_shared<MappedPart>(file, bytes) : owner_;
   size_t alignment = std::clamp<size_t>(static_cast<size_t>(bits_of(type)) / 8, 1, 8);
   if (owner && reinterpret_cast<uintptr_t>(bytes.data()) % alignment == 0) {
-    constant.tensor = Tensor::over(type, std::move(shape), const_cast<std::byte*>(bytes.data()),
-                                   std::const_pointer_cast<void>(owner));
+    constant->tensor = Tensor::over(type, std::move(shape), const_cast<std::byte*>(bytes.data()),
+                                    std::const_pointer_cast<void>(owner));
     return;
   }
-  constant.tensor = Tensor(type, std::move(shape));
-  if (bytes.size() < 4096)
-    std::ranges::copy(bytes, static_cast<std::byte*>(constant.tensor.mutable_raw()));
-  else
-    copies_.push_back({constant.tensor, bytes, file});
+  if (bytes.size() < page) {
+    constant->tensor = Tensor(type, std::move(shape));
+    std::ranges::copy(bytes, static_cast<std::byte*>(constant->tensor.mutable_raw()));
+  } else {
+    constant->tensor = Tensor::over(type, std::move(shape), nullptr);
+    copies_.push_back({constant, bytes, file});
+  }
+}
+
+void TensorReader::allocate_copies() {
+  size_t left = 0;  // bytes of tensors that share memory and have none yet
+  for (const Copy& copy : copies_) left += is_shared(copy.from.size()) ? round_up(copy.from.size(), page) : 0;
+  std::shared_ptr<void> block;
+  size_t size = 0, used = 0;
+  for (const Copy& copy : copies_) {
+    Tensor& tensor = copy.to->tensor;
+    const size_t bytes = copy.from.size(), needed = round_up(bytes, page);
+    if (!is_shared(bytes)) {
+      tensor = Tensor(tensor.type(), tensor.shape());
+      continue;
+    }
+    if (used + needed > size) {
+      size = std::max(std::min(left, shared_block), needed);
+      block = system_allocator().allocate(static_cast<int64_t>(size));
+      used = 0;
+    }
+    std::byte* data = static_cast<std::byte*>(block.get()) + used;
+    tensor = Tensor::over(tensor.type(), tensor.shape(), data, std::make_shared<MemoryPart>(block, data, bytes));
+    used += needed;
+    left -= needed;
+  }
 }
 
 std::shared_ptr<ir::Constant> TensorReader::read(WireReader message, const GivenTensors* given) {
@@ -202,7 +249,7 @@ std::shared_ptr<ir::Constant> TensorReader::read(WireReader message, const Given
       constant->storage = ir::Constant::Storage::external;
       if (type == ElementType::string) fail(ErrorCode::invalid_model, "strings cannot be stored externally");
       ExternalData::Location found = external_.find(*constant, size);
-      if (found.file) take_bytes(*constant, type, shape, found.bytes, found.file);
+      if (found.file) take_bytes(constant, type, shape, found.bytes, found.file);
     } else if (type == ElementType::string) {
       constant->storage = ir::Constant::Storage::typed_fields;
       require_count(*constant, shape, elements, fields.strings.size());
@@ -214,7 +261,7 @@ std::shared_ptr<ir::Constant> TensorReader::read(WireReader message, const Given
         fail(ErrorCode::invalid_model, "shape {} of {} needs {} bytes, {} are there", shape.to_string(), name_of(type),
              size, raw.size());
       }
-      take_bytes(*constant, type, shape, std::as_bytes(raw), file_);
+      take_bytes(constant, type, shape, std::as_bytes(raw), file_);
       if (!fields.raw) constant->storage = ir::Constant::Storage::typed_fields;
     } else if (uses_varints(type)) {
       constant->storage = ir::Constant::Storage::typed_fields;
@@ -228,7 +275,7 @@ std::shared_ptr<ir::Constant> TensorReader::read(WireReader message, const Given
              size, stored);
       }
       if (fields.fixed.size() == 1) {
-        take_bytes(*constant, type, shape, std::as_bytes(std::span(fields.fixed[0])), file_);
+        take_bytes(constant, type, shape, std::as_bytes(std::span(fields.fixed[0])), file_);
       } else {
         constant->tensor = Tensor(type, shape);
         auto* to = static_cast<char*>(constant->tensor.mutable_raw());
@@ -268,6 +315,7 @@ ir::SparseConstantPtr TensorReader::read_sparse(WireReader message) {
 
 void TensorReader::finish() {
   external_.throw_problems();
+  allocate_copies();
   // Copied in slices, whose source pages are released at once, so that both copies never sit in memory.
   constexpr int64_t slice = 8 << 20;
   struct Slice {
@@ -276,8 +324,8 @@ void TensorReader::finish() {
     size_t from;
   };
   std::vector<Slice> slices;
-  for (Copy& copy : copies_) {
-    auto* to = static_cast<std::byte*>(copy.to.mutable_raw());
+  for (const Copy& copy : copies_) {
+    auto* to = static_cast<std::byte*>(copy.to->tensor.mutable_raw());
     for (size_t from = 0; from < copy.from.size(); from += slice) slices.push_back({&copy, to, from});
   }
   ThreadPool::shared()->parallel_for(static_cast<int64_t>(slices.size()), 1, [&](int64_t begin, int64_t end) {

@@ -58,11 +58,12 @@ class TensorReader {
   std::vector<FileIdentity> external_files() const { return external_.opened_files(); }
 
  private:
-  void take_bytes(ir::Constant& constant, ElementType type, Shape shape, std::span<const std::byte> bytes,
-                  const std::shared_ptr<const MappedFile>& file);
+  void take_bytes(const std::shared_ptr<ir::Constant>& constant, ElementType type, Shape shape,
+                  std::span<const std::byte> bytes, const std::shared_ptr<const MappedFile>& file);
+  void allocate_copies();
 
   struct Copy {
-    Tensor to;  // shared, as a message that comes twice drops the tensor of the first
+    std::shared_ptr<ir::Constant> to;  // its tensor has type and shape, and gets its memory when all are known
     std::span<const std::byte> from;
     std::shared_ptr<const MappedFile> file;
   };
