@@ -93,7 +93,7 @@ test-lifting: build venv  ## conformance with every model brought up one opset a
 .PHONY: test-compiled
 test-compiled: build venv  ## conformance with every model compiled to a file first, and every model of tests/models
 	$(PYTHON) tests/conformance.py --compile
-	TENON_ALL=1 $(PYTHON) -m pytest tests/test_compiled.py
+	TENON_ALL=1 $(PYTHON) -m pytest tests/test_compiled_models.py
 
 .PHONY: test-models
 test-models: build venv  ## every model of tests/models, and those of PyPI packages, against onnxruntime
