@@ -36,6 +36,12 @@ struct ChainArrays {
       else
         return S::load(from + at + static_cast<int64_t>(k) * S::width);
     };
+    if constexpr (!part) {
+      // While the steps run, too few loads are under way to read memory at its speed.
+      constexpr int64_t ahead = 4096 / sizeof(float), line = 64 / sizeof(float);
+      for (int64_t i = 0; i < static_cast<int64_t>(sizeof...(K)) * S::width; i += line)
+        __builtin_prefetch(x + at + ahead + i);
+    }
     F v[] = {load(x, K)...};
     // There is a first step: without, registers would be copied around the loop.
     const ChainStep *next = steps.data(), *end = next + steps.size();

@@ -11,6 +11,7 @@ struct LayerNormRow {
   using S = Simd<Arch>;
   using F = typename S::F;
   static constexpr int width = S::width;
+  static constexpr int64_t floats_ahead = 512;
 
   // Adds up term(x[i]) in four chains.
   template <class Term>
@@ -18,6 +19,8 @@ struct LayerNormRow {
     F acc[4] = {};
     int64_t i = 0;
     for (; i + 4 * width <= n; i += 4 * width) {
+      // Of this row or, as a rule, of the next one.
+      for (int64_t at = 0; at < 4 * width; at += 16) __builtin_prefetch(x + i + at + floats_ahead);
 #pragma GCC unroll 4
       for (int u = 0; u < 4; ++u) acc[u] = term(S::load(x + i + u * width), acc[u]);
     }
@@ -73,6 +76,17 @@ struct LayerNormRow {
       return v;
     };
     int64_t i = 0;
+    for (; i + 4 * width <= n; i += 4 * width) {
+      F v[4];
+#pragma GCC unroll 4
+      for (int u = 0; u < 4; ++u) {
+        const auto load = [at = i + u * width](const float* p) { return S::load(p + at); };
+        v[u] = normalized(load(x), load);
+      }
+#pragma GCC unroll 4
+      for (int u = 0; u < 4; ++u) S::store(y + i + u * width, v[u]);
+      for (int64_t at = 0; at < 4 * width; at += 16) __builtin_prefetch(x + n + i + at);
+    }
     for (; i + width <= n; i += width) {
       const auto load = [i](const float* p) { return S::load(p + i); };
       S::store(y + i, normalized(load(x), load));

@@ -5,6 +5,7 @@
 #include "kernels/chain/chain.h"
 #include "kernels/math/math.h"
 #include "ops/activation/cpu_loops.h"
+#include "ops/cpu_support/float_vectors.h"
 #include "provider/cpu_kernels.h"
 
 namespace tenon::ops {
@@ -23,9 +24,7 @@ struct HardSigmoid {
   }
   static void array(const float* x, float* y, int64_t n, const P& p) {
     const float a = p.a, b = p.b;
-    const ChainStep steps[] = {
-        {ChainOperation::multiply, &a}, {ChainOperation::add, &b}, {ChainOperation::clip, nullptr, 0, 0, 1}};
-    kernels::f32_chain(x, steps, y, n);
+    map_vectors(x, y, n, [=](FloatVector v) { return unit_clamp(v * a + b); });
   }
 };
 struct LeakyRelu {

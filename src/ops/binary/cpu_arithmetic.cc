@@ -73,6 +73,11 @@ struct FloorMod {
   static T call(T a, T b) {
     T rest = TruncatedMod::call(a, b);
     if constexpr (std::is_unsigned_v<T>) return rest;
+    if constexpr (std::is_integral_v<T>) {
+      // Without branches, which nobody can foresee.
+      const bool differs = ((rest < 0) != (b < 0)) & (rest != 0);
+      return static_cast<T>(rest + (differs ? b : T(0)));
+    }
     if (rest != 0) return (rest < 0) != (b < 0) ? static_cast<T>(rest + b) : rest;
     if constexpr (std::is_floating_point_v<T>) rest = std::copysign(rest, b);
     return rest;

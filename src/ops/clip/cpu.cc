@@ -1,6 +1,6 @@
 #include <limits>
 
-#include "kernels/chain/chain.h"
+#include "ops/cpu_support/float_vectors.h"
 #include "ops/dispatch.h"
 #include "ops/elementwise.h"
 #include "provider/cpu_kernels.h"
@@ -12,8 +12,12 @@ namespace {
 template <typename T, typename C>
 void clip(const T* x, T* y, int64_t n, C low, C high) {
   if constexpr (std::is_same_v<T, float>) {
-    const kernels::ChainStep step{kernels::ChainOperation::clip, nullptr, 0, low, high};
-    return kernels::f32_chain(x, {&step, 1}, y, n);
+    // Bounds that are NaN are none.
+    const FloatVector lowest = FloatVector{} + (low == low ? low : -std::numeric_limits<float>::infinity()),
+                      highest = FloatVector{} + (high == high ? high : std::numeric_limits<float>::infinity());
+    return map_vectors(x, y, n, [=](FloatVector v) {
+      return kernels::extreme_of<false, float>(kernels::extreme_of<true, float>(v, lowest), highest);
+    });
   }
   for (int64_t i = 0; i < n; ++i) {
     C value = static_cast<C>(x[i]);

@@ -64,7 +64,7 @@ inline FloatVector choose(IntVector mask, FloatVector a, FloatVector b) {
 // Within [0, 1]; NaN stays.
 inline FloatVector unit_clamp(FloatVector value) {
   const FloatVector one = FloatVector{} + 1.0f;
-  return choose(value > one, one, choose(value < FloatVector{}, FloatVector{}, value));
+  return kernels::extreme_of<false, float>(kernels::extreme_of<true, float>(value, FloatVector{}), one);
 }
 
 }  // namespace tenon::ops

@@ -259,13 +259,17 @@ void FusedElementwise::run(KernelRun& run) const {
   std::array<const float*, ElementwiseProgram::most_inputs> data;
   for (size_t i = 0; i < inputs_; ++i) data[i] = run.data<float>(i).data();
   float* to = y.mutable_data<float>().data();
+  // A single stage whose operands lie in place needs no memory in between.
+  const bool in_place = stages_.size() == 1 && inputs.row == std::numeric_limits<int64_t>::max() &&
+                        std::ranges::none_of(inputs.list, [](const Input& i) { return i.kind == Input::Kind::part; });
+  const int64_t block = in_place ? 16 * block_size : block_;
   run.threads().parallel_for(y.elements(), grain_, [&](int64_t begin, int64_t end) {
     alignas(64) float memory[block_memory];
     auto slot = [&](size_t number) { return memory + static_cast<int64_t>(number) * block_; };
     std::array<Operand, ElementwiseProgram::most_inputs + ElementwiseProgram::most_operations> operands;
     std::array<ChainStep, ElementwiseProgram::most_operations> steps;
     for (int64_t n = 0; begin < end; begin += n) {
-      n = std::min({block_, end - begin, inputs.row - begin % inputs.row});
+      n = std::min({block, end - begin, inputs.row - begin % inputs.row});
       for (size_t i = 0; i < inputs_; ++i) {
         operands[i] = inputs.list[i].kind == Input::Kind::whole ? Operand{data[i] + begin, 1}
                       : inputs.list[i].kind == Input::Kind::single

@@ -30,8 +30,20 @@ void copy_blocks(ThreadPool& threads, const Tensor& from, Tensor& to, int64_t co
       });
       return;
     }
-    for (int64_t i = begin; i < end; ++i)
-      copy_elements(from.type(), from.raw(), from_index(i), to.mutable_raw(), i * length, length);
+    // Blocks lie anywhere: those that come next are fetched meanwhile.
+    constexpr int64_t at_once = 128, ahead = 16, line = 64, most_bytes = 2048;
+    int64_t starts[at_once];
+    for (int64_t n = 0; begin < end; begin += n) {
+      n = std::min(at_once, end - begin);
+      for (int64_t i = 0; i < n; ++i) starts[i] = from_index(begin + i);
+      for (int64_t i = 0; i < n; ++i) {
+        if (i + ahead < n) {
+          const auto* next = static_cast<const std::byte*>(from.raw()) + starts[i + ahead] * bytes;
+          for (int64_t at = 0; at < std::min(length * bytes, most_bytes); at += line) __builtin_prefetch(next + at);
+        }
+        copy_elements(from.type(), from.raw(), starts[i], to.mutable_raw(), (begin + i) * length, length);
+      }
+    }
   });
 }
 

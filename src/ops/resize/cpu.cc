@@ -103,16 +103,28 @@ void gather(ThreadPool& pool, const T* x, T* y, const Shape& in, const Shape& ou
   const GatheredRow<T> gathered(indices[static_cast<size_t>(rank - 1)], in[rank - 1], outside);
   pool.parallel_for(out.elements() / width, 1 + work_per_task / width, [&](int64_t begin, int64_t end) {
     int64_t previous = -1;  // where the row before came from
-    for (int64_t row = begin; row < end; ++row) {
-      int64_t rest = row, from = 0, stride = in[rank - 1];
-      bool inside = true;
-      for (int axis = rank - 2; axis >= 0; --axis) {
+    const int64_t height = rank < 2 ? 1 : out[rank - 2];
+    // What the axes before the last two say, for the rows of one image.
+    int64_t image = 0, within = height;
+    bool image_inside = true;
+    const auto find_image = [&](int64_t row) {
+      int64_t rest = row / height, stride = rank < 2 ? 1 : in[rank - 1] * in[rank - 2];
+      within = row % height;
+      image = 0;
+      image_inside = true;
+      for (int axis = rank - 3; axis >= 0; --axis) {
         const int64_t index = indices[static_cast<size_t>(axis)][static_cast<size_t>(rest % out[axis])];
-        inside = inside && index >= 0;
-        from += index * stride;
+        image_inside = image_inside && index >= 0;
+        image += index * stride;
         stride *= in[axis];
         rest /= out[axis];
       }
+    };
+    for (int64_t row = begin; row < end; ++row, ++within) {
+      if (within == height) find_image(row);
+      const int64_t index = rank < 2 ? 0 : indices[static_cast<size_t>(rank - 2)][static_cast<size_t>(within)];
+      const int64_t from = image + index * in[rank - 1];
+      const bool inside = image_inside && index >= 0;
       T* to = y + row * width;
       if (!inside) {
         std::fill_n(to, width, outside);

@@ -65,11 +65,36 @@ constexpr LoopTable<BinaryLoop> extreme_loops = [] {
 constexpr LoopTable<BinaryLoop> add_floats = binary_loops<Add, float, double, float16, bfloat16>();
 constexpr LoopTable<UnaryLoop> divide_floats = unary_loops<Divide, float, double, float16, bfloat16>();
 
+bool have_same_shape(const KernelRun& run) {
+  for (size_t k = 1; k < run.input_count(); ++k) {
+    if (run.input(k).shape() != run.input(0).shape()) return false;
+  }
+  return true;
+}
+
+// Inputs of one shape, a block after the other that stays in the cache; `finish` may follow.
+void combine_blocks(KernelRun& run, BinaryLoop loop, UnaryLoop finish) {
+  constexpr int64_t block = 2048;
+  Tensor& y = run.output(0);
+  char* data = static_cast<char*>(y.mutable_raw());
+  const int64_t size = bits_of(y.type()) / 8;
+  const Parameters count{static_cast<float>(run.input_count())};
+  run.threads().parallel_for(y.elements(), cheap_grain, [&](int64_t begin, int64_t end) {
+    for (int64_t n = 0; begin < end; begin += n) {
+      n = std::min(block, end - begin);
+      for (size_t k = 1; k < run.input_count(); ++k)
+        loop(k == 1 ? run.input(0).raw() : data, run.input(k).raw(), data, {1, n, begin, {begin, begin}, {}, {1, 1}});
+      if (finish) finish(data + begin * size, data + begin * size, n, count);
+    }
+  });
+}
+
 // Combines the inputs one after the other, in the memory of the output.
 void combine(KernelRun& run, const LoopTable<BinaryLoop>& table) {
   if (run.input_count() == 1) return run.set_output(0, run.value(0));
   Tensor& y = run.output(0);
   BinaryLoop loop = loop_for(table, y.type());
+  if (have_same_shape(run)) return combine_blocks(run, loop, nullptr);
   for (size_t k = 1; k < run.input_count(); ++k) {
     const Tensor& a = k == 1 ? run.input(0) : y;
     const Tensor& b = run.input(k);
@@ -80,6 +105,10 @@ void combine(KernelRun& run, const LoopTable<BinaryLoop>& table) {
 }
 
 void run_mean(KernelRun& run) {
+  if (run.input_count() > 1 && have_same_shape(run)) {
+    const ElementType type = run.input(0).type();
+    return combine_blocks(run, loop_for(add_floats, type), loop_for(divide_floats, type));
+  }
   combine(run, add_floats);
   if (run.input_count() == 1) return;
   Tensor& y = run.output(0);
