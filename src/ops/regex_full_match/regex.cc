@@ -1,5 +1,7 @@
 #include "ops/regex_full_match/regex.h"
 
+#include <algorithm>
+
 #include "base/fail.h"
 #include "ops/text/unicode.h"
 
@@ -54,6 +56,7 @@ void Regex::compile(const RegexTree& tree, int node) {
       emit({.kind = Kind::set, .set = n.set});
       return;
     case RegexTree::Kind::place:
+      has_places_ = true;
       emit({.kind = Kind::place, .where = n.where});
       return;
     case RegexTree::Kind::concatenation:
@@ -125,7 +128,56 @@ void Regex::Matcher::enter(int state, uint8_t places, std::vector<int>& states) 
   }
 }
 
+int32_t Regex::Matcher::row_of_next(bool matches) {
+  if (next_.empty() && !matches) return dead;
+  std::ranges::sort(next_);
+  std::vector<int> key = next_;
+  key.push_back(matches ? 1 : 0);
+  if (auto known = numbers_.find(key); known != numbers_.end()) return known->second;
+  constexpr size_t most_rows = 256;
+  if (rows_.size() == most_rows) return too_many;
+  const auto number = static_cast<int32_t>(rows_.size());
+  rows_.push_back({next_, matches, {}});
+  rows_.back().next.fill(unknown);
+  numbers_.emplace(std::move(key), number);
+  return number;
+}
+
+int32_t Regex::Matcher::find_transition(int32_t row, unsigned char byte) {
+  ++step_;
+  next_.clear();
+  for (int state : rows_[static_cast<size_t>(row)].states) {
+    const int set = regex_.program_[static_cast<size_t>(state)].set;
+    if (regex_.sets_[static_cast<size_t>(set)].contains(byte)) enter(state + 1, 0, next_);
+  }
+  const int32_t next = row_of_next(seen_.back() == step_);
+  if (next != too_many) rows_[static_cast<size_t>(row)].next[byte] = next;
+  return next;
+}
+
+std::optional<bool> Regex::Matcher::match_by_table(std::string_view text) {
+  if (regex_.has_places_) return std::nullopt;
+  if (rows_.empty()) {
+    ++step_;
+    next_.clear();
+    enter(0, 0, next_);
+    if (row_of_next(seen_.back() == step_) == dead) return false;
+  }
+  int32_t row = 0;
+  for (char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 128) return std::nullopt;
+    int32_t next = rows_[static_cast<size_t>(row)].next[byte];
+    if (next == unknown) next = find_transition(row, byte);
+    if (next == too_many) return std::nullopt;
+    if (next == dead) return false;
+    row = next;
+  }
+  return rows_[static_cast<size_t>(row)].matches;
+}
+
 bool Regex::Matcher::full_match(std::string_view text) {
+  if (const auto result = match_by_table(text)) return *result;
   ++step_;
   now_.clear();
   enter(0, places_at(text, 0), now_);

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <array>
+#include <map>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -22,6 +25,13 @@ class Regex {
     bool full_match(std::string_view text);
 
    private:
+    // The same by a table, for a text of ASCII characters; nullopt where that does not work.
+    std::optional<bool> match_by_table(std::string_view text);
+    // The number of the row for the states `next_`, which match or do not. Texts that reach the row `dead` do not
+    // match.
+    int32_t row_of_next(bool matches);
+    int32_t find_transition(int32_t row, unsigned char byte);
+
     // Adds the states that are reached from `state` without reading on.
     void enter(int state, uint8_t places, std::vector<int>& states);
 
@@ -29,6 +39,16 @@ class Regex {
     std::vector<uint64_t> seen_;  // the last step in which a state was entered
     uint64_t step_ = 0;
     std::vector<int> now_, next_, pending_;
+
+    // Sets of states that texts have led to, and which of them a byte leads to, found out when it is first asked for.
+    static constexpr int32_t unknown = -1, dead = -2, too_many = -3;
+    struct Row {
+      std::vector<int> states;
+      bool matches;
+      std::array<int32_t, 128> next;
+    };
+    std::vector<Row> rows_;
+    std::map<std::vector<int>, int32_t> numbers_;  // of rows by their states, and a last number that is 1 for a match
   };
 
  private:
@@ -49,6 +69,7 @@ class Regex {
 
   std::vector<Instruction> program_;
   std::vector<CodePointSet> sets_;
+  bool has_places_ = false;
   int64_t compiled_nodes_ = 0;
 };
 

@@ -74,6 +74,23 @@ TEST(Regex, TimeIsLinear) {
   EXPECT_FALSE(Regex::Matcher(regex).full_match(std::string(10'000, 'a')));
 }
 
+// One matcher for many texts: what it remembers of one serves the next, also where that becomes too much.
+TEST(Regex, ManyTexts) {
+  const Regex regex("(?:a|b)*a(?:a|b){9}");
+  Regex::Matcher matcher(regex);
+  uint32_t seed = 1;
+  for (int i = 0; i < 2000; ++i) {
+    std::string text;
+    for (uint32_t length = i % 40; length > 0; --length) {
+      seed = seed * 1664525 + 1013904223;
+      text += seed >> 31 ? 'a' : 'b';
+    }
+    const bool expected = text.size() >= 10 && text[text.size() - 10] == 'a';
+    EXPECT_EQ(matcher.full_match(text), expected) << text;
+    EXPECT_FALSE(matcher.full_match(text + "ä"));
+  }
+}
+
 std::string error_of(std::string_view pattern) {
   try {
     Regex regex(pattern);
