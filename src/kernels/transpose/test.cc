@@ -53,6 +53,25 @@ TEST(Transpose, EveryPermutation) {
   }
 }
 
+// More than caches hold, with rows and columns that are left over.
+TEST(Transpose, Large) {
+  ThreadPool pool(2);
+  const struct {
+    std::vector<int64_t> dims, permutation;
+  } table[] = {
+      {{611, 530}, {1, 0}}, {{3, 150, 777}, {0, 2, 1}}, {{2, 40000, 3}, {0, 2, 1}}, {{2, 3, 40000}, {0, 2, 1}}};
+  for (const auto& [dims, permutation] : table) {
+    size_t count = 1;
+    for (int64_t dim : dims) count *= static_cast<size_t>(dim);
+    for (size_t bytes : {1, 2, 4}) {
+      std::vector<char> from(count * bytes), to(count * bytes);
+      for (size_t i = 0; i < from.size(); ++i) from[i] = static_cast<char>(i * 31 + i / 251);
+      transpose(pool, from.data(), to.data(), dims, permutation, bytes);
+      ASSERT_EQ(to, reference(from, dims, permutation, bytes)) << testing::PrintToString(dims) << " " << bytes;
+    }
+  }
+}
+
 TEST(TransposePlan, Simplifies) {
   const struct {
     std::vector<int64_t> dims, permutation;

@@ -49,14 +49,19 @@ bool shifts_all_out(T distance) {
 struct ShiftLeft {
   template <typename T>
   static T call(T x, T distance) {
-    return shifts_all_out(distance) ? T(0) : static_cast<T>(static_cast<uint64_t>(x) << distance);
+    // Computed in any case, so that loops vectorise.
+    using Bits = std::conditional_t<sizeof(T) < 4, uint32_t, std::make_unsigned_t<T>>;
+    const Bits moved = static_cast<Bits>(x) << (static_cast<Bits>(distance) & (8 * sizeof(Bits) - 1));
+    return shifts_all_out(distance) ? T(0) : static_cast<T>(moved);
   }
 };
 struct ShiftRight {
   template <typename T>
   static T call(T x, T distance) {
-    if (shifts_all_out(distance)) return x < 0 ? static_cast<T>(-1) : T(0);
-    return static_cast<T>(x >> distance);
+    constexpr int most = 8 * sizeof(T) - 1;
+    const T moved = static_cast<T>(x >> (static_cast<int>(distance) & most));
+    const T copies = x < 0 ? static_cast<T>(-1) : T(0);
+    return shifts_all_out(distance) ? copies : moved;
   }
 };
 

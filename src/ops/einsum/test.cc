@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <map>
+
 #include "op_test.h"
 
 namespace tenon {
@@ -44,6 +47,52 @@ TEST(Einsum, Products) {
       .input<float16>({1, 2}, {float16(3), float16(4)})
       .expect<float16>({}, {float16(22)})
       .run();
+}
+
+// Whatever the order of the axes, the sums are those of plain loops over all of them.
+TEST(Einsum, AnyOrderOfAxes) {
+  struct Case {
+    const char *a, *b, *y;
+  };
+  const Case cases[] = {{"bhid", "bhjd", "bhij"}, {"bihd", "bjhd", "bhij"}, {"bhij", "bjhd", "bihd"},
+                        {"bhid", "hdj", "bjhi"},  {"bid", "jdb", "ijb"},    {"bij", "bij", "b"},
+                        {"dib", "jd", "bij"},     {"bhd", "bhd", "hb"},     {"id", "jd", "ji"}};
+  const std::map<char, int64_t> sizes{{'b', 2}, {'h', 3}, {'i', 4}, {'j', 5}, {'d', 6}};
+  const auto shape_of = [&](const std::string& labels) {
+    Shape shape;
+    for (char label : labels) shape.push_back(sizes.at(label));
+    return shape;
+  };
+  for (const auto& [a, b, y] : cases) {
+    Tensor left(ElementType::float32, shape_of(a)), right(ElementType::float32, shape_of(b)),
+        sums(ElementType::float32, shape_of(y));
+    for (size_t i = 0; i < left.data<float>().size(); ++i)
+      left.mutable_data<float>()[i] = static_cast<float>(i % 7) - 3;
+    for (size_t i = 0; i < right.data<float>().size(); ++i)
+      right.mutable_data<float>()[i] = static_cast<float>(i % 5) - 2;
+    std::ranges::fill(sums.mutable_data<float>(), 0.0f);
+    for (int64_t n = 0; n < 2 * 3 * 4 * 5 * 6; ++n) {
+      std::map<char, int64_t> index;
+      int64_t rest = n;
+      for (const auto& [label, size] : sizes) {
+        index[label] = rest % size;
+        rest /= size;
+      }
+      const std::string used = std::string(a) + b;
+      const bool again = std::ranges::any_of(
+          sizes, [&](const auto& s) { return used.find(s.first) == std::string::npos && index.at(s.first) != 0; });
+      if (again) continue;
+      const auto at = [&](const std::string& labels) {
+        int64_t result = 0;
+        for (char label : labels) result = result * sizes.at(label) + index.at(label);
+        return static_cast<size_t>(result);
+      };
+      sums.mutable_data<float>()[at(y)] += left.data<float>()[at(a)] * right.data<float>()[at(b)];
+    }
+    const std::string equation = std::string(a) + "," + b + "->" + y;
+    SCOPED_TRACE(equation);
+    einsum(equation.c_str()).input(left).input(right).expect(sums).run();
+  }
 }
 
 TEST(Einsum, Errors) {

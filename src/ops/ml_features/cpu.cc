@@ -36,9 +36,14 @@ void array_feature_extractor(KernelRun& run) {
     const T* from = static_cast<const T*>(x.raw());
     T* to = static_cast<T*>(y.mutable_raw());
     const int64_t rows = count == 0 ? 0 : y.elements() / count;
+    std::vector<int64_t> places(static_cast<size_t>(count));
+    for (int64_t i = 0; i < count; ++i) places[static_cast<size_t>(i)] = wanted[i];
     run.threads().parallel_for(rows, 1 + cheap_grain / (1 + count), [&](int64_t begin, int64_t end) {
+      const int64_t* place = places.data();
       for (int64_t row = begin; row < end; ++row) {
-        for (int64_t i = 0; i < count; ++i) to[row * count + i] = from[row * features + wanted[i]];
+        const T* own = from + row * features;
+        T* out = to + row * count;
+        for (int64_t i = 0; i < count; ++i) out[i] = own[place[i]];
       }
     });
   });
@@ -118,13 +123,22 @@ class Imputer final : public Kernel {
       }
       return value == static_cast<std::common_type_t<T, Number>>(replaced);
     };
-    const bool one = values.size() == 1;
+    const bool one = values.size() == 1, is_number = replaced == replaced;
     for_each_row(run, [&](int64_t first, int64_t features) {
+      if (one && is_number) {
+        const T value = values[0], gone = static_cast<T>(replaced);
+        if (static_cast<Number>(gone) == replaced) return replace_all(x + first, y + first, features, gone, value);
+      }
       for (int64_t i = 0; i < features; ++i) {
         const T value = x[first + i];
         y[first + i] = is_replaced(value) ? values[one ? 0 : static_cast<size_t>(i)] : value;
       }
     });
+  }
+
+  template <typename T>
+  static void replace_all(const T* __restrict x, T* __restrict y, int64_t n, T gone, T value) {
+    for (int64_t i = 0; i < n; ++i) y[i] = x[i] == gone ? value : x[i];
   }
 
   template <typename T, typename Number>

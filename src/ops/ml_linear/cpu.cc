@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <cstring>
 
 #include "kernels/gemm/gemm.h"
 #include "ops/cpu_support/feature_rows.h"
+#include "ops/cpu_support/float_vectors.h"
 #include "ops/cpu_support/post_transform.h"
 #include "provider/cpu_kernels.h"
 
@@ -15,6 +17,9 @@ class LinearScores {
       : coefficients_(node.floats_attribute("coefficients")), intercepts_(node.floats_attribute("intercepts")) {}
 
   void compute(ThreadPool& threads, const FeatureRows<float>& x, int64_t targets, float* scores) const {
+    if (targets == 2) return compute_few<2>(threads, x, scores);
+    if (targets == 3) return compute_few<3>(threads, x, scores);
+    if (targets == 4) return compute_few<4>(threads, x, scores);
     kernels::GemmEpilogue epilogue;
     if (!intercepts_.empty()) {
       epilogue.addend = intercepts_.data();
@@ -26,6 +31,33 @@ class LinearScores {
   size_t intercept_count() const { return intercepts_.size(); }
 
  private:
+  // Products of so few columns would leave most of a vector unused, so that features are taken side by side instead.
+  template <int targets>
+  void compute_few(ThreadPool& threads, const FeatureRows<float>& x, float* scores) const {
+    const int64_t n = x.features, whole = n / float_lanes * float_lanes;
+    threads.parallel_for(x.rows, 1 + (8 << 10) / (n + 1), [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) {
+        const float* features = x.row(row);
+        FloatVector sums[targets] = {};
+        for (int64_t i = 0; i < whole; i += float_lanes) {
+          FloatVector values, factors;
+          std::memcpy(&values, features + i, sizeof values);
+#pragma GCC unroll 4
+          for (int t = 0; t < targets; ++t) {
+            std::memcpy(&factors, coefficients_.data() + t * n + i, sizeof factors);
+            sums[t] += values * factors;
+          }
+        }
+        for (int t = 0; t < targets; ++t) {
+          float sum = intercepts_.empty() ? 0 : intercepts_[static_cast<size_t>(t)];
+          for (int64_t i = whole; i < n; ++i) sum += features[i] * coefficients_[static_cast<size_t>(t * n + i)];
+          for (int lane = 0; lane < float_lanes; ++lane) sum += sums[t][lane];
+          scores[row * targets + t] = sum;
+        }
+      }
+    });
+  }
+
   std::vector<float> coefficients_, intercepts_;
 };
 
