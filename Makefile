@@ -153,8 +153,9 @@ bench: python | packages  ## benchmarks of loading, of the kernels, and of MODEL
 	$(PYTHON) bench/compare.py $(or $(MODELS),mobilenet_v2 resnet50 bert_base gpt2_kv)
 
 .PHONY: bench-operators
-bench-operators: build venv  ## every operator beside onnxruntime, one thread
+bench-operators: python  ## every operator beside onnxruntime, and what is bound by memory beside memcpy; one thread
 	$(PYTHON) bench/operators.py
+	$(PYTHON) bench/bandwidth.py
 
 .PHONY: digits
 digits: | packages  ## train the model of examples/digits again and draw its picture

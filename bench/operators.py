@@ -22,7 +22,7 @@ import onnxruntime
 import tenon
 from onnx import helper, numpy_helper
 
-from operator_cases import CASES, NOT_TIMED
+from operator_cases import CASES, KINDS, NOT_TIMED
 from operator_cases.case import Case, f
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -133,6 +133,11 @@ def print_summary(rows, slow, below):
         return
     print(f"{len(rows)} cases, {len({row['operator'] for row in rows})} operators; of the {len(long)} that take onnxruntime more than"
           f" {SHORT * 1e6:.0f} µs: geometric mean {mean(long):.2f}, least {min(long):.2f}, {len(slow)} below {below:g}")
+    kinds = {case.label: kind for kind, cases in KINDS.items() for case in cases}
+    for kind in KINDS:
+        ratios = [row["ratio"] for row in rows if row["onnxruntime_us"] > SHORT * 1e6 and kinds[f"{row['operator']} {row['case']}".strip()] == kind]
+        if ratios:
+            print(f"  {kind:28} {len(ratios):4} cases, geometric mean {mean(ratios):5.2f}, {sum(ratio < below for ratio in ratios):3} below {below:g}")
     for row in sorted(slow, key=lambda row: row["ratio"]):
         print(f"  {row['ratio']:5.2f}  {row['operator']} {row['case']}")
 

@@ -63,7 +63,6 @@ CASES += [
     Case("TreeEnsembleRegressor", "10000 rows, 500 deep trees", [rows(10000)], forest(500, 9, 30), 1, 3, ML),
     Case("TreeEnsembleClassifier", "two classes, 10000 rows", [rows(10000)], forest(100, 5, 30, 2), 2, 3, ML),
     Case("SVMRegressor", "", [rows(200)], support_vectors(300, 30) | {"n_supports": 300}, 1, 1, ML),
-    Case("SVMRegressor", "linear", [rows(2000)], {"kernel_type": "LINEAR", "coefficients": [0.1] * 30, "rho": [0.2], "n_supports": 0}, 1, 1, ML),
     Case("SVMRegressor", "one row", [rows(1)], support_vectors(2000, 30) | {"n_supports": 2000}, 1, 1, ML),
     Case("SVMClassifier", "", [rows(200)], support_vectors(300, 30) | {"vectors_per_class": [150, 150], "classlabels_ints": [0, 1]}, 2, 1, ML),
     Case("SVMClassifier", "polynomials", [rows(200)], support_vectors(300, 30, "POLY") | {"vectors_per_class": [150, 150], "classlabels_ints": [0, 1]}, 2, 1, ML),
