@@ -75,9 +75,19 @@ class KeyPositions<std::string> {
     return static_cast<size_t>(mixed(mixed(hash ^ word(text), factor), factor));
   }
   static uint64_t word(std::string_view text) {
-    uint64_t result = 0;
-    std::memcpy(&result, text.data(), text.size());
-    return result;
+    const char *begin = text.data(), *end = begin + text.size();
+    uint64_t whole = 0;
+    uint32_t first = 0, last = 0;
+    if (text.size() == 8) {
+      std::memcpy(&whole, begin, 8);
+    } else if (text.size() >= 4) {
+      std::memcpy(&first, begin, 4);
+      std::memcpy(&last, end - 4, 4);
+      whole = uint64_t{last} << 32 | first;
+    } else {
+      for (const char* at = begin; at != end; ++at) whole = whole << 8 | static_cast<unsigned char>(*at);
+    }
+    return whole;
   }
   static uint64_t mixed(uint64_t value, uint64_t factor) {
     value = (value ^ (value >> 32)) * factor;

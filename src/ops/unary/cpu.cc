@@ -59,7 +59,7 @@ struct Sign {
     if constexpr (std::is_floating_point_v<T>) {
       if (x != x) return x;
     }
-    return static_cast<T>((x > T(0)) - (x < T(0)));
+    return static_cast<T>(static_cast<T>(x > T(0)) - static_cast<T>(x < T(0)));
   }
   static void array(const float* x, float* y, int64_t n, const P&) {
     map_vectors(x, y, n, [](FloatVector v) {
