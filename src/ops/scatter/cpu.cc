@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/rounding.h"
 #include "ops/cpu_support/indices.h"
 #include "ops/cpu_support/strided_copy.h"
 #include "ops/scatter/cpu_reduction.h"
@@ -95,8 +96,10 @@ class ScatterND final : public Kernel {
       places[static_cast<size_t>(i)] = at;
     }
     if (inner == 1) return combine.at(y.mutable_raw(), places.data(), updates.raw(), 1, count);
-    // Threads share the blocks' insides, so that updates of one place keep their order.
-    run.threads().parallel_for(inner, std::max<int64_t>(1, grain_elements / count), [&](int64_t begin, int64_t end) {
+    // Threads share the blocks' insides, so that updates of one place keep their order; each has a part of its own, as
+    // small ones would share cache lines.
+    const int64_t part = std::max<int64_t>({16, grain_elements / count, divide_up(inner, run.threads().size())});
+    run.threads().parallel_for(inner, part, [&](int64_t begin, int64_t end) {
       for (int64_t i = 0; i < count; ++i) {
         combine.row(element_at(y, places[static_cast<size_t>(i)] + begin), element_at(updates, i * inner + begin),
                     end - begin);
