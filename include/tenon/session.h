@@ -166,7 +166,7 @@ std::vector<std::string> available_providers();
 // A model that is ready to run. Cheap to move; `run` may be called from many threads at once.
 class Session {
  public:
-  // Throws Error if the file is not there or not ONNX, or if any part of it cannot run.
+  // An ONNX file or one that compile() wrote. Throws Error if it is not there, is neither, or if a part cannot run.
   static Session load(const std::filesystem::path& path, const SessionOptions& options = {});
   // From a model in memory, which is copied. External data is looked for in `folder`.
   static Session from_bytes(std::span<const std::byte> bytes, const SessionOptions& options = {},
