@@ -47,7 +47,7 @@ CompiledModelInfo compile(const fs::path& model, const fs::path& output, const S
     fail(ErrorCode::invalid_argument, "'{}' is the model itself", output.string());
   std::vector<FileIdentity> files;
   std::unique_ptr<ir::Model> loaded = onnx::load_model(model, &files, {.old_inputs_are_constants = true});
-  std::ranges::rotate(files, files.end() - 1);  // the model's own comes last
+  std::rotate(files.begin(), files.end() - 1, files.end());  // the model's own comes last
   CompiledKey key = make_key(model, files, options);
   RecordedPacking packing;
   const CompiledModel compiled(std::move(loaded), options, *ThreadPool::shared(), &packing);

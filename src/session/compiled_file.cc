@@ -211,12 +211,12 @@ void CompiledFile::check_contents() const {
   }
 }
 
-void write_compiled_file(const fs::path& path, CompiledKey key, ModelReport report, const ir::Model& model,
+void write_compiled_file(const fs::path& path, CompiledKey key, const ModelReport& report, const ir::Model& model,
                          const RecordedPacking& packing) {
   const StorableModel storable(model);
   onnx::ExternalWriter tensors(std::string(contents_name), page, cache_line);
   const std::string graph = onnx::serialize_model(storable.model(), tensors);
-  CompiledDescription description{std::move(key), std::move(report), storable.unstored_bytes(), {}, {}};
+  CompiledDescription description{std::move(key), report, storable.unstored_bytes(), {}, {}};
   NewFile file(path);
   file.fill_to(page);
   for (const auto& piece : tensors.pieces())

@@ -64,7 +64,7 @@ class CompiledFile {
 };
 
 // Writes one. Every packed constant must have been recorded while `model` was compiled, with names that are unique.
-void write_compiled_file(const std::filesystem::path& path, CompiledKey key, ModelReport report, const ir::Model& model,
-                         const RecordedPacking& packing);
+void write_compiled_file(const std::filesystem::path& path, CompiledKey key, const ModelReport& report,
+                         const ir::Model& model, const RecordedPacking& packing);
 
 }  // namespace tenon
