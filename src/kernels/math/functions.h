@@ -24,12 +24,14 @@ struct MathFunctions {
   template <size_t count>
   struct Coefficients {
     alignas(sizeof(F)) float rows[count][S::width];
-
-    consteval explicit Coefficients(const float (&values)[count]) {
-      for (size_t i = 0; i < count; ++i)
-        for (float& lane : rows[i]) lane = values[i];
-    }
   };
+  template <size_t count>
+  static constexpr Coefficients<count> in_all_lanes(const float (&values)[count]) {
+    Coefficients<count> result{};
+    for (size_t i = 0; i < count; ++i)
+      for (float& lane : result.rows[i]) lane = values[i];
+    return result;
+  }
 
   // c0 + c1 * x + c2 * x^2 + …, by pairs: (c0 + c1 * x) + x^2 * ((c2 + c3 * x) + …), which halves the chain of
   // operations that wait for each other.
@@ -62,7 +64,8 @@ struct MathFunctions {
 
   // exp(r) - 1 on |r| <= log(2) / 2.
   static F expm1_reduced(F r) {
-    static constexpr Coefficients coefficients({0.5f, 0.16666577f, 0.04166655463f, 0.00836317763f, 0.001392618181f});
+    static constexpr auto coefficients =
+        in_all_lanes({0.5f, 0.16666577f, 0.04166655463f, 0.00836317763f, 0.001392618181f});
     const F q = polynomial(r, coefficients);
     return S::fma(r * r, q, r);
   }
@@ -91,7 +94,8 @@ struct MathFunctions {
     // As above, with r = -s; 0 and 255 are the exponent fields of 0 and infinity.
     const F shift = S::set(12582912.0f + 127.0f), shifted = S::fma(clamped, S::set(-1.44269504f), shift);
     const F n = shifted - shift, s = S::fma(n, S::set(ln2_low), S::fma(n, S::set(ln2_high), clamped));
-    static constexpr Coefficients coefficients({0.5f, -0.16666577f, 0.04166655463f, -0.00836317763f, 0.001392618181f});
+    static constexpr auto coefficients =
+        in_all_lanes({0.5f, -0.16666577f, 0.04166655463f, -0.00836317763f, 0.001392618181f});
     const F q = polynomial(s, coefficients);
     return S::fma(s * s, q, 1.0f - s) * S::from_bits(S::bits(shifted) << 23);
   }
@@ -114,9 +118,9 @@ struct MathFunctions {
 
   // log(1 + f) - low, on 1 + f in [sqrt(1/2), sqrt(2)].
   static F log1p_reduced(F f, F low) {
-    static constexpr Coefficients coefficients({0.3333333117f, -0.2499999691f, 0.200007172f, -0.1666780858f,
-                                                0.1424900932f, -0.1242548656f, 0.1168571964f, -0.1148147724f,
-                                                0.06973070409f});
+    static constexpr auto coefficients =
+        in_all_lanes({0.3333333117f, -0.2499999691f, 0.200007172f, -0.1666780858f, 0.1424900932f, -0.1242548656f,
+                      0.1168571964f, -0.1148147724f, 0.06973070409f});
     const F p = polynomial(f, coefficients);
     const F square = f * f;
     F tail = S::fma(square * f, p, low);
@@ -157,8 +161,8 @@ struct MathFunctions {
     const F shift = S::set(12582912.0f + 127.0f), shifted = S::fma(a, S::set(2 * 1.44269504f), shift);
     const F n = shifted - shift;
     const F r = S::fma(n, S::set(-0.5f * ln2_low), S::fma(n, S::set(-0.5f * ln2_high), a));
-    static constexpr Coefficients coefficients(
-        {2 * 0.5f, 4 * 0.16666577f, 8 * 0.04166655463f, 16 * 0.00836317763f, 32 * 0.001392618181f});
+    static constexpr auto coefficients =
+        in_all_lanes({2 * 0.5f, 4 * 0.16666577f, 8 * 0.04166655463f, 16 * 0.00836317763f, 32 * 0.001392618181f});
     F e = S::fma(r * r, polynomial(r, coefficients), r);
     const F power = S::from_bits(S::bits(shifted) << 23);
     e = S::fma(e, power, S::fma(power, S::set(0.5f), S::set(-0.5f)));
@@ -175,14 +179,14 @@ struct MathFunctions {
 
   // erf(x) / x as a polynomial of x^2, on |x| <= 1.
   static F erf_small(F x) {
-    static constexpr Coefficients coefficients(
-        {1.12837913f, -0.376123557f, 0.112804116f, -0.0267177062f, 0.00492478812f, -0.000566014965f});
+    static constexpr auto coefficients =
+        in_all_lanes({1.12837913f, -0.376123557f, 0.112804116f, -0.0267177062f, 0.00492478812f, -0.000566014965f});
     return x * polynomial(x * x, coefficients);
   }
 
   // erf(x) on [1, 3.92].
   static F erf_large(F x) {
-    static constexpr Coefficients coefficients(
+    static constexpr auto coefficients = in_all_lanes(
         {0.000503326792f, -0.00387804413f, 0.0139316301f, -0.0306015756f, 0.0450048078f, -0.0450947748f, 0.0287023675f,
          -0.00653455136f, -0.00807408366f, 0.00909225818f, -0.00227481955f, -0.00163291901f, 0.000856400781f});
     return 1.0f - polynomial(S::fma(x, S::set(0.684931507f), S::set(-1.68493151f)), coefficients);
@@ -201,10 +205,10 @@ struct MathFunctions {
   // max(x, 0), less |x| / 2 * erfc(|x| / sqrt(2)).
   static F gelu(F x) {
     const F a = S::abs(x), t = S::fma(a, S::set(2 / 5.35f), S::set(-1.0f));
-    static constexpr Coefficients coefficients({0.00373647251f, -0.0298135645f, 0.106665f, -0.218849587f, 0.264344876f,
-                                                -0.143615444f, -0.0813685806f, 0.206958395f, -0.120992273f,
-                                                -0.0530281495f, 0.111294856f, -0.0306753898f, -0.0381794574f,
-                                                0.0242701323f, 0.00387348611f, -0.00524641751f, 0.000625679072f});
+    static constexpr auto coefficients =
+        in_all_lanes({0.00373647251f, -0.0298135645f, 0.106665f, -0.218849587f, 0.264344876f, -0.143615444f,
+                      -0.0813685806f, 0.206958395f, -0.120992273f, -0.0530281495f, 0.111294856f, -0.0306753898f,
+                      -0.0381794574f, 0.0242701323f, 0.00387348611f, -0.00524641751f, 0.000625679072f});
     // erfc(a / sqrt(2)) / 2 on [0, 5.35]; far out nothing is taken off.
     const F p = polynomial(t, coefficients);
     const I near = a < 5.35f;
@@ -243,10 +247,11 @@ struct MathFunctions {
     r = S::fma(n, S::set(-4.837512969970703125e-4f), r);
     r = S::fma(n, S::set(-7.54978995489188e-8f), r);
     const F square = r * r;
-    static constexpr Coefficients coefficients({-0.1666666666f, 0.008333331874f, -0.0001984008655f, 2.724990116e-6f});
+    static constexpr auto coefficients =
+        in_all_lanes({-0.1666666666f, 0.008333331874f, -0.0001984008655f, 2.724990116e-6f});
     const F s = S::fma(r * square, polynomial(square, coefficients), r);
-    static constexpr Coefficients more_coefficients(
-        {0.04166666666f, -0.001388888767f, 2.480060022e-5f, -2.730093863e-7f});
+    static constexpr auto more_coefficients =
+        in_all_lanes({0.04166666666f, -0.001388888767f, 2.480060022e-5f, -2.730093863e-7f});
     const F c =
         S::fma(square * square, polynomial(square, more_coefficients), S::fma(square, S::set(-0.5f), S::set(1.0f)));
     const I quadrant = S::truncate(n) + quarter;
@@ -263,8 +268,8 @@ struct MathFunctions {
 
   // asin(x) for x in [0, 0.5], given x and its square.
   static F asin_reduced(F x, F square) {
-    static constexpr Coefficients coefficients(
-        {0.1666675248f, 0.07495297614f, 0.04547037918f, 0.02417949907f, 0.04216633588f});
+    static constexpr auto coefficients =
+        in_all_lanes({0.1666675248f, 0.07495297614f, 0.04547037918f, 0.02417949907f, 0.04216633588f});
     return S::fma(x * square, polynomial(square, coefficients), x);
   }
 
@@ -295,9 +300,9 @@ struct MathFunctions {
     const I large = a > 1.0f;
     const F t = large ? 1.0f / a : a;
     const F square = t * t;
-    static constexpr Coefficients coefficients({-0.3333329909f, 0.1999854819f, -0.1426424069f, 0.1095218054f,
-                                                -0.08403434867f, 0.05795732646f, -0.03117757759f, 0.0109144607f,
-                                                -0.001793589067f});
+    static constexpr auto coefficients =
+        in_all_lanes({-0.3333329909f, 0.1999854819f, -0.1426424069f, 0.1095218054f, -0.08403434867f, 0.05795732646f,
+                      -0.03117757759f, 0.0109144607f, -0.001793589067f});
     // (atan(t) - t) / t^3 on t <= 1.
     const F p = polynomial(square, coefficients);
     const F angle = S::fma(t * square, p, t);
