@@ -64,7 +64,9 @@ void expect_rounded(const Session& session, const Session& full) {
   EXPECT_EQ(difference > 1e-5, can) << difference;
   EXPECT_LT(difference, 2e-2);
   EXPECT_EQ(session.notes().empty(), can);
-  if (!can) EXPECT_TRUE(session.notes().front().starts_with("precision 'fast' changes nothing")) << session.notes()[0];
+  if (!can) {
+    EXPECT_TRUE(session.notes().front().starts_with("precision 'fast' changes nothing")) << session.notes()[0];
+  }
 }
 
 TEST(Precision, FastRoundsInProductsWithWeights) { expect_rounded(products().session(fast()), products().session()); }
