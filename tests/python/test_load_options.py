@@ -47,7 +47,7 @@ def test_weights_are_given(tmp_path):
 
 def test_fast_precision_says_what_it_rounds():
     full, fast = tenon.load(linear()), tenon.load(linear(), precision="fast")
-    rounded = [node for node in fast.placement if node.kernel.endswith(", bf16")]
+    rounded = [node for node in fast.placement() if node.kernel.endswith(", bf16")]
     assert bool(rounded) != any("precision 'fast' changes nothing" in note for note in fast.notes)
     np.testing.assert_allclose(fast.run(x=X)["y"], full.run(x=X)["y"], rtol=0.02)
     with pytest.raises(tenon.Error, match="'tenon.precision' takes full or fast, got 'half'"):
