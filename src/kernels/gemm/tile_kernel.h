@@ -148,15 +148,23 @@ struct GemmTileKernels {
   static void run_row_of_panels(int64_t k, const float* a, const float* b, int64_t panel_step, const GemmTile& t) {
     constexpr int columns = vectors * S::width;
     F acc[panels_at_once][1][vectors] = {};
-    for (int64_t p = 0; p < k; ++p, b += columns) {
-      const F factor = S::set(a[p]);
+    // Some steps of one panel before those of the next: they read whole cache lines.
+    const auto add = [&](auto steps) {
 #pragma GCC unroll 8
       for (int i = 0; i < panels_at_once; ++i) {
+        for (int q = 0; q < steps; ++q) {
+          const F factor = S::set(a[q]);
 #pragma GCC unroll 8
-        for (int j = 0; j < vectors; ++j)
-          acc[i][0][j] = S::fma(factor, S::load(b + i * panel_step + j * S::width), acc[i][0][j]);
+          for (int j = 0; j < vectors; ++j)
+            acc[i][0][j] = S::fma(factor, S::load(b + i * panel_step + q * columns + j * S::width), acc[i][0][j]);
+        }
       }
-    }
+      a += steps;
+      b += steps * columns;
+    };
+    int64_t p = 0;
+    for (; p + 4 <= k; p += 4) add(std::integral_constant<int, 4>{});
+    for (; p < k; ++p) add(std::integral_constant<int, 1>{});
     GemmTile tile = t;
     for (int i = 0; i < panels_at_once; ++i) {
       if (tile.addend_column_stride <= 1 || tile.accumulate)
