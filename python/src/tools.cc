@@ -159,7 +159,7 @@ constexpr const char* load_doc =
     ":param memory_limit: most bytes that runs may hold at once. 0: what is available.\n"
     ":param memory: ``low`` holds no weights twice and nothing between runs; both take time.\n"
     ":param precision: ``fast`` rounds to bfloat16 in products with weights, where this CPU is faster so; "
-    ":attr:`Model.placement` says where.\n"
+    ":meth:`Model.placement` says where.\n"
     ":param decompose: operators to run as smaller ones; ``'all'`` for every one that can.\n"
     ":param level: how much the model is rewritten: ``none``, ``exact``, ``basic``, ``extended`` or ``all``.\n"
     ":param disabled_passes: passes that do not run, by the names of :func:`optimization_passes`.\n"

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/content_hash.h"
-#include "base/cpu_features.h"
+#include "base/cpu_feature_names.h"
 #include "base/fail.h"
 #include "base/source_hash.h"
 #include "session/providers.h"
@@ -88,21 +88,8 @@ std::string compiled_version() { return fmt::format("{} ({})", version(), source
 
 std::string compiled_processor() {
   const CpuFeatures& cpu = cpu_features();
-  const std::pair<bool, const char*> flags[] = {{cpu.neon, "neon"},
-                                                {cpu.fp16, "fp16"},
-                                                {cpu.dotprod, "dotprod"},
-                                                {cpu.i8mm, "i8mm"},
-                                                {cpu.bf16, "bf16"},
-                                                {cpu.sve, "sve"},
-                                                {cpu.avx2, "avx2"},
-                                                {cpu.avx512, "avx512"},
-                                                {cpu.avx512_vnni, "avx512_vnni"},
-                                                {cpu.avx512_bf16, "avx512_bf16"},
-                                                {cpu.amx, "amx"}};
-  std::string text = fmt::format("kernels for {} on", isa_name(best_isa()));
-  for (const auto& [has, name] : flags)
-    if (has) text += fmt::format(" {}", name);
-  return text + fmt::format(", {} KB of L1 cache", cpu.l1d_bytes >> 10);
+  return fmt::format("kernels for {} on {}, {} KB of L1 cache", isa_name(best_isa()), feature_names(cpu),
+                     cpu.l1d_bytes >> 10);
 }
 
 CompiledKey make_key(const fs::path& model, const std::vector<FileIdentity>& files, const SessionOptions& options) {

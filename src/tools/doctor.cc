@@ -9,7 +9,7 @@
 #include <fstream>
 
 #include "base/available_memory.h"
-#include "base/cpu_features.h"
+#include "base/cpu_feature_names.h"
 #include "base/thread_pool.h"
 #include "ops/image_decoder/cpu_formats.h"
 #include "ops/operator.h"
@@ -21,24 +21,8 @@ namespace {
 std::string megabytes(int64_t bytes) { return fmt::format("{} MB", bytes >> 20); }
 
 std::string feature_list(const CpuFeatures& cpu) {
-  const std::pair<bool, const char*> flags[] = {
-      {cpu.neon, "neon"},
-      {cpu.fp16, "fp16"},
-      {cpu.dotprod, "dotprod"},
-      {cpu.i8mm, "i8mm"},
-      {cpu.bf16, "bf16"},
-      {cpu.sve, "sve"},
-      {cpu.avx2, "avx2"},
-      {cpu.avx512, "avx512"},
-      {cpu.avx512_vnni, "avx512_vnni"},
-      {cpu.avx512_bf16, "avx512_bf16"},
-      {cpu.amx, "amx"},
-  };
-  std::string text;
-  for (const auto& [present, name] : flags) {
-    if (present) text += (text.empty() ? "" : " ") + std::string(name);
-  }
-  return text.empty() ? "none that Tenon uses" : text;
+  const std::string names = feature_names(cpu);
+  return names.empty() ? "none that Tenon uses" : names;
 }
 
 std::string first_line(const char* path) {

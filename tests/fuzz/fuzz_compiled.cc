@@ -79,24 +79,14 @@ std::vector<std::string> fuzz_seeds() {
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  const fs::path path = temporary(".input.tenon");
-  try {
-    const std::string_view input(reinterpret_cast<const char*>(data), size);
-    tenon::fuzz::Generator generator(std::hash<std::string_view>()(input));
+  const std::string_view input(reinterpret_cast<const char*>(data), size);
+  tenon::fuzz::Generator generator(std::hash<std::string_view>()(input));
+  tenon::fuzz::load_and_run(generator, [&] {
+    const fs::path path = temporary(".input.tenon");
     std::ofstream(path, std::ios::binary) << assembled(input);
     tenon::SessionOptions options;
     options.memory_limit = 64 << 20;
-    tenon::Session session = tenon::Session::load(path, options);
-    tenon::NamedValues inputs;
-    for (const tenon::ValueInfo& info : session.inputs()) {
-      if (!tenon::fuzz::make_input(info, inputs, generator)) return 0;
-    }
-    tenon::fuzz::run_for_a_second(session, inputs);
-  } catch (const tenon::Error& error) {
-    if (error.code() == tenon::ErrorCode::internal) {
-      std::fprintf(stderr, "%s\n", error.what());
-      __builtin_trap();
-    }
-  }
+    return tenon::Session::load(path, options);
+  });
   return 0;
 }

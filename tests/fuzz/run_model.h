@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <condition_variable>
+#include <cstdio>
 #include <limits>
 #include <mutex>
 #include <random>
@@ -91,6 +92,23 @@ inline void run_for_a_second(const Session& session, const NamedValues& inputs) 
   RunOptions options;
   options.cancel = cancel.get_token();
   session.run(inputs, options);
+}
+
+// Loads a session with `load` and runs it with small inputs. Errors are fine, unless they are Tenon's own.
+template <class Load>
+void load_and_run(Generator& generator, Load load) {
+  try {
+    Session session = load();
+    NamedValues inputs;
+    for (const ValueInfo& info : session.inputs()) {
+      if (!make_input(info, inputs, generator)) return;
+    }
+    run_for_a_second(session, inputs);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::internal) return;
+    std::fprintf(stderr, "%s\n", error.what());
+    __builtin_trap();
+  }
 }
 
 }  // namespace tenon::fuzz

@@ -6,13 +6,13 @@
 #include "base/cpu_features.h"
 #include "base/rounding.h"
 #include "kernels/gemm/driver.h"
+#include "kernels/gemm/multiplication.h"
 #include "kernels/gemm_bf16/bf16.h"
 #include "kernels/scratch.h"
 
 namespace tenon::kernels {
 namespace {
 
-constexpr int64_t tasks_per_thread = 4;
 // Of the left side, rounded at once.
 constexpr int64_t most_left_numbers = int64_t{1} << 20;
 // Steps of k at once: a panel of each side then is not much more than the first cache holds.
@@ -118,49 +118,11 @@ struct Product {
   }
 };
 
-// The time in which a thread multiplies.
-class Multiplication {
- public:
-  explicit Multiplication(const Bf16Kernels& kernels) : kernels_(kernels) {
-    if (kernels_.enter) kernels_.enter();
-  }
-  ~Multiplication() {
-    if (kernels_.leave) kernels_.leave();
-  }
-  Multiplication(const Multiplication&) = delete;
-  Multiplication& operator=(const Multiplication&) = delete;
-
- private:
-  const Bf16Kernels& kernels_;
-};
-
 void share(ThreadPool* pool, int64_t count, FunctionRef<void(int64_t, int64_t)> body) {
   if (pool)
     pool->parallel_for(count, 1, body);
   else
     body(0, count);
-}
-
-// Tasks take rows so that their left panels stay in the second cache, and columns so that there are some for each
-// thread.
-void multiply_panels(ThreadPool* pool, const Product& p) {
-  const int64_t panel_bytes = p.k_steps * p.kernels.tile_rows * 2;
-  const int64_t cached = std::max<int64_t>(1, cpu_features().l2_bytes / 2 / panel_bytes);
-  const int64_t wanted = pool ? tasks_per_thread * pool->size() : 1;
-  int64_t row_tasks = divide_up(p.row_panels(), cached);
-  const int64_t columns_each = divide_up(p.column_panels(), std::min(p.column_panels(), divide_up(wanted, row_tasks)));
-  const int64_t column_tasks = divide_up(p.column_panels(), columns_each);
-  if (row_tasks * column_tasks < wanted) row_tasks = std::min(p.row_panels(), divide_up(wanted, column_tasks));
-  const int64_t rows_each = divide_up(p.row_panels(), row_tasks);
-  row_tasks = divide_up(p.row_panels(), rows_each);
-  share(pool, row_tasks * column_tasks, [&](int64_t begin, int64_t end) {
-    const Multiplication multiplication(p.kernels);
-    for (int64_t task = begin; task < end; ++task) {
-      const int64_t row = task / column_tasks * rows_each, column = task % column_tasks * columns_each;
-      p.multiply(row, std::min(row + rows_each, p.row_panels()), column,
-                 std::min(column + columns_each, p.column_panels()));
-    }
-  });
 }
 
 }  // namespace
@@ -221,7 +183,11 @@ void gemm_bf16(ThreadPool& pool, int64_t m, GemmMatrix a, const PackedBf16Matrix
                           left + panel * height * steps);
       }
     });
-    multiply_panels(shared, {kernels, b, left, first, rows, steps, c, ldc, epilogue});
+    const Product product{kernels, b, left, first, rows, steps, c, ldc, epilogue};
+    share_panels(shared, kernels, product.row_panels(), product.column_panels(), steps * height * 2,
+                 [&](int64_t row, int64_t row_end, int64_t column, int64_t column_end) {
+                   product.multiply(row, row_end, column, column_end);
+                 });
   }
 }
 

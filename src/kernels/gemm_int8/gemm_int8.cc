@@ -3,13 +3,12 @@
 #include <algorithm>
 
 #include "base/cpu_features.h"
-#include "base/rounding.h"
+#include "kernels/gemm/multiplication.h"
 
 namespace tenon::kernels {
 namespace {
 
 constexpr double least_products_to_share = 1e6;
-constexpr int64_t tasks_per_thread = 4;
 
 ThreadPool* pool_for(ThreadPool& pool, int64_t m, int64_t n, int64_t k) {
   const double products = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
@@ -96,30 +95,14 @@ PackedBytes::PackedBytes(ThreadPool& pool, GemmSide side, int64_t lanes, int64_t
   panels_.place(const_cast<void*>(buffer_.as<void>()));
 }
 
-// Tasks take rows so that their left panels stay in the L2 cache, and columns so that there is one for every thread.
 void multiply_panels(ThreadPool* pool, const BytePanels& a, const BytePanels& b, const int32_t* row_bias, int32_t* c,
                      int64_t ldc) {
   if (a.lanes <= 0 || b.lanes <= 0) return;
   const Product product{a, b, row_bias, c, ldc};
-  const int64_t cached = std::max<int64_t>(1, cpu_features().l2_bytes / 2 / (a.panel_bytes() + 1));
-  const int64_t wanted = pool ? tasks_per_thread * pool->size() : 1;
-  int64_t row_tasks = divide_up(a.panels(), cached);
-  const int64_t columns_each = divide_up(b.panels(), std::min(b.panels(), divide_up(wanted, row_tasks)));
-  const int64_t column_tasks = divide_up(b.panels(), columns_each);
-  if (row_tasks * column_tasks < wanted) row_tasks = std::min(a.panels(), divide_up(wanted, column_tasks));
-  const int64_t rows_each = divide_up(a.panels(), row_tasks);
-  row_tasks = divide_up(a.panels(), rows_each);
-  const auto body = [&](int64_t begin, int64_t end) {
-    const Int8Multiplication multiplication(*a.kernels);
-    for (int64_t task = begin; task < end; ++task) {
-      const int64_t row = task / column_tasks * rows_each, column = task % column_tasks * columns_each;
-      product.tiles(row, std::min(row + rows_each, a.panels()), column, std::min(column + columns_each, b.panels()));
-    }
-  };
-  if (pool)
-    pool->parallel_for(row_tasks * column_tasks, 1, body);
-  else
-    body(0, row_tasks * column_tasks);
+  share_panels(pool, *a.kernels, a.panels(), b.panels(), a.panel_bytes(),
+               [&](int64_t row, int64_t row_end, int64_t column, int64_t column_end) {
+                 product.tiles(row, row_end, column, column_end);
+               });
 }
 
 void gemm_int8(ThreadPool& pool, int64_t m, int64_t n, int64_t k, ByteMatrix a, ByteZeroPoints a_zeros, ByteMatrix b,

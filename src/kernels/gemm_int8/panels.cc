@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "kernels/gemm/multiplication.h"
 #include "kernels/scratch.h"
 
 namespace tenon::kernels {
@@ -165,7 +166,7 @@ void sum_panels(ThreadPool* pool, const BytePanels& panels) {
   const Scratch ones(ones_bytes + 1);
   std::memset(ones.as<uint8_t>(), 1, ones_bytes);
   share(pool, panels.panels(), panels_per_task(panels), [&](int64_t begin, int64_t end) {
-    const Int8Multiplication multiplication(kernels);
+    const Multiplication multiplication(kernels);
     int32_t tile[most_int8_tile_rows * most_int8_tile_columns];
     for (int64_t panel = begin; panel < end; ++panel) {
       const uint8_t* codes = panels.codes + panel * panels.panel_bytes();

@@ -27,22 +27,6 @@ struct Int8Kernels {
   void (*leave)() = nullptr;
 };
 
-// The time in which a thread multiplies.
-class Int8Multiplication {
- public:
-  explicit Int8Multiplication(const Int8Kernels& kernels) : kernels_(kernels) {
-    if (kernels_.enter) kernels_.enter();
-  }
-  ~Int8Multiplication() {
-    if (kernels_.leave) kernels_.leave();
-  }
-  Int8Multiplication(const Int8Multiplication&) = delete;
-  Int8Multiplication& operator=(const Int8Multiplication&) = delete;
-
- private:
-  const Int8Kernels& kernels_;
-};
-
 inline constexpr int most_int8_tile_rows = 16, most_int8_tile_columns = 32;
 
 extern const Int8Kernels int8_kernels_portable;
