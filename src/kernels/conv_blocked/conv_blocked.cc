@@ -22,9 +22,11 @@ constexpr int64_t group_floats = 64 << 10, pointwise_group_floats = 32 << 10;
 constexpr int64_t most_group_pixels = 1024, least_group_pixels = 48;
 // With several threads groups are as small as this where each thread has less than so many parts to work on: CPUs need
 // not be equally fast, and whoever is done takes parts of others.
-constexpr int64_t fewest_group_pixels = 24, parts_per_thread = 4;
+constexpr int64_t fewest_group_pixels = 12, parts_per_thread = 8;
 // Floats of a padded copy that is made at once.
 constexpr int64_t band_floats = 256 << 10;
+// Floats that are worth copying in a thread of their own.
+constexpr int64_t least_copied_floats = 1024;
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
@@ -37,7 +39,7 @@ bool picks_pixels(const ConvShape& s) {
 // The pixels that it reads, side by side.
 void pick_pixels(ThreadPool& pool, const ConvShape& s, int64_t lanes, const float* x, float* to) {
   const int64_t rows = s.in_channels / lanes * s.output[1], width = s.output[2];
-  pool.parallel_for(rows, 1 + 16384 / (width * lanes), [&](int64_t begin, int64_t end) {
+  pool.parallel_for(rows, 1 + least_copied_floats / (width * lanes), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t row = i / s.output[1] * s.input[1] + i % s.output[1] * s.stride[1];
       const float* from = x + row * s.input[2] * lanes;
@@ -97,20 +99,21 @@ class DenseBlockedConv {
   // Rows [first, first + height) of the image, with zeros where there are none.
   void pad(const float* x, int64_t first, int64_t height, int64_t width, float* to) const {
     const int64_t left = std::min(s_.pad[2], width), inside = std::min(s_.input[2], width - left);
-    pool_.parallel_for(height * in_blocks_, 1 + 16384 / (width * lanes_), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t block = i % in_blocks_, row = first + i / in_blocks_;
-        float* out = to + (block * height + i / in_blocks_) * width * lanes_;
-        if (row < 0 || row >= s_.input[1]) {
-          std::fill(out, out + width * lanes_, 0.0f);
-          continue;
-        }
-        std::fill(out, out + left * lanes_, 0.0f);
-        std::memcpy(out + left * lanes_, x + (block * s_.input[1] + row) * s_.input[2] * lanes_,
-                    static_cast<size_t>(inside * lanes_) * sizeof(float));
-        std::fill(out + (left + inside) * lanes_, out + width * lanes_, 0.0f);
-      }
-    });
+    pool_.parallel_for(height * in_blocks_, 1 + least_copied_floats / (width * lanes_),
+                       [&](int64_t begin, int64_t end) {
+                         for (int64_t i = begin; i < end; ++i) {
+                           const int64_t block = i % in_blocks_, row = first + i / in_blocks_;
+                           float* out = to + (block * height + i / in_blocks_) * width * lanes_;
+                           if (row < 0 || row >= s_.input[1]) {
+                             std::fill(out, out + width * lanes_, 0.0f);
+                             continue;
+                           }
+                           std::fill(out, out + left * lanes_, 0.0f);
+                           std::memcpy(out + left * lanes_, x + (block * s_.input[1] + row) * s_.input[2] * lanes_,
+                                       static_cast<size_t>(inside * lanes_) * sizeof(float));
+                           std::fill(out + (left + inside) * lanes_, out + width * lanes_, 0.0f);
+                         }
+                       });
   }
 
   // So many groups of pixels or some more, that each thread has enough (group, turn) to work on, and all as many.

@@ -16,6 +16,8 @@ constexpr int64_t least_tiles_at_once = 48;
 constexpr int64_t fewest_tiles_at_once = 8, floats_of_waiting = 64 << 10;
 // Where they work on the same tiles, the parts of these that each has in the transforms.
 constexpr int64_t strips_per_thread = 2;
+// Points that are worth a thread of their own there.
+constexpr int64_t least_points = 144;
 constexpr int most_points = 36;
 
 // The first and the last point of a line of three weights are its ends. The others come in pairs, at places that differ
@@ -152,7 +154,7 @@ class WinogradConv {
 
   // Tiles [first, first + count) in steps that threads share, unless this thread is already one of several.
   void run_part(int64_t first, int64_t count, float* in, float* out) {
-    const int64_t grain = 1 + 1536 / (n_ * n_);
+    const int64_t grain = 1 + least_points / (n_ * n_);
     share_tiles(in_blocks_, count, grain, [&](int64_t c, int64_t begin, int64_t end) {
       transform_input(first, begin, end, c, in + c * count * block_);
     });
