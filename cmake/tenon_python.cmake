@@ -15,7 +15,8 @@ endif()
 set(tenon_python_folder ${PROJECT_BINARY_DIR}/python/tenon)
 tenon_collect_sources(python/src python_sources)
 # The stable ABI from Python 3.12 on, as nanobind has it; one file then serves all later versions.
-nanobind_add_module(_tenon STABLE_ABI FREE_THREADED NB_STATIC NB_SUPPRESS_WARNINGS ${python_sources})
+# NOMINSIZE: small models take less time than the call around them.
+nanobind_add_module(_tenon STABLE_ABI FREE_THREADED NB_STATIC NB_SUPPRESS_WARNINGS NOMINSIZE ${python_sources})
 target_link_libraries(_tenon PRIVATE tenon)
 # Our warnings are not for nanobind's own files.
 get_property(targets DIRECTORY PROPERTY BUILDSYSTEM_TARGETS)

@@ -10,6 +10,8 @@
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
+#include <atomic>
+
 #include "tenon/tenon.h"
 
 namespace tenon::python {
@@ -46,6 +48,28 @@ ElementType element_type_named(std::string_view name);
 // The format of the buffer protocol; null for types that it has none for.
 const char* buffer_format(ElementType type);
 
+// Something of a Python module, which is imported when it is first asked for.
+class ModuleAttribute {
+ public:
+  constexpr ModuleAttribute(const char* module, const char* name) : module_(module), name_(name) {}
+  nb::handle get() {
+    PyObject* object = object_.load(std::memory_order_acquire);
+    if (!object) {
+      // Threads that come at once find the same one; it stays until the process ends.
+      object = nb::object(nb::module_::import_(module_).attr(name_)).release().ptr();
+      object_.store(object, std::memory_order_release);
+    }
+    return object;
+  }
+
+ private:
+  const char *module_, *name_;
+  std::atomic<PyObject*> object_ = nullptr;
+};
+
+// Whether it is an array of NumPy's, and of no type that is derived from it.
+bool is_numpy_array(nb::handle object);
+
 // What becomes of memory that must not be written to: what Python can reach through a Tensor, it can write to.
 enum class ReadOnly : unsigned char { share, copy };
 
@@ -67,6 +91,11 @@ nb::object export_value(const Value& value);
 
 // The tensors of a mapping, by name.
 NamedValues import_inputs(nb::handle mapping, const Session& session);
+
+// ONNX's strings are UTF-8; bytes that are none survive the way through Python.
+nb::object python_text(const std::string& text);
+// What a str or bytes holds; nothing for other objects.
+std::optional<std::string> onnx_text(nb::handle object);
 
 // Throws TypeError where the object is no string.
 std::string text_of(nb::handle object);

@@ -55,6 +55,8 @@ ElementType type_of_format(const char* format, Py_ssize_t bytes) {
   }
 }
 
+constinit ModuleAttribute ndarray("numpy", "ndarray");
+
 struct Buffer {
   Py_buffer view{};
   bool held = false;
@@ -90,6 +92,38 @@ std::optional<ForeignArray> import_buffer(nb::handle object, bool writable) {
   array.read_only = view.readonly != 0;
   array.owner = std::move(buffer);
   return array;
+}
+
+bool is_contiguous(const Py_buffer& view) {
+  Py_ssize_t expected = view.itemsize;
+  for (int axis = view.ndim; axis-- > 0;) {
+    if (view.shape[axis] == 0) return true;
+    if (view.shape[axis] != 1 && view.strides[axis] != expected) return false;
+    expected *= view.shape[axis];
+  }
+  return true;
+}
+
+// The strings of an array of objects that lies in order; nothing of other arrays.
+std::optional<Tensor> import_objects(nb::handle object) {
+  Buffer buffer;
+  if (PyObject_GetBuffer(object.ptr(), &buffer.view, PyBUF_STRIDES | PyBUF_FORMAT) != 0) {
+    PyErr_Clear();
+    return std::nullopt;
+  }
+  buffer.held = true;
+  const Py_buffer& view = buffer.view;
+  if (!view.format || std::string_view(view.format) != "O" || !is_contiguous(view)) return std::nullopt;
+  Shape shape;
+  for (int axis = 0; axis < view.ndim; ++axis) shape.push_back(view.shape[axis]);
+  Tensor tensor(ElementType::string, shape);
+  auto* const* item = static_cast<PyObject* const*>(view.buf);
+  for (std::string& to : tensor.mutable_data<std::string>()) {
+    std::optional<std::string> text = onnx_text(*item++);
+    if (!text) return std::nullopt;
+    to = *std::move(text);
+  }
+  return tensor;
 }
 
 bool is_contiguous(const ForeignArray& array) {
@@ -145,8 +179,10 @@ std::shared_ptr<void> share(nb::object object) {
   });
 }
 
+bool is_numpy_array(nb::handle object) { return object.type().is(ndarray.get()); }
+
 std::optional<Tensor> import_array(nb::handle object, ReadOnly read_only) {
-  if (nb::isinstance<Tensor>(object)) return nb::cast<Tensor>(object);
+  if (!is_numpy_array(object) && nb::isinstance<Tensor>(object)) return nb::cast<Tensor>(object);
   std::optional<ForeignArray> array = import_buffer(object, false);
   // What NumPy cannot tell through its buffers, it cannot through DLPack either.
   if (!array && !PyObject_CheckBuffer(object.ptr()) && nb::hasattr(object, "__dlpack__")) array = import_dlpack(object);
@@ -171,6 +207,9 @@ Tensor import_destination(nb::handle object) {
 }
 
 Tensor import_tensor(nb::handle object, ElementType declared, ReadOnly read_only) {
+  if (declared == ElementType::string && is_numpy_array(object)) {
+    if (std::optional<Tensor> tensor = import_objects(object)) return *std::move(tensor);
+  }
   if (declared != ElementType::string || nb::isinstance<Tensor>(object)) {
     if (std::optional<Tensor> tensor = import_array(object, read_only)) return *std::move(tensor);
   }

@@ -41,6 +41,16 @@ bool is_mapping(nb::handle object) {
 }
 
 void add_mapping(nb::handle mapping, const Session& session, NamedValues& values) {
+  if (nb::isinstance<nb::dict>(mapping)) {
+    for (auto [key, object] : nb::borrow<nb::dict>(mapping)) {
+      // Making a tensor of it may call Python, which may take it out of the mapping.
+      const nb::object held = nb::borrow(object);
+      auto name = text_of(key);
+      Value value = import_input(held, name, session);
+      values.insert_or_assign(std::move(name), std::move(value));
+    }
+    return;
+  }
   for (nb::handle key : nb::iter(mapping.attr("keys")())) {
     const auto name = text_of(key);
     values.insert_or_assign(name, import_input(mapping[key], name, session));
@@ -97,11 +107,13 @@ nb::dict run(const Model& model, const nb::args& positional, nb::handle outputs,
   NamedValues results;
   {
     nb::gil_scoped_release free;
-    const auto now = [] { return std::chrono::steady_clock::now().time_since_epoch(); };
-    const auto start = now();
+    const auto now = [&] {
+      return options.profile ? std::chrono::steady_clock::now().time_since_epoch() : std::chrono::nanoseconds(0);
+    };
+    const std::chrono::nanoseconds start = now();
     results = as_run([&] { return model.session.run(inputs, options); });
-    measured.start_ns = std::chrono::nanoseconds(start).count();
-    measured.duration_ns = std::chrono::nanoseconds(now() - start).count();
+    measured.start_ns = start.count();
+    measured.duration_ns = (now() - start).count();
   }
   if (!profile.is_none()) profile.attr("append")(std::move(measured));
   nb::dict arrays;
@@ -109,7 +121,7 @@ nb::dict run(const Model& model, const nb::args& positional, nb::handle outputs,
     auto result = results.find(info.name);
     if (result == results.end()) continue;
     const nb::str name(info.name.data(), info.name.size());
-    arrays[name] = destinations.contains(name) ? nb::object(destinations[name]) : export_value(result->second);
+    arrays[name] = !into.is_none() && destinations.contains(name) ? nb::object(destinations[name]) : export_value(result->second);
   }
   return arrays;
 }

@@ -126,13 +126,9 @@ Tensor packed(nb::handle array, const std::string& dtype) {
   return tensor;
 }
 
-// ONNX's strings are UTF-8; bytes that are none survive the way through Python.
 nb::list strings(const Tensor& tensor) {
   nb::list result;
-  for (const std::string& text : tensor.data<std::string>()) {
-    result.append(
-        nb::steal(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "surrogateescape")));
-  }
+  for (const std::string& text : tensor.data<std::string>()) result.append(python_text(text));
   return result;
 }
 
@@ -142,16 +138,12 @@ Tensor from_strings(nb::handle items, nb::handle sizes) {
   size_t i = 0;
   for (nb::handle item : nb::iter(items)) {
     if (i == to.size()) break;
-    nb::object bytes = nb::borrow(item);
-    if (PyUnicode_Check(item.ptr()))
-      bytes = nb::steal(PyUnicode_AsEncodedString(item.ptr(), "utf-8", "surrogateescape"));
-    if (!bytes.is_valid()) nb::raise_python_error();
-    if (!PyBytes_Check(bytes.ptr())) {
+    std::optional<std::string> text = onnx_text(item);
+    if (!text) {
       throw Error(ErrorCode::type_mismatch,
                   "element " + std::to_string(i) + " is of " + nb::repr(item.type()).c_str() + ", not a string");
     }
-    const nb::bytes text(bytes);
-    to[i++].assign(text.c_str(), text.size());
+    to[i++] = *std::move(text);
   }
   if (i != to.size()) throw Error(ErrorCode::shape_mismatch, "fewer strings than the shape has elements");
   return tensor;
@@ -160,6 +152,25 @@ Tensor from_strings(nb::handle items, nb::handle sizes) {
 nb::object to_numpy(nb::handle tensor) { return nb::module_::import_("tenon._arrays").attr("to_numpy")(tensor); }
 
 }  // namespace
+
+nb::object python_text(const std::string& text) {
+  return nb::steal(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "surrogateescape"));
+}
+
+std::optional<std::string> onnx_text(nb::handle object) {
+  if (PyUnicode_Check(object.ptr())) {
+    Py_ssize_t length = 0;
+    if (const char* text = PyUnicode_AsUTF8AndSize(object.ptr(), &length))
+      return std::string(text, static_cast<size_t>(length));
+    PyErr_Clear();
+    const nb::object encoded = nb::steal(PyUnicode_AsEncodedString(object.ptr(), "utf-8", "surrogateescape"));
+    if (!encoded.is_valid()) nb::raise_python_error();
+    return onnx_text(encoded);
+  }
+  if (!PyBytes_Check(object.ptr())) return std::nullopt;
+  const nb::bytes bytes = nb::borrow<nb::bytes>(object);
+  return std::string(bytes.c_str(), bytes.size());
+}
 
 Shape shape_of(nb::handle object) {
   Shape shape;

@@ -1,5 +1,3 @@
-#include <atomic>
-
 #include "bindings.h"
 
 namespace tenon::python {
@@ -44,31 +42,38 @@ Value import_map(nb::handle object, std::string_view type) {
   return Map{import_tensor(dict.keys(), key_type), import_tensor(dict.values(), value_type)};
 }
 
-// A function of a Python module, which is imported at the first call.
-class PythonFunction {
- public:
-  constexpr PythonFunction(const char* module, const char* name) : module_(module), name_(name) {}
-  nb::handle get() {
-    PyObject* function = function_.load(std::memory_order_acquire);
-    if (!function) {
-      // Threads that come at once find the same one; it stays until the process ends.
-      function = nb::object(nb::module_::import_(module_).attr(name_)).release().ptr();
-      function_.store(function, std::memory_order_release);
-    }
-    return function;
-  }
-
- private:
-  const char *module_, *name_;
-  std::atomic<PyObject*> function_ = nullptr;
-};
-
-constinit PythonFunction asarray("numpy", "asarray");
-constinit PythonFunction to_numpy("tenon._arrays", "to_numpy");
+constinit ModuleAttribute asarray("numpy", "asarray");
+constinit ModuleAttribute to_numpy("tenon._arrays", "to_numpy");
+constinit ModuleAttribute to_dict("tenon._arrays", "to_dict");
 
 nb::object export_tensor(const Tensor& tensor) {
   nb::object wrapped = nb::cast(tensor);
   return buffer_format(tensor.type()) ? asarray.get()(wrapped) : to_numpy.get()(wrapped);
+}
+
+// An element of a type that maps of classifiers have; nothing of the others.
+nb::object plain_element(const Tensor& tensor, size_t i) {
+  switch (tensor.type()) {
+    case ElementType::int64:
+      return nb::int_(tensor.data<int64_t>()[i]);
+    case ElementType::float32:
+      return nb::float_(tensor.data<float>()[i]);
+    case ElementType::string:
+      return python_text(tensor.data<std::string>()[i]);
+    default:
+      return {};
+  }
+}
+
+nb::object export_map(const Map& map) {
+  nb::dict result;
+  const auto count = static_cast<size_t>(map.keys.elements());
+  for (size_t i = 0; i < count; ++i) {
+    const nb::object key = plain_element(map.keys, i), element = plain_element(map.values, i);
+    if (!key.is_valid() || !element.is_valid()) return to_dict.get()(map.keys, map.values);
+    result[key] = element;
+  }
+  return result;
 }
 
 // What is inside of another value can be shared with inputs or weights, and Python may write into what it gets.
@@ -79,7 +84,7 @@ nb::object export_item(const Value& value) {
 }  // namespace
 
 Value import_value(nb::handle object, std::string_view type) {
-  if (nb::isinstance<SparseTensor>(object)) return nb::cast<SparseTensor>(object);
+  if (!is_numpy_array(object) && nb::isinstance<SparseTensor>(object)) return nb::cast<SparseTensor>(object);
   if (type.starts_with("optional(")) {
     if (object.is_none()) return Optional{};
     return Optional{std::make_shared<const Value>(import_value(object, inner_type(type)))};
@@ -101,10 +106,7 @@ nb::object export_value(const Value& value) {
     for (const Value& item : value.sequence().items) items.append(export_item(item));
     return items;
   }
-  if (value.is_map()) {
-    const nb::module_ arrays = nb::module_::import_("tenon._arrays");
-    return arrays.attr("to_dict")(value.map().keys, value.map().values);
-  }
+  if (value.is_map()) return export_map(value.map());
   if (value.is_optional()) return value.optional().item ? export_item(*value.optional().item) : nb::none();
   if (value.is_sparse()) {
     const SparseTensor& sparse = value.sparse();

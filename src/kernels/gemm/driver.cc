@@ -104,21 +104,21 @@ class Ahead {
   int64_t part_bytes_ = 0;
 };
 
-// A left side of one row times some panels at a time, as long as there are so many whole ones that are packed. Returns
-// the first panel that is left.
+// A left side of one row times some panels at a time, as long as they are packed. Returns the first panel that is left.
 int64_t multiply_row(const Product& p, const Block& block, int64_t column_begin, int64_t column_end, GemmTile tile) {
   const int columns = p.kernels.tile_columns, at_once = p.kernels.panels_at_once;
   const bool last_k = block.k_begin + block.k == p.k;
   const float* a = block.panel(p.a, block.packed_a, block.row_panel, 0, p.kernels.tile_rows).data;
-  tile.columns = columns;
   int64_t j = column_begin;
-  for (; j + at_once <= std::min(column_end, p.n / columns); j += at_once) {
+  for (int64_t count = 0; j < column_end; j += count) {
     const GemmPanel b = block.panel(p.b, block.packed_b, block.column_panel, j, columns);
     if (b.stride != columns) break;
+    count = std::min<int64_t>(at_once, column_end - j);
+    tile.columns = static_cast<int>(std::min<int64_t>(columns, p.n - (j + count - 1) * columns));
     tile.c = p.c + j * columns;
     tile.addend = p.epilogue.addend ? p.epilogue.addend + j * columns * p.epilogue.addend_column_stride : nullptr;
     tile.residual = p.epilogue.residual && last_k ? p.epilogue.residual + j * columns : nullptr;
-    p.kernels.row_of_panels(block.k, a, b.data, block.k * columns, tile);
+    p.kernels.row_of_panels[count](block.k, a, b.data, block.k * columns, tile);
   }
   return j;
 }
@@ -250,9 +250,12 @@ MatrixPanels::MatrixPanels(GemmSide side, const float* data, int64_t ld, bool la
       lanes_contiguous_(lanes_contiguous),
       lanes_(lanes),
       width_(width),
-      ready_(read_in_place ? lanes / width : 0) {}
+      ready_(!read_in_place           ? 0
+             : side == GemmSide::left ? 1
+                                      : lanes / width) {}
 
 GemmPanel MatrixPanels::ready_panel(int64_t k_begin, int64_t, int64_t panel) const {
+  if (side_ == GemmSide::left) return {data_ + k_begin, 1};
   return {data_ + k_begin * ld_ + panel * width_, ld_};
 }
 
@@ -283,6 +286,14 @@ void gemm_blocked(ThreadPool* pool, const GemmKernels& kernels, int64_t m, int64
   const Product p{pool, kernels, m, n, k, a, b, c, ldc, epilogue};
   const int64_t k_block = gemm_k_block(kernels, k);
   const int64_t row_panels = divide_up(m, kernels.tile_rows), column_panels = divide_up(n, kernels.tile_columns);
+  if (!pool && row_panels == 1 && a.ready() == 1 && b.ready() >= column_panels) {
+    // Nothing to pack, nothing to share.
+    for (int64_t k_begin = 0; k_begin == 0 || k_begin < k; k_begin += k_block) {
+      multiply_tiles(p, {k_begin, std::min(k_block, k - k_begin), 0, 1, 0, column_panels, nullptr, nullptr}, 0, 1, 0,
+                     column_panels);
+    }
+    return;
+  }
   const bool is_few = row_panels <= few_parts * cached_panels(kernels, k_block) &&
                       row_panels * kernels.tile_rows * k <= most_left_floats;
   if (is_few && b.ready() >= column_panels) return multiply_few_rows(p, k_block, row_panels, column_panels);

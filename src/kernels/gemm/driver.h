@@ -26,7 +26,8 @@ class PanelSource {
 class MatrixPanels : public PanelSource {
  public:
   // Lane l at step p is data[p * ld + l] when `lanes_contiguous`, else data[l * ld + p].
-  // `read_in_place` uses full panels without packing; the lanes must be contiguous.
+  // `read_in_place` uses full panels of the right side without packing, if its lanes are contiguous, or a left side of
+  // one lane that is not.
   MatrixPanels(GemmSide side, const float* data, int64_t ld, bool lanes_contiguous, int64_t lanes, int width,
                bool read_in_place);
   int64_t ready() const override { return ready_; }

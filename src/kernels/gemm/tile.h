@@ -42,11 +42,11 @@ using GemmTileKernel = void (*)(int64_t k, const float* a, const GemmPanel& b, c
 using GemmTilesKernel = void (*)(int64_t k, const float* a, const float* b, const int64_t* offsets, int64_t tiles,
                                  const GemmTile& tile);
 
-// The same for one row and GemmKernels::panels_at_once whole B panels that lie `panel_step` floats apart, each with
-// rows one after the other: of one panel alone, sums would wait for each other.
+// The same for one row and some B panels that lie `panel_step` floats apart, each with rows one after the other: of one
+// panel alone, sums would wait for each other. Of `tile`, `columns` is for the last one.
 using GemmRowKernel = void (*)(int64_t k, const float* a, const float* b, int64_t panel_step, const GemmTile& tile);
 
-inline constexpr int most_tile_rows = 16;
+inline constexpr int most_tile_rows = 16, most_panels_at_once = 8;
 
 // y[r * ldy + 0..n) += sum over i < 4 of x[r * ldx + i] * b[i * ldb + 0..n).
 using GemvKernel = void (*)(const float* x, int64_t ldx, const float* b, int64_t ldb, float* y, int64_t ldy, int64_t n);
@@ -63,7 +63,7 @@ struct GemmKernels {
   GemmTilesKernel tiles_by_rows[most_tile_rows + 1];
   GemmTilesKernel narrow_tiles_by_rows[most_tile_rows + 1];  // of narrow_columns each
   int panels_at_once;
-  GemmRowKernel row_of_panels;
+  GemmRowKernel row_of_panels[most_panels_at_once + 1];  // by their number, 1..panels_at_once; [0] is not used
   // By the number of rows of x and y, 1..most_gemv_rows_at_once; [0] is not used.
   GemvKernel add_4_rows[most_gemv_rows_at_once + 1];
   // y[i] = dot product of x with b[i * ldb + 0..k), for i < 4.

@@ -145,13 +145,14 @@ struct GemmTileKernels {
   // As many as keep the multiply-add units busy.
   static constexpr int panels_at_once = (8 + vectors - 1) / vectors;
 
+  template <int Panels>
   static void run_row_of_panels(int64_t k, const float* a, const float* b, int64_t panel_step, const GemmTile& t) {
     constexpr int columns = vectors * S::width;
-    F acc[panels_at_once][1][vectors] = {};
+    F acc[Panels][1][vectors] = {};
     // Some steps of one panel before those of the next: they read whole cache lines.
     const auto add = [&](auto steps) {
 #pragma GCC unroll 8
-      for (int i = 0; i < panels_at_once; ++i) {
+      for (int i = 0; i < Panels; ++i) {
         for (int q = 0; q < steps; ++q) {
           const F factor = S::set(a[q]);
 #pragma GCC unroll 8
@@ -166,8 +167,9 @@ struct GemmTileKernels {
     for (; p + 4 <= k; p += 4) add(std::integral_constant<int, 4>{});
     for (; p < k; ++p) add(std::integral_constant<int, 1>{});
     GemmTile tile = t;
-    for (int i = 0; i < panels_at_once; ++i) {
-      if (tile.addend_column_stride <= 1 || tile.accumulate)
+    for (int i = 0; i < Panels; ++i) {
+      tile.columns = i + 1 < Panels ? columns : t.columns;
+      if (tile.columns == columns && (tile.addend_column_stride <= 1 || tile.accumulate))
         finish<1, vectors>(acc[i], tile);
       else
         finish_part<1, vectors>(acc[i], tile);
@@ -238,8 +240,8 @@ struct GemmTileKernels {
     for (int i = 0; i < 4; ++i) __builtin_prefetch(b + i * ldb, 0, 2);
   }
 
-  template <int... R>
-  static constexpr GemmKernels table(std::integer_sequence<int, R...>) {
+  template <int... R, int... P>
+  static constexpr GemmKernels table(std::integer_sequence<int, R...>, std::integer_sequence<int, P...>) {
     return {Tile::Arch::isa,
             rows,
             vectors * S::width,
@@ -248,11 +250,13 @@ struct GemmTileKernels {
             {nullptr, &run_tiles<R + 1, vectors>...},
             {nullptr, &run_tiles<R + 1, narrow_vectors>...},
             panels_at_once,
-            run_row_of_panels,
+            {nullptr, &run_row_of_panels<P + 1>...},
             {nullptr, &add_4_rows<1>, &add_4_rows<2>, &add_4_rows<3>, &add_4_rows<4>},
             dot_4_rows};
   }
-  static constexpr GemmKernels table() { return table(std::make_integer_sequence<int, rows>{}); }
+  static constexpr GemmKernels table() {
+    return table(std::make_integer_sequence<int, rows>{}, std::make_integer_sequence<int, panels_at_once>{});
+  }
 };
 
 // What Tile has for instruction sets that broadcast from memory.
