@@ -94,12 +94,13 @@ std::optional<ForeignArray> import_buffer(nb::handle object, bool writable) {
   return array;
 }
 
-bool is_contiguous(const Py_buffer& view) {
-  Py_ssize_t expected = view.itemsize;
-  for (int axis = view.ndim; axis-- > 0;) {
-    if (view.shape[axis] == 0) return true;
-    if (view.shape[axis] != 1 && view.strides[axis] != expected) return false;
-    expected *= view.shape[axis];
+// Whether elements of so many bytes lie in row-major order, without gaps.
+template <typename Size, typename Stride>
+bool are_in_order(int rank, const Size* sizes, const Stride* strides, int64_t bytes) {
+  for (int axis = rank; axis-- > 0;) {
+    if (sizes[axis] == 0) return true;
+    if (sizes[axis] != 1 && strides[axis] != bytes) return false;
+    bytes *= sizes[axis];
   }
   return true;
 }
@@ -113,7 +114,8 @@ std::optional<Tensor> import_objects(nb::handle object) {
   }
   buffer.held = true;
   const Py_buffer& view = buffer.view;
-  if (!view.format || std::string_view(view.format) != "O" || !is_contiguous(view)) return std::nullopt;
+  if (!view.format || std::string_view(view.format) != "O") return std::nullopt;
+  if (!are_in_order(view.ndim, view.shape, view.strides, view.itemsize)) return std::nullopt;
   Shape shape;
   for (int axis = 0; axis < view.ndim; ++axis) shape.push_back(view.shape[axis]);
   Tensor tensor(ElementType::string, shape);
@@ -128,13 +130,7 @@ std::optional<Tensor> import_objects(nb::handle object) {
 
 bool is_contiguous(const ForeignArray& array) {
   if (array.byte_strides.empty()) return true;
-  int64_t expected = bits_of(array.type) / 8;
-  for (int axis = array.shape.rank(); axis-- > 0;) {
-    if (array.shape[axis] == 0) return true;
-    if (array.shape[axis] != 1 && array.byte_strides[static_cast<size_t>(axis)] != expected) return false;
-    expected *= array.shape[axis];
-  }
-  return true;
+  return are_in_order(array.shape.rank(), array.shape.begin(), array.byte_strides.data(), bits_of(array.type) / 8);
 }
 
 bool is_aligned(const ForeignArray& array) {

@@ -50,6 +50,10 @@ def test_strings_make_the_way_through_a_model():
         y = strings.run(x=x)["y"]
         assert y.shape == (2, 3) and y.tolist() == np.asarray(x).tolist()
     assert strings.run(x=[[b"\xff\xfe"]])["y"][0, 0].encode(errors="surrogateescape") == b"\xff\xfe"
+    bytes_of_none = np.array([[b"\xff\xfe", b"\xff\xfe".decode(errors="surrogateescape")]], dtype=object)
+    assert [text.encode(errors="surrogateescape") for text in strings.run(x=bytes_of_none)["y"][0]] == [b"\xff\xfe"] * 2
+    other_order = np.array([["a", "b", "c"], ["d", "e", "f"]], dtype=object).T
+    assert strings.run(x=other_order)["y"].tolist() == other_order.tolist()
 
 
 def test_a_string_that_is_no_string_is_an_error():

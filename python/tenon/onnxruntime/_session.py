@@ -305,6 +305,8 @@ class InferenceSession:
 
     def _run_once(self, names: Sequence[str], feed: Mapping[str, Any], run_options: RunOptions | None,
                   into: Mapping[str, Any] | None) -> dict[str, Any]:
+        if run_options is None and not into and self._recorder is None:
+            return self.tenon.run(feed, outputs=names) if names else self.tenon.run(feed)
         profile = self._recorder.runs if self._recorder else None
         if run_options is None:
             return self.tenon.run(feed, outputs=names, into=into or None, profile=profile)
@@ -314,10 +316,7 @@ class InferenceSession:
         return outputs
 
     def _feed(self, feed: Mapping[str, Any]) -> Mapping[str, Any]:
-        for value in feed.values():
-            if self._text_inputs or isinstance(value, OrtValue):
-                break
-        else:
+        if not self._text_inputs and OrtValue not in map(type, feed.values()):
             return feed
         plain = {}
         for name, value in feed.items():
@@ -354,10 +353,13 @@ def _names(names: Sequence[str] | None) -> list[str]:
     return [] if names is None else list(names)
 
 
+_TEXTS = frozenset((str, bytes))
+
+
 def _texts(value: Any) -> Any:
     """Objects as strings: onnxruntime takes what they print as."""
     array = value if isinstance(value, np.ndarray) else np.array(value, dtype=object)
-    if array.dtype != object or all(isinstance(item, (str, bytes)) for item in array.flat):
+    if array.dtype != object or _TEXTS.issuperset(map(type, array.flat)):
         return value
     texts = np.empty(array.shape, dtype=object)
     texts[...] = np.vectorize(str, otypes=[object])(array) if array.size else array

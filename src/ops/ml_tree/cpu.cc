@@ -10,6 +10,8 @@
 namespace tenon::ops {
 namespace {
 
+constexpr size_t trees_at_once = 32;
+
 // The scores of one row; those that no leaf had a weight for are 0 and not `given`.
 template <typename T>
 struct RowScores {
@@ -30,7 +32,8 @@ struct RowScores {
   }
 };
 
-// Calls finish(row, RowScores<T>) for every row. A block of rows goes through each tree while that is in the cache.
+// Calls finish(row, RowScores<T>) for every row. A block of rows goes through each tree while that is in the cache; a
+// row by itself goes through some trees at a time.
 template <typename T, typename Finish>
 void score_rows(ThreadPool& threads, const Trees<T>& trees, Aggregation aggregation, const FeatureRows<T>& x,
                 int64_t targets, Finish finish) {
@@ -40,7 +43,7 @@ void score_rows(ThreadPool& threads, const Trees<T>& trees, Aggregation aggregat
     const auto width = static_cast<size_t>(targets), size = width * static_cast<size_t>(std::min(block, end - begin));
     std::vector<T> scores(size);
     std::vector<uint8_t> given(size);
-    std::vector<int> leaves(static_cast<size_t>(block));
+    std::vector<int> leaves(std::max(static_cast<size_t>(block), trees_at_once));
     auto row_scores = [&](int64_t k) {
       const size_t first = static_cast<size_t>(k) * width;
       return RowScores<T>{std::span(scores).subspan(first, width), std::span(given).subspan(first, width)};
@@ -49,14 +52,18 @@ void score_rows(ThreadPool& threads, const Trees<T>& trees, Aggregation aggregat
       const int64_t rows = std::min(block, end - first);
       std::ranges::fill(scores, T(0));
       std::ranges::fill(given, uint8_t{0});
-      for (size_t tree = 0; tree < trees.size(); ++tree) {
+      const auto add = [&](int64_t k, int leaf) {
+        RowScores<T> row = row_scores(k);
+        for (const auto& weight : trees.leaf_weights(leaf)) row.add(aggregation, weight.target, weight.value);
+      };
+      for (size_t tree = 0; rows == 1 && tree < trees.size(); tree += trees_at_once) {
+        const auto some = std::span(leaves).first(std::min(trees_at_once, trees.size() - tree));
+        trees.find_leaves_of_row(tree, x.row(first), some);
+        for (int leaf : some) add(0, leaf);
+      }
+      for (size_t tree = 0; rows > 1 && tree < trees.size(); ++tree) {
         trees.find_leaves(tree, x.row(first), x.features, std::span(leaves).first(static_cast<size_t>(rows)));
-        for (int64_t k = 0; k < rows; ++k) {
-          RowScores<T> row = row_scores(k);
-          for (const auto& weight : trees.leaf_weights(leaves[static_cast<size_t>(k)])) {
-            row.add(aggregation, weight.target, weight.value);
-          }
-        }
+        for (int64_t k = 0; k < rows; ++k) add(k, leaves[static_cast<size_t>(k)]);
       }
       for (int64_t k = 0; k < rows; ++k) finish(first + k, row_scores(k));
     }

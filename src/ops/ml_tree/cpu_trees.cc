@@ -324,16 +324,15 @@ bool Trees<T>::is_true(size_t node, T value) const {
   return false;
 }
 
+// From nodes to leaves. All positions take a step in turn, so that the processor need not wait for one node before it
+// asks for the next; for the same reason there is no branch on what a test gives.
 template <typename T>
-void Trees<T>::find_leaves(size_t tree, const T* rows, int64_t stride, std::span<int> leaves) const {
-  std::ranges::fill(leaves, roots_[tree]);
-  // All rows take a step in turn, so that the processor need not wait for one node before it asks for the next;
-  // for the same reason there is no branch on what a test gives.
-  auto walk = [&](auto next) {
+void Trees<T>::walk(const T* rows, int64_t stride, std::span<int> positions) const {
+  auto take_steps = [&](auto next) {
     for (bool moving = true; moving;) {
       moving = false;
       const T* row = rows;
-      for (int& at : leaves) {
+      for (int& at : positions) {
         if (at >= 0) at = next(static_cast<size_t>(at), row);
         moving |= at >= 0;
         row += stride;
@@ -341,17 +340,29 @@ void Trees<T>::find_leaves(size_t tree, const T* rows, int64_t stride, std::span
     }
   };
   if (only_leq_) {
-    walk([&](size_t at, const T* row) {
+    take_steps([&](size_t at, const T* row) {
       const Node& node = nodes_[at];
       return node.next[row[node.feature] <= node.split];
     });
   } else {
-    walk([&](size_t at, const T* row) {
+    take_steps([&](size_t at, const T* row) {
       const Node& node = nodes_[at];
       return node.next[is_true(at, row[node.feature])];
     });
   }
-  for (int& leaf : leaves) leaf = ~leaf;
+  for (int& leaf : positions) leaf = ~leaf;
+}
+
+template <typename T>
+void Trees<T>::find_leaves(size_t tree, const T* rows, int64_t stride, std::span<int> leaves) const {
+  std::ranges::fill(leaves, roots_[tree]);
+  walk(rows, stride, leaves);
+}
+
+template <typename T>
+void Trees<T>::find_leaves_of_row(size_t first, const T* row, std::span<int> leaves) const {
+  std::ranges::copy(std::span(roots_).subspan(first, leaves.size()), leaves.begin());
+  walk(row, 0, leaves);
 }
 
 template <typename T>

@@ -31,6 +31,8 @@ class Trees {
   // The leaves that rows come to in tree number `tree`: row i starts at rows + i * stride, its leaf is put in
   // leaves[i].
   void find_leaves(size_t tree, const T* rows, int64_t stride, std::span<int> leaves) const;
+  // Those that one row comes to in as many trees, from number `first` on.
+  void find_leaves_of_row(size_t first, const T* row, std::span<int> leaves) const;
   // What a leaf says.
   std::span<const Weight> leaf_weights(int leaf) const;
   const std::vector<Weight>& all_weights() const { return weights_; }
@@ -61,6 +63,7 @@ class Trees {
   void link_nodes(const NodeLists& lists, const Positions& positions);
   void add_weights(const ir::Node& node, const std::string& prefix, int64_t targets, const Positions& positions);
 
+  void walk(const T* rows, int64_t stride, std::span<int> positions) const;
   bool is_true(size_t node, T value) const;
   void set_feature(Node& node, int64_t feature);
   void read_members(const ir::Node& node);
