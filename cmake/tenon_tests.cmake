@@ -9,7 +9,7 @@ target_compile_options(tenon_test_support PUBLIC $<$<CONFIG:Release>:-O0>)  # te
 set_target_properties(tenon_test_support PROPERTIES POSITION_INDEPENDENT_CODE OFF)
 target_compile_options(tenon_test_support PRIVATE -fPIE)
 target_compile_definitions(tenon_test_support PUBLIC TENON_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-target_precompile_headers(tenon_test_support PRIVATE <gtest/gtest.h> <cmath> "${PROJECT_SOURCE_DIR}/src/ir/graph.h" "${PROJECT_SOURCE_DIR}/include/tenon/session.h")
+target_precompile_headers(tenon_test_support PRIVATE ${tenon_common_headers} <gtest/gtest.h>)
 
 function(tenon_test_program name folder)
   file(GLOB_RECURSE files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/test.cc ${PROJECT_SOURCE_DIR}/${folder}/*_test.cc)
@@ -50,7 +50,7 @@ if(TENON_FUZZERS)
   target_include_directories(fuzz_reader PRIVATE src include)
   target_link_libraries(fuzz_reader PRIVATE tenon_headers Threads::Threads)
   target_compile_definitions(fuzz_reader PRIVATE TENON_VERSION="${PROJECT_VERSION}")
-  target_precompile_headers(fuzz_reader PRIVATE <algorithm> src/ir/graph.h)
+  target_precompile_headers(fuzz_reader PRIVATE ${tenon_common_headers})
   target_compile_options(fuzz_reader PRIVATE -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=all)
   target_link_options(fuzz_reader PRIVATE -fsanitize=address,undefined)
 

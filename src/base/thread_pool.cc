@@ -139,7 +139,9 @@ std::shared_ptr<ThreadPool> ThreadPool::shared() {
 
 void ThreadPool::parallel_for(int64_t n, int64_t grain, FunctionRef<void(int64_t, int64_t)> body) {
   if (n <= 0) return;
-  if (n <= grain || threads_.empty() || inside_body) {
+  // Where there are as many runs as threads, each has its own: sharing loops would make them wait for each other.
+  const bool is_crowded = runs_.load(std::memory_order_relaxed) >= size();
+  if (n <= grain || threads_.empty() || inside_body || is_crowded) {
     body(0, n);
     return;
   }

@@ -38,7 +38,8 @@ class ThreadPool {
 
   // Calls body(begin, end) on disjoint ranges that cover [0, n), each at least `grain` long except the last.
   // Returns when all are done. When a range throws, ranges not yet started are dropped and the first exception is
-  // rethrown here. Runs as one range in the caller when n <= grain or when called from inside another body.
+  // rethrown here. Runs as one range in the caller when n <= grain, when called from inside another body, and while
+  // there are as many Runs as threads.
   void parallel_for(int64_t n, int64_t grain, FunctionRef<void(int64_t, int64_t)> body);
 
   // While one exists, loops are expected to follow each other soon.

@@ -103,6 +103,19 @@ TEST(ThreadPool, ManyCallersShareTheWorkers) {
   EXPECT_EQ(wrong, 0);
 }
 
+TEST(ThreadPool, RunsThatAreAsManyAsThreadsKeepToTheirOwn) {
+  ThreadPool pool(2);
+  const ThreadPool::Run one(pool), other(pool);
+  const auto caller = std::this_thread::get_id();
+  int64_t ranges = 0;
+  pool.parallel_for(1000, 1, [&](int64_t begin, int64_t end) {
+    EXPECT_EQ(std::this_thread::get_id(), caller);
+    EXPECT_EQ(end - begin, 1000);
+    ++ranges;
+  });
+  EXPECT_EQ(ranges, 1);
+}
+
 TEST(ThreadPool, WorkersAreUsed) {
   ThreadPool pool(2);
   const auto caller = std::this_thread::get_id();
