@@ -1,8 +1,10 @@
 #include "kernels/transpose/transpose.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
+#include "base/whole_lines.h"
 #include "kernels/transpose/plan.h"
 
 namespace tenon::kernels {
@@ -12,11 +14,6 @@ using Axis = TransposePlan::Axis;
 
 constexpr int64_t bytes_per_task = 64 << 10;
 constexpr int64_t tile = 32;
-
-struct Bytes16 {
-  uint64_t low, high;
-};
-using U4 [[gnu::vector_size(16)]] = uint32_t;
 
 // Where a loop over the outer axes is, in bytes of input and output.
 struct Position {
@@ -46,19 +43,26 @@ void copy_one(T* to, const T* from) {
   std::memcpy(static_cast<void*>(to), static_cast<const void*>(from), sizeof(T));
 }
 
+// Column c of 4 rows and 4 columns.
+std::array<Bytes16, 4> columns_of_4x4(const uint32_t* from, int64_t from_stride) {
+  Bytes16 v[4];
+  for (int i = 0; i < 4; ++i) {
+    v[i] = load_16(from + i * from_stride);
+    // Keeps the compiler from reading rows in another order, from which the core would not foresee the next ones.
+    asm volatile("" ::: "memory");
+  }
+  const Bytes16 low02 = __builtin_shufflevector(v[0], v[2], 0, 4, 1, 5),
+                high02 = __builtin_shufflevector(v[0], v[2], 2, 6, 3, 7);
+  const Bytes16 low13 = __builtin_shufflevector(v[1], v[3], 0, 4, 1, 5),
+                high13 = __builtin_shufflevector(v[1], v[3], 2, 6, 3, 7);
+  return {__builtin_shufflevector(low02, low13, 0, 4, 1, 5), __builtin_shufflevector(low02, low13, 2, 6, 3, 7),
+          __builtin_shufflevector(high02, high13, 0, 4, 1, 5), __builtin_shufflevector(high02, high13, 2, 6, 3, 7)};
+}
+
 // to[c * to_stride + r] = from[r * from_stride + c] for 4 rows and 4 columns.
 void transpose_4x4(const uint32_t* from, int64_t from_stride, uint32_t* to, int64_t to_stride) {
-  U4 v[4];
-  for (int i = 0; i < 4; ++i) std::memcpy(&v[i], from + i * from_stride, sizeof v[i]);
-  const U4 low02 = __builtin_shufflevector(v[0], v[2], 0, 4, 1, 5),
-           high02 = __builtin_shufflevector(v[0], v[2], 2, 6, 3, 7);
-  const U4 low13 = __builtin_shufflevector(v[1], v[3], 0, 4, 1, 5),
-           high13 = __builtin_shufflevector(v[1], v[3], 2, 6, 3, 7);
-  v[0] = __builtin_shufflevector(low02, low13, 0, 4, 1, 5);
-  v[1] = __builtin_shufflevector(low02, low13, 2, 6, 3, 7);
-  v[2] = __builtin_shufflevector(high02, high13, 0, 4, 1, 5);
-  v[3] = __builtin_shufflevector(high02, high13, 2, 6, 3, 7);
-  for (int i = 0; i < 4; ++i) std::memcpy(to + i * to_stride, &v[i], sizeof v[i]);
+  const auto columns = columns_of_4x4(from, from_stride);
+  for (int i = 0; i < 4; ++i) std::memcpy(to + i * to_stride, &columns[static_cast<size_t>(i)], sizeof columns[0]);
 }
 
 // The same for any number of them.
@@ -80,22 +84,72 @@ void transpose_tile(const T* from, int64_t from_stride, T* to, int64_t to_stride
   }
 }
 
+// Rows of the input that make a cache line of the output.
+constexpr int64_t line = 16;
+
+// The same for `line` rows and 4 columns. A cache line is written in one go: then it need not be read before.
+[[gnu::always_inline]] inline void transpose_lines_4(const uint32_t* from, int64_t from_stride, uint32_t* to,
+                                                     int64_t to_stride) {
+  const std::array<Bytes16, 4> parts[] = {
+      columns_of_4x4(from, from_stride), columns_of_4x4(from + 4 * from_stride, from_stride),
+      columns_of_4x4(from + 8 * from_stride, from_stride), columns_of_4x4(from + 12 * from_stride, from_stride)};
+#pragma GCC unroll 4
+  for (size_t c = 0; c < 4; ++c)
+    store_line(to + static_cast<int64_t>(c) * to_stride, parts[0][c], parts[1][c], parts[2][c], parts[3][c]);
+}
+
+// Nothing else is stored meanwhile, not even registers at a call: the core would then read lines before it writes
+// them.
+
+// The same for any number of columns. With `prefetch`, fetches the same of `ahead` into that cache.
+enum class Prefetch { none, first_cache, second_cache };
+template <Prefetch prefetch>
+[[gnu::always_inline]] inline void transpose_lines(const uint32_t* from, int64_t from_stride, const uint32_t* ahead,
+                                                   int64_t ahead_stride, uint32_t* to, int64_t to_stride,
+                                                   int64_t columns) {
+  int64_t c = 0;
+  for (; c + 4 <= columns; c += 4) {
+    transpose_lines_4(from + c, from_stride, to + c * to_stride, to_stride);
+    if constexpr (prefetch != Prefetch::none) {
+      for (int64_t r = c % line; r < c % line + 4; ++r)
+        __builtin_prefetch(ahead + r * ahead_stride + c / line * line, 0, prefetch == Prefetch::first_cache ? 3 : 2);
+    }
+  }
+  for (; c < columns; ++c) {
+    for (int64_t r = 0; r < line; ++r) to[c * to_stride + r] = from[r * from_stride + c];
+  }
+}
+
 // Neighbouring columns that are worked on together: long pieces of rows are read faster.
 constexpr int64_t columns_together = 256;
 
-// The same for `tile` rows and up to columns_together columns, through memory of its own: rows of the output are then
-// written without a pause, where else their cache lines would come and go.
-void transpose_far(const uint32_t* from, int64_t from_stride, uint32_t* to, int64_t to_stride, int64_t columns) {
-  alignas(64) uint32_t memory[columns_together * tile];
-  const int64_t whole = columns / 4 * 4;
-  for (int64_t r = 0; r < tile; r += 4) {
-    for (int64_t c = 0; c < whole; c += 4)
-      transpose_4x4(from + r * from_stride + c, from_stride, memory + c * tile + r, tile);
+// The three that follow are the same for rows that come from memory, as many as make whole lines.
+template <Prefetch prefetch>
+void transpose_far(const uint32_t* from, int64_t from_stride, uint32_t* to, int64_t to_stride, int64_t rows,
+                   int64_t columns) {
+  for (int64_t r = 0; r + line <= rows; r += line, from += line * from_stride)
+    transpose_lines<prefetch>(from, from_stride, from + line * from_stride, from_stride, to + r, to_stride, columns);
+}
+
+// Rows at such distances that the first cache has room for few of them: they are copied next to each other.
+void transpose_crowded(const uint32_t* from, int64_t from_stride, uint32_t* to, int64_t to_stride, int64_t rows,
+                       int64_t columns) {
+  constexpr int64_t stride = columns_together + line;
+  alignas(64) uint32_t memory[line * stride];
+  for (int64_t r = 0; r + line <= rows; r += line, from += line * from_stride) {
+    for (int64_t i = 0; i < line; ++i)
+      copy_in_order(memory + i * stride, from + i * from_stride, static_cast<size_t>(columns) * sizeof(uint32_t));
+    transpose_lines<Prefetch::second_cache>(memory, stride, from + line * from_stride, from_stride, to + r, to_stride,
+                                            columns);
   }
-  for (int64_t c = whole; c < columns; ++c) {
-    for (int64_t r = 0; r < tile; ++r) memory[c * tile + r] = from[r * from_stride + c];
-  }
-  for (int64_t c = 0; c < columns; ++c) std::memcpy(to + c * to_stride, memory + c * tile, tile * sizeof(uint32_t));
+}
+
+// The core foresees by itself where long rows go on.
+auto far_loop(int64_t from_stride) {
+  constexpr int64_t page = 1024, short_row = 128;
+  return from_stride % page == 0    ? transpose_crowded
+         : from_stride <= short_row ? transpose_far<Prefetch::first_cache>
+                                    : transpose_far<Prefetch::none>;
 }
 
 // to[c][i] = from[i][c] or to[i][c] = from[c][i], where there are few c: the rows with few elements are dense.
@@ -164,10 +218,12 @@ void transpose_planes(ThreadPool& pool, const char* from, char* to, std::span<co
       const int64_t last_row = std::min(rows.size, first_row + rows_together),
                     last_column = std::min(columns.size, first_column + columns_together);
       if constexpr (bytes == 4) {
-        for (; is_far && first_row + tile <= last_row; first_row += tile)
-          transpose_far(source + first_row * rows.from_stride + first_column, rows.from_stride,
-                        target + first_column * columns.to_stride + first_row, columns.to_stride,
-                        last_column - first_column);
+        if (is_far) {
+          far_loop(rows.from_stride)(source + first_row * rows.from_stride + first_column, rows.from_stride,
+                                     target + first_column * columns.to_stride + first_row, columns.to_stride,
+                                     last_row - first_row, last_column - first_column);
+          first_row += (last_row - first_row) / line * line;
+        }
       }
       for (int64_t row = first_row; row < last_row; row += tile) {
         for (int64_t column = first_column; column < last_column; column += tile)
@@ -179,27 +235,31 @@ void transpose_planes(ThreadPool& pool, const char* from, char* to, std::span<co
   });
 }
 
-// The innermost axis stays where it is: runs of bytes.
-void copy_runs(ThreadPool& pool, const char* from, char* to, std::span<const Axis> outer, int64_t run, int64_t bytes) {
-  const int64_t run_bytes = run * bytes;
-  pool.parallel_for(count_of(outer), 1 + bytes_per_task / run_bytes, [&](int64_t begin, int64_t end) {
-    std::vector<int64_t> index(outer.size());
-    int64_t rest = begin;
-    for (size_t i = outer.size(); i-- > 0;) {
-      index[i] = rest % outer[i].size;
-      rest /= outer[i].size;
-    }
-    int64_t source = position_of(outer, begin, bytes).from;
-    for (int64_t i = begin; i < end; ++i) {
-      std::memcpy(to + i * run_bytes, from + source, static_cast<size_t>(run_bytes));
-      for (size_t axis = outer.size(); axis-- > 0;) {
-        source += outer[axis].from_stride * bytes;
-        if (++index[axis] < outer[axis].size) break;
-        source -= outer[axis].size * outer[axis].from_stride * bytes;
-        index[axis] = 0;
-      }
+// The innermost axis stays where it is: runs of bytes, copied in the order of the axes.
+void copy_runs(ThreadPool& pool, const char* from, char* to, std::span<const Axis> axes, int64_t run, int64_t bytes) {
+  const auto run_bytes = static_cast<size_t>(run * bytes);
+  const Axis& inner = axes.back();
+  const int64_t from_step = inner.from_stride * bytes, to_step = inner.to_stride * bytes;
+  pool.parallel_for(count_of(axes), 1 + bytes_per_task / (run * bytes), [&](int64_t begin, int64_t end) {
+    while (begin < end) {
+      const int64_t count = std::min(inner.size - begin % inner.size, end - begin);
+      const Position at = position_of(axes, begin, bytes);
+      const char* source = from + at.from;
+      char* target = to + at.to;
+      for (int64_t i = 0; i < count; ++i, source += from_step, target += to_step)
+        copy_in_order(target, source, run_bytes);
+      begin += count;
     }
   });
+}
+
+// Runs of whole cache lines are taken in the order in which they are read, which counts for more than that of writing.
+void copy_runs_as_read(ThreadPool& pool, const char* from, char* to, std::span<const Axis> outer, int64_t run,
+                       int64_t bytes) {
+  std::vector<Axis> axes(outer.begin(), outer.end());
+  if (run * bytes >= line * static_cast<int64_t>(sizeof(uint32_t)))
+    std::ranges::sort(axes, std::ranges::greater(), &Axis::from_stride);
+  copy_runs(pool, from, to, axes, run, bytes);
 }
 
 }  // namespace
@@ -223,7 +283,8 @@ void transpose(ThreadPool& pool, const void* from, void* to, std::span<const int
     });
     return;
   }
-  if (last.from_stride == 1) return copy_runs(pool, source, target, axes.first(axes.size() - 1), last.size, bytes);
+  if (last.from_stride == 1)
+    return copy_runs_as_read(pool, source, target, axes.first(axes.size() - 1), last.size, bytes);
 
   std::vector<Axis> outer;
   Axis columns{};
@@ -246,7 +307,7 @@ void transpose(ThreadPool& pool, const void* from, void* to, std::span<const int
     case 16:
       return transpose_planes<Bytes16>(pool, source, target, outer, last, columns);
     default:
-      return copy_runs(pool, source, target, axes, 1, bytes);
+      return copy_runs_as_read(pool, source, target, axes, 1, bytes);
   }
 }
 

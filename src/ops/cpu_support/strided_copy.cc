@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/whole_lines.h"
 #include "ops/dispatch.h"
 
 namespace tenon::ops {
@@ -40,7 +41,10 @@ void copy_row(const void* from, int64_t from_stride, void* to, int64_t to_stride
   const T* __restrict in = static_cast<const T*>(from);
   T* __restrict out = static_cast<T*>(to);
   if (from_stride == 1 && to_stride == 1) {
-    std::copy_n(in, count, out);
+    if constexpr (std::is_trivially_copyable_v<T>)
+      copy_in_order(out, in, static_cast<size_t>(count) * sizeof(T));
+    else
+      std::copy_n(in, count, out);
   } else if (from_stride == 0 && to_stride == 1) {
     std::fill_n(out, count, *in);
   } else if (to_stride == 1) {
@@ -118,8 +122,8 @@ void copy_elements(ElementType type, const void* from, int64_t from_index, void*
     return;
   }
   int64_t bytes = bits_of(type) / 8;
-  std::memcpy(static_cast<std::byte*>(to) + to_index * bytes, static_cast<const std::byte*>(from) + from_index * bytes,
-              static_cast<size_t>(count * bytes));
+  copy_in_order(static_cast<std::byte*>(to) + to_index * bytes,
+                static_cast<const std::byte*>(from) + from_index * bytes, static_cast<size_t>(count * bytes));
 }
 
 void fill(ThreadPool& threads, const Tensor& value, Tensor& to) {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/whole_lines.h"
 #include "ops/cpu_support/indices.h"
 #include "ops/cpu_support/strided_copy.h"
 #include "ops/dispatch.h"
@@ -16,12 +17,27 @@ int64_t grain_for(int64_t bytes) { return std::max<int64_t>(1, grain_bytes / std
 
 int to_axis(int64_t axis, int rank) { return static_cast<int>(axis < 0 ? axis + rank : axis); }
 
+// Copies blocks of bytes that lie anywhere one after the other: those that come next are fetched meanwhile, as many as
+// the core can wait for.
+void copy_far_blocks(const std::byte* from, std::span<const int64_t> starts, std::byte* to, int64_t block_bytes) {
+  constexpr int64_t line = 64, bytes_ahead = 3072, most_ahead = 16;
+  const int64_t fetched = std::min(block_bytes, bytes_ahead);
+  const auto ahead = static_cast<size_t>(std::clamp<int64_t>(bytes_ahead / block_bytes, 2, most_ahead));
+  for (size_t i = 0; i < starts.size(); ++i, to += block_bytes) {
+    if (i + ahead < starts.size()) {
+      const std::byte* next = from + starts[i + ahead];
+      for (int64_t at = 0; at < fetched; at += line) __builtin_prefetch(next + at);
+    }
+    copy_in_order(to, from + starts[i], static_cast<size_t>(block_bytes));
+  }
+}
+
 // Copies `count` blocks of `length` elements; block i starts at from_index(i), which is called once per block.
 template <typename FromIndex>
 void copy_blocks(ThreadPool& threads, const Tensor& from, Tensor& to, int64_t count, int64_t length,
                  FromIndex&& from_index) {
-  int64_t bytes = bits_of(from.type()) / 8;
-  threads.parallel_for(count, grain_for(length * bytes), [&](int64_t begin, int64_t end) {
+  const int64_t bytes = bits_of(from.type()) / 8, block_bytes = length * bytes;
+  threads.parallel_for(count, grain_for(block_bytes), [&](int64_t begin, int64_t end) {
     if (length == 1) {
       dispatch_width(from.type(), [&]<typename T>() {
         const T* in = static_cast<const T*>(from.raw());
@@ -30,19 +46,18 @@ void copy_blocks(ThreadPool& threads, const Tensor& from, Tensor& to, int64_t co
       });
       return;
     }
-    // Blocks lie anywhere: those that come next are fetched meanwhile.
-    constexpr int64_t at_once = 128, ahead = 16, line = 64, most_bytes = 2048;
+    if (from.type() == ElementType::string) {
+      for (int64_t i = begin; i < end; ++i)
+        copy_elements(from.type(), from.raw(), from_index(i), to.mutable_raw(), i * length, length);
+      return;
+    }
+    constexpr int64_t at_once = 256;
     int64_t starts[at_once];
     for (int64_t n = 0; begin < end; begin += n) {
       n = std::min(at_once, end - begin);
-      for (int64_t i = 0; i < n; ++i) starts[i] = from_index(begin + i);
-      for (int64_t i = 0; i < n; ++i) {
-        if (i + ahead < n) {
-          const auto* next = static_cast<const std::byte*>(from.raw()) + starts[i + ahead] * bytes;
-          for (int64_t at = 0; at < std::min(length * bytes, most_bytes); at += line) __builtin_prefetch(next + at);
-        }
-        copy_elements(from.type(), from.raw(), starts[i], to.mutable_raw(), (begin + i) * length, length);
-      }
+      for (int64_t i = 0; i < n; ++i) starts[i] = from_index(begin + i) * bytes;
+      copy_far_blocks(static_cast<const std::byte*>(from.raw()), {starts, static_cast<size_t>(n)},
+                      static_cast<std::byte*>(to.mutable_raw()) + begin * block_bytes, block_bytes);
     }
   });
 }

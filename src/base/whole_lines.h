@@ -1,0 +1,45 @@
+// Writes that the core sends to memory without reading there first: whole cache lines, filled from the first byte to
+// the last.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace tenon {
+
+using Bytes16 [[gnu::vector_size(16)]] = uint32_t;
+
+inline Bytes16 load_16(const void* from) {
+  Bytes16 v;
+  std::memcpy(&v, from, sizeof v);
+  return v;
+}
+
+// Four vectors, one after the other. The compiler would change the order of stores.
+inline void store_line(void* to, Bytes16 a, Bytes16 b, Bytes16 c, Bytes16 d) {
+#ifdef __aarch64__
+  asm volatile("stp %q1, %q2, [%0]\n\tstp %q3, %q4, [%0, #32]" ::"r"(to), "w"(a), "w"(b), "w"(c), "w"(d) : "memory");
+#else
+  const Bytes16 line[] = {a, b, c, d};
+  std::memcpy(to, line, sizeof line);
+#endif
+}
+
+// memcpy for rows, whose end that writes first.
+inline void copy_in_order(void* to, const void* from, size_t bytes) {
+#ifdef __aarch64__
+  constexpr size_t line = 64, most_bytes = 16 << 10;
+  auto* target = static_cast<char*>(to);
+  const auto* source = static_cast<const char*>(from);
+  size_t at = 0;
+  for (; bytes <= most_bytes && at + line <= bytes; at += line)
+    store_line(target + at, load_16(source + at), load_16(source + at + 16), load_16(source + at + 32),
+               load_16(source + at + 48));
+  if (at < bytes) std::memcpy(target + at, source + at, bytes - at);
+#else
+  std::memcpy(to, from, bytes);
+#endif
+}
+
+}  // namespace tenon
