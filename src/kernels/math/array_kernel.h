@@ -30,6 +30,24 @@ struct MathArrays {
     if (i < n) S::store_part(y + i, Function(S::load_part(x + i, n - i)), n - i);
   }
 
+  // The same for functions of several vectors.
+  template <void (*Function)(F (&)[at_once]), void (*One)(F (&)[1])>
+  static void apply_together(const float* x, float* y, int64_t n) {
+    int64_t i = 0;
+    for (; i + at_once * S::width <= n; i += at_once * S::width) {
+      F v[at_once];
+      for (int k = 0; k < at_once; ++k) v[k] = S::load(x + i + k * S::width);
+      Function(v);
+      for (int k = 0; k < at_once; ++k) S::store(y + i + k * S::width, v[k]);
+    }
+    for (; i < n; i += S::width) {
+      const int64_t count = n - i < S::width ? n - i : S::width;
+      F v[] = {S::load_part(x + i, count)};
+      One(v);
+      S::store_part(y + i, v[0], count);
+    }
+  }
+
   // The same for functions that `Function` computes of small angles only, and `Exact` of all.
   template <F (*Function)(F), float (*Exact)(float)>
   static void apply_to_angles(const float* x, float* y, int64_t n) {
@@ -68,7 +86,7 @@ struct MathArrays {
             apply<M::tanh>,
             apply<M::sigmoid>,
             apply<M::erf>,
-            apply<M::gelu>,
+            apply_together<M::template gelu<at_once>, M::template gelu<1>>,
             apply<M::gelu_tanh>,
             apply<M::silu>,
             apply<M::hard_swish>,

@@ -14,6 +14,13 @@ struct Neon {
   using F [[gnu::vector_size(16)]] = float;
   using I [[gnu::vector_size(16)]] = int32_t;
   static F fma(F a, F b, F c) { return (F)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b); }
+  // Not once for several vectors, nor in another order: see Simd::addend.
+  static F load_anew(const float* lanes) {
+    F v;
+    asm volatile("ldr %q0, %1" : "=w"(v) : "m"(*reinterpret_cast<const float(*)[width]>(lanes)));
+    return v;
+  }
+  static F abs(F x) { return (F)vabsq_f32((float32x4_t)x); }
   static F sqrt(F x) { return (F)vsqrtq_f32((float32x4_t)x); }
   // NaN where either is NaN.
   static F max(F a, F b) { return (F)vmaxq_f32((float32x4_t)a, (float32x4_t)b); }

@@ -40,8 +40,21 @@ struct Simd {
   static I truncate(F v) { return __builtin_convertvector(v, I); }
   // a * b + c, rounded once where the instruction set can.
   static F fma(F a, F b, F c) { return Arch::fma(a, b, c); }
+  // A constant that fma adds. Where fma overwrites it, it is loaded for every fma: a copy of a register would take one
+  // of the units that compute. Operations are then computed in the order in which they are written.
+  static F addend(const float* lanes) {
+    if constexpr (requires { Arch::load_anew(lanes); })
+      return Arch::load_anew(lanes);
+    else
+      return load(lanes);
+  }
   static F sqrt(F v) { return Arch::sqrt(v); }
-  static F abs(F v) { return from_bits(bits(v) & 0x7fffffff); }
+  static F abs(F v) {
+    if constexpr (requires { Arch::abs(v); })
+      return Arch::abs(v);
+    else
+      return from_bits(bits(v) & 0x7fffffff);
+  }
   // Both return the second operand where either is NaN.
   static F max(F bound, F v) { return bound > v ? bound : v; }
   static F min(F bound, F v) { return bound < v ? bound : v; }

@@ -21,33 +21,45 @@ struct SoftmaxRow {
     F a = S::set(lowest), b = a, c = a, d = a;
     int64_t i = 0;
     for (; i + 4 * width <= n; i += 4 * width) {
-      a = S::max(a, S::load(x + i));
-      b = S::max(b, S::load(x + i + width));
-      c = S::max(c, S::load(x + i + 2 * width));
-      d = S::max(d, S::load(x + i + 3 * width));
+      a = S::at_least(a, S::load(x + i));
+      b = S::at_least(b, S::load(x + i + width));
+      c = S::at_least(c, S::load(x + i + 2 * width));
+      d = S::at_least(d, S::load(x + i + 3 * width));
     }
     float result = S::highest(S::max(S::max(a, b), S::max(c, d)));
     for (; i < n; ++i) result = x[i] > result ? x[i] : result;
     return result;
   }
 
+  // Vectors at once, so that their long chains of operations overlap, where there are registers for them.
+  static constexpr int at_once = Arch::isa == Isa::neon ? 6 : 2;
+
   // The sum of exp(x - shift); stores the terms where `y` is not null.
   template <bool Store>
   static float sum_of_exp(const float* x, float shift, float* y, int64_t n) {
-    F a = {}, b = {};
+    F sums[at_once] = {};
     int64_t i = 0;
-    for (; i + 2 * width <= n; i += 2 * width) {
-      const F e0 = M::exp_nonpositive(S::load(x + i) - shift), e1 = M::exp_nonpositive(S::load(x + i + width) - shift);
-      if (Store) S::store(y + i, e0), S::store(y + i + width, e1);
-      a += e0;
-      b += e1;
+    for (; i + at_once * width <= n; i += at_once * width) {
+      for (int64_t at = 0; at < at_once * width; at += 16) __builtin_prefetch(x + n + i + at);  // the next row
+      F e[at_once];
+#pragma GCC unroll 8
+      for (int u = 0; u < at_once; ++u) e[u] = S::load(x + i + u * width) - shift;
+      M::exp_terms(e);
+#pragma GCC unroll 8
+      for (int u = 0; u < at_once; ++u) {
+        if (Store) S::store(y + i + u * width, e[u]);
+        sums[u] += e[u];
+      }
     }
-    float total = S::sum(a + b);
+    for (int u = 1; u < at_once; ++u) sums[0] += sums[u];
+    float total = S::sum(sums[0]);
     for (; i < n; i += width) {
       const int64_t count = n - i < width ? n - i : width;
-      const F e = M::exp_nonpositive(S::load_part(x + i, count) - shift);
-      if (Store) S::store_part(y + i, e, count);
-      for (int64_t j = 0; j < count; ++j) total += e[j];
+      F e[1] = {(count == width ? S::load(x + i) : S::load_part(x + i, count)) - shift};
+      M::exp_terms(e);
+      if (Store && count == width) S::store(y + i, e[0]);
+      if (Store && count < width) S::store_part(y + i, e[0], count);
+      for (int64_t j = 0; j < count; ++j) total += e[0][j];
     }
     return total;
   }
@@ -55,8 +67,14 @@ struct SoftmaxRow {
   static void softmax(const float* x, float* y, int64_t n) {
     const float scale = 1.0f / sum_of_exp<true>(x, highest(x, n), y, n);
     int64_t i = 0;
-    for (; i + width <= n; i += width) S::store(y + i, S::load(y + i) * scale);
-    for (; i < n; ++i) y[i] *= scale;
+    for (; i + 4 * width <= n; i += 4 * width) {
+      F v[4];
+#pragma GCC unroll 4
+      for (int u = 0; u < 4; ++u) v[u] = S::load(y + i + u * width) * scale;
+#pragma GCC unroll 4
+      for (int u = 0; u < 4; ++u) S::store(y + i + u * width, v[u]);
+    }
+    for (; i < n; ++i) y[i] = y[i] * scale;
   }
 
   static void log_softmax(const float* x, float* y, int64_t n) {
