@@ -1,10 +1,8 @@
 #include <cstring>
-#include <limits>
-#include <span>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
+#include "kernels/pool/maxima.h"
 #include "kernels/pool/pool.h"
 #include "kernels/pool/window.h"
 #include "kernels/scratch.h"
@@ -12,37 +10,6 @@
 
 namespace tenon::kernels {
 namespace {
-
-template <class T>
-constexpr T lowest() {
-  return std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
-}
-
-// Whether `value` takes the place of `best`; NaN does, and is never replaced.
-template <class T>
-constexpr bool wins(T value, T best) {
-  return (value > best) | (value != value);
-}
-
-int64_t column_major(const PoolShape& s, int64_t index) {
-  const int64_t w = index % s.input[2], h = index / s.input[2] % s.input[1], d = index / s.input[2] / s.input[1];
-  return (w * s.input[1] + h) * s.input[0] + d;
-}
-
-// The index in the plane of one window's maximum, -1 if it covers nothing.
-template <class T>
-int64_t find_maximum(const PoolShape& s, const T* plane, int64_t depth, int64_t height, int64_t width) {
-  const int64_t w0 = width * s.stride[2] - s.pad_begin[2];
-  const IndexRange ws = taps_inside(w0, s.kernel[2], s.dilation[2], 0, s.input[2]);
-  int64_t best = -1;
-  each_covered_row(s, plane, depth, height, [&](const T* row, int64_t row_index) {
-    for (int64_t tap = ws.begin; tap < ws.end; ++tap) {
-      const int64_t w = w0 + tap * s.dilation[2];
-      if (best < 0 || (wins(row[w], plane[best]) && plane[best] == plane[best])) best = row_index * s.input[2] + w;
-    }
-  });
-  return best;
-}
 
 // Maxima of whole output rows: first of the covered input rows, column by column, then along the resulting row, which
 // is padded so that no window leaves it.
@@ -64,21 +31,22 @@ class RowMaxima {
 
   // Output rows [begin, end), counted through all planes.
   void run(const T* x, int64_t begin, int64_t end, T* y) {
+    const bool pairs = has_pairs();
     // Some rows at once, because what was just stored cannot be read at another alignment without waiting.
     for (; begin < end; begin += batch_) {
       const int64_t count = std::min(batch_, end - begin);
       look_for_nan(x, begin, begin + count - 1);
-      for (int64_t i = 0; i < count; ++i) fold_columns(x, begin + i, memory_.as<T>() + i * length_);
-      for (int64_t i = 0; i < count; ++i) {
-        const T* row = memory_.as<T>() + i * length_;
-        T* to = y + (begin + i) * s_.output[2];
-        if (s_.stride[2] == 1)
-          has_nan_ ? fold_windows<1, true>(row, to) : fold_windows<1, false>(row, to);
-        else if (s_.stride[2] == 2)
-          has_nan_ ? fold_windows<2, true>(row, to) : fold_windows<2, false>(row, to);
+      OutputRow row = place_of(begin);
+      T* to = y + begin * s_.output[2];
+      for (int64_t i = 0; i < count; ++i, advance(row)) {
+        const Rows rows = covered_rows(x, row);
+        if (pairs)
+          has_nan_ ? fold_pairs<true>(rows, to + i * s_.output[2]) : fold_pairs<false>(rows, to + i * s_.output[2]);
         else
-          fold_spread_windows(row, to);
+          fold_columns(rows, memory_.as<T>() + i * length_);
       }
+      for (int64_t i = 0; !pairs && i < count; ++i)
+        fold_padded_row(memory_.as<T>() + i * length_, to + i * s_.output[2]);
     }
   }
 
@@ -103,23 +71,53 @@ class RowMaxima {
       return extreme_of_numbers<true, T>(best, value);
   }
 
-  // The input rows that output row `index` covers.
-  std::span<const T* const> covered_rows(const T* x, int64_t index) {
-    const int64_t rows = s_.output[0] * s_.output[1], plane = index / rows, depth = index % rows / s_.output[1];
-    rows_.clear();
-    each_covered_row(s_, x + plane * s_.input_size(), depth, index % rows % s_.output[1],
-                     [&](const T* row, int64_t) { rows_.push_back(row); });
-    return rows_;
+  struct OutputRow {
+    int64_t plane, depth, height;
+  };
+  OutputRow place_of(int64_t index) const {
+    const int64_t rows = s_.output[0] * s_.output[1];
+    return {index / rows, index % rows / s_.output[1], index % s_.output[1]};
+  }
+  void advance(OutputRow& row) const {
+    if (++row.height < s_.output[1]) return;
+    row.height = 0;
+    if (++row.depth < s_.output[0]) return;
+    row.depth = 0;
+    ++row.plane;
+  }
+
+  // The input rows that an output row covers: in each of some slices, some that are `stride` elements apart.
+  struct Rows {
+    const T* first;
+    int64_t slices, slice_stride, count, stride;
+
+    bool empty() const { return slices == 0 || count == 0; }
+    const T* last() const { return first + (slices - 1) * slice_stride + (count - 1) * stride; }
+    template <class Visit>
+    void each(Visit visit) const {
+      for (int64_t d = 0; d < slices; ++d) {
+        for (int64_t h = 0; h < count; ++h) visit(first + d * slice_stride + h * stride);
+      }
+    }
+  };
+  Rows covered_rows(const T* x, const OutputRow& row) const {
+    const int64_t d0 = row.depth * s_.stride[0] - s_.pad_begin[0], h0 = row.height * s_.stride[1] - s_.pad_begin[1];
+    const IndexRange ds = taps_inside(d0, s_.kernel[0], s_.dilation[0], 0, s_.input[0]);
+    const IndexRange hs = taps_inside(h0, s_.kernel[1], s_.dilation[1], 0, s_.input[1]);
+    const int64_t slice = s_.input[1] * s_.input[2];
+    const int64_t depth = d0 + ds.begin * s_.dilation[0], height = h0 + hs.begin * s_.dilation[1];
+    return {x + row.plane * s_.input_size() + depth * slice + height * s_.input[2], ds.size(), s_.dilation[0] * slice,
+            hs.size(), s_.dilation[1] * s_.input[2]};
   }
 
   // Looks for NaN in what output rows [first, last] cover and rows before did not.
   void look_for_nan(const T* x, int64_t first, int64_t last) {
     if constexpr (numbers_are_cheaper<T>) {
       const int64_t rows = s_.output[0] * s_.output[1];
-      auto covered = covered_rows(x, first);
-      const T* p = std::max(searched_end_, covered.empty() ? x + first / rows * s_.input_size() : covered.front());
-      covered = covered_rows(x, last);
-      const T* end = covered.empty() ? x + (last / rows + 1) * s_.input_size() : covered.back() + s_.input[2];
+      Rows covered = covered_rows(x, place_of(first));
+      const T* p = std::max(searched_end_, covered.empty() ? x + first / rows * s_.input_size() : covered.first);
+      covered = covered_rows(x, place_of(last));
+      const T* end = covered.empty() ? x + (last / rows + 1) * s_.input_size() : covered.last() + s_.input[2];
       searched_end_ = std::max(searched_end_, end);
       auto unequal = Vector{} != Vector{};
       for (; p + width <= end; p += width) unequal |= load(p) != load(p);
@@ -128,9 +126,8 @@ class RowMaxima {
     }
   }
 
-  // The maxima of the columns that output row `index` covers, into a padded row.
-  void fold_columns(const T* x, int64_t index, T* padded) {
-    const std::span<const T* const> rows = covered_rows(x, index);
+  // The maxima of the columns of `rows`, into a padded row.
+  void fold_columns(const Rows& rows, T* padded) const {
     const int64_t first = std::max<int64_t>(0, -s_.pad_begin[2]);
     const int64_t last = std::min(s_.input[2], extent(s_) - s_.pad_begin[2]);
     T* to = padded + s_.pad_begin[2];
@@ -141,23 +138,103 @@ class RowMaxima {
     has_nan_ ? fold_rows<true>(rows, first, last, to) : fold_rows<false>(rows, first, last, to);
   }
 
+  // Calls visit(i) for vectors that cover [first, last), which has at least one; the last may overlap the one before.
+  template <class Visit>
+  static void each_vector(int64_t first, int64_t last, Visit visit) {
+    int64_t i = first;
+    for (; i + width <= last; i += width) visit(i);
+    if (i < last) visit(last - width);
+  }
+
+  // Calls visit(Columns<Count>) for so many rows; Count 0 is any number.
+  template <bool HasNan, class Visit>
+  static void with_columns(const Rows& rows, Visit visit) {
+    switch (rows.slices == 1 ? rows.count : 0) {
+      case 1:
+        return visit(Columns<HasNan, 1>(rows));
+      case 2:
+        return visit(Columns<HasNan, 2>(rows));
+      case 3:
+        return visit(Columns<HasNan, 3>(rows));
+      case 4:
+        return visit(Columns<HasNan, 4>(rows));
+      case 5:
+        return visit(Columns<HasNan, 5>(rows));
+      default:
+        return visit(Columns<HasNan, 0>(rows));
+    }
+  }
+
+  // The maxima of some columns of a number of rows that the compiler knows, or of any.
+  template <bool HasNan, size_t Count>
+  struct Columns {
+    explicit Columns(const Rows& rows) {
+      for (size_t k = 0; k < Count; ++k) row[k] = rows.first + static_cast<int64_t>(k) * rows.stride;
+    }
+    Vector at(int64_t i) const {
+      Vector best = load(row[0] + i);
+      for (size_t k = 1; k < Count; ++k) best = higher<HasNan>(best, load(row[k] + i));
+      return best;
+    }
+    const T* row[Count];
+  };
   template <bool HasNan>
-  static void fold_rows(std::span<const T* const> rows, int64_t first, int64_t last, T* to) {
-    const std::span<const T* const> rest = rows.subspan(1);
+  struct Columns<HasNan, 0> {
+    explicit Columns(const Rows& all) : rows(all) {}
+    Vector at(int64_t i) const {
+      Vector best = load(rows.first + i);
+      rows.each([&](const T* row) { best = higher<HasNan>(best, load(row + i)); });
+      return best;
+    }
+    Rows rows;
+  };
+
+  template <bool HasNan>
+  static void fold_rows(const Rows& rows, int64_t first, int64_t last, T* to) {
     if (last - first >= width) {
-      for (int64_t next = first; next < last; next += width) {
-        const int64_t i = std::min(next, last - width);  // the last vector may repeat results of the one before
-        Vector best = load(rows[0] + i);
-        for (const T* row : rest) best = higher<HasNan>(best, load(row + i));
-        std::memcpy(to + i, &best, sizeof best);
-      }
-      return;
+      return with_columns<HasNan>(rows, [&](const auto& columns) {
+        each_vector(first, last, [&](int64_t i) {
+          const Vector best = columns.at(i);
+          std::memcpy(to + i, &best, sizeof best);
+        });
+      });
     }
     for (int64_t i = first; i < last; ++i) {
-      T best = rows[0][i];
-      for (const T* row : rest) best = wins(row[i], best) ? row[i] : best;
+      T best = rows.first[i];
+      rows.each([&](const T* row) { best = wins(row[i], best) ? row[i] : best; });
       to[i] = best;
     }
+  }
+
+  // Whether windows are pairs of columns side by side, none of which is padding.
+  bool has_pairs() const {
+    return s_.kernel[2] == 2 && s_.stride[2] == 2 && s_.dilation[2] == 1 && s_.pad_begin[2] == 0 &&
+           s_.output[2] >= width && 2 * s_.output[2] <= s_.input[2];
+  }
+
+  template <bool HasNan>
+  void fold_pairs(const Rows& rows, T* y) const {
+    if (rows.empty()) return static_cast<void>(std::fill_n(y, s_.output[2], lowest<T>()));
+    with_columns<HasNan>(
+        rows, [&](const auto& columns) { fold_pairs<HasNan>(columns, y, std::make_integer_sequence<int, width>{}); });
+  }
+  template <bool HasNan, class Columns, int... I>
+  void fold_pairs(const Columns& columns, T* y, std::integer_sequence<int, I...>) const {
+    each_vector(0, s_.output[2], [&](int64_t o) {
+      const Vector low = columns.at(2 * o), high = columns.at(2 * o + width);
+      const Vector best = higher<HasNan>(__builtin_shufflevector(low, high, (2 * I)...),
+                                         __builtin_shufflevector(low, high, (2 * I + 1)...));
+      std::memcpy(y + o, &best, sizeof best);
+    });
+  }
+
+  void fold_padded_row(const T* row, T* y) const {
+    if (s_.stride[2] == 1)
+      has_nan_ ? fold_windows<1, true>(row, y) : fold_windows<1, false>(row, y);
+    else if (s_.stride[2] == 2)
+      has_nan_ ? fold_windows<2, true>(row, y) : fold_windows<2, false>(row, y);
+    else
+      fold_spread_windows(row, y);
   }
 
   // Vector element i is p[i * Stride].
@@ -188,18 +265,22 @@ class RowMaxima {
   void fold_windows(const T* row, T* y, Taps taps) const {
     constexpr auto lanes = std::make_integer_sequence<int, width>{};
     const int64_t outputs = s_.output[2], dilation = s_.dilation[2];
-    for (int64_t next = 0; next < outputs; next += width) {
-      const int64_t o = std::max<int64_t>(0, std::min(next, outputs - width));
+    const auto window = [&](int64_t o) {
       const T* from = row + o * Stride;
       Vector best = load_spread<Stride>(from, lanes);
-      for (int64_t tap = 1; tap < taps; ++tap) {
+      for (int64_t tap = 1; tap < taps; ++tap)
         best = higher<HasNan>(best, load_spread<Stride>(from + tap * dilation, lanes));
-      }
-      if (outputs >= width)
-        std::memcpy(y + o, &best, sizeof best);
-      else
-        std::memcpy(y, &best, static_cast<size_t>(outputs) * sizeof(T));
+      return best;
+    };
+    if (outputs < width) {
+      const Vector best = window(0);
+      std::memcpy(y, &best, static_cast<size_t>(outputs) * sizeof(T));
+      return;
     }
+    each_vector(0, outputs, [&](int64_t o) {
+      const Vector best = window(o);
+      std::memcpy(y + o, &best, sizeof best);
+    });
   }
 
   void fold_spread_windows(const T* row, T* y) const {
@@ -217,7 +298,6 @@ class RowMaxima {
   const PoolShape& s_;
   int64_t length_, batch_;
   Scratch memory_;  // padded rows
-  std::vector<const T*> rows_;
   const T* searched_end_ = nullptr;
   bool has_nan_ = false;
 };
@@ -272,27 +352,9 @@ void max_pool(ThreadPool& pool, const PoolShape& s, const T* x, T* y) {
                     [&](int64_t begin, int64_t end) { RowMaxima<T>(s).run(x, begin, end, y); });
 }
 
-template <class T>
-void max_pool_with_indices(ThreadPool& pool, const PoolShape& s, const T* x, T* y, int64_t* indices, IndexOrder order) {
-  each_output_row(pool, s, [&](int64_t plane, int64_t depth, int64_t height) {
-    const int64_t first = ((plane * s.output[0] + depth) * s.output[1] + height) * s.output[2];
-    const T* from = x + plane * s.input_size();
-    for (int64_t width = 0; width < s.output[2]; ++width) {
-      const int64_t best = find_maximum(s, from, depth, height, width);
-      y[first + width] = best < 0 ? lowest<T>() : from[best];
-      const int64_t numbered = order == IndexOrder::row_major ? best : column_major(s, best);
-      indices[first + width] = best < 0 ? -1 : plane * s.input_size() + numbered;
-    }
-  });
-}
-
-#define TENON_INSTANTIATE(T)                                              \
-  template void max_pool<T>(ThreadPool&, const PoolShape&, const T*, T*); \
-  template void max_pool_with_indices<T>(ThreadPool&, const PoolShape&, const T*, T*, int64_t*, IndexOrder);
-TENON_INSTANTIATE(float)
-TENON_INSTANTIATE(double)
-TENON_INSTANTIATE(int8_t)
-TENON_INSTANTIATE(uint8_t)
-#undef TENON_INSTANTIATE
+template void max_pool<float>(ThreadPool&, const PoolShape&, const float*, float*);
+template void max_pool<double>(ThreadPool&, const PoolShape&, const double*, double*);
+template void max_pool<int8_t>(ThreadPool&, const PoolShape&, const int8_t*, int8_t*);
+template void max_pool<uint8_t>(ThreadPool&, const PoolShape&, const uint8_t*, uint8_t*);
 
 }  // namespace tenon::kernels

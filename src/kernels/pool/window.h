@@ -98,15 +98,24 @@ void each_inner_window(ThreadPool& pool, const PoolShape& s, const T* x, T* y, W
   });
 }
 
-// Folds the values of an input row into the output row `y`, tap by tap: y[o] = fold(y[o], row[o * stride + shift]).
-template <class T, class Fold>
-void fold_row(const PoolShape& s, const T* row, T* y, Fold fold) {
+// Calls visit(shift, outputs) for each tap along the last axis: outputs o of that range read element o * stride +
+// shift.
+template <class Visit>
+void each_tap(const PoolShape& s, Visit visit) {
   // Taps that no window has inside the row are left out: a kernel may be far larger than its image.
   const int64_t low = -(s.output[2] - 1) * s.stride[2];
   const IndexRange taps = taps_inside(-s.pad_begin[2], s.kernel[2], s.dilation[2], low, s.input[2]);
   for (int64_t tap = taps.begin; tap < taps.end; ++tap) {
     const int64_t shift = tap * s.dilation[2] - s.pad_begin[2];
-    const auto [begin, end] = outputs_inside(s.output[2], s.stride[2], shift, s.input[2]);
+    visit(shift, outputs_inside(s.output[2], s.stride[2], shift, s.input[2]));
+  }
+}
+
+// Folds the values of an input row into the output row `y`, tap by tap: y[o] = fold(y[o], row[o * stride + shift]).
+template <class T, class Fold>
+void fold_row(const PoolShape& s, const T* row, T* y, Fold fold) {
+  each_tap(s, [&](int64_t shift, IndexRange outputs) {
+    const auto [begin, end] = outputs;
     if (s.stride[2] == 1) {
       for (int64_t o = begin; o < end; ++o) y[o] = fold(y[o], row[o + shift]);
     } else if (s.stride[2] == 2) {
@@ -114,7 +123,7 @@ void fold_row(const PoolShape& s, const T* row, T* y, Fold fold) {
     } else {
       for (int64_t o = begin; o < end; ++o) y[o] = fold(y[o], row[o * s.stride[2] + shift]);
     }
-  }
+  });
 }
 
 }  // namespace tenon::kernels

@@ -44,6 +44,18 @@ void non_zero(KernelRun& run) {
   });
 }
 
+// Where the condition holds. Without branches, which nothing could foresee.
+std::vector<int64_t> set_places(std::span<const bool> condition) {
+  std::vector<int64_t> places(condition.size());
+  size_t count = 0;
+  for (size_t i = 0; i < condition.size(); ++i) {
+    places[count] = static_cast<int64_t>(i);
+    count += condition[i];
+  }
+  places.resize(count);
+  return places;
+}
+
 class Compress final : public Kernel {
  public:
   explicit Compress(const NodeInfo& info)
@@ -55,10 +67,7 @@ class Compress final : public Kernel {
     int axis = flat_ ? 0 : static_cast<int>(axis_ < 0 ? axis_ + x.rank() : axis_);
     int64_t size = flat_ ? x.elements() : x.dim(axis);
     int64_t outer = flat_ ? 1 : x.shape().elements(0, axis), inner = flat_ ? 1 : x.shape().elements(axis + 1, x.rank());
-    std::vector<int64_t> kept;
-    for (size_t i = 0; i < condition.size(); ++i) {
-      if (condition[i]) kept.push_back(static_cast<int64_t>(i));
-    }
+    const std::vector<int64_t> kept = set_places(condition);
     if (!kept.empty() && kept.back() >= size) {
       fail(ErrorCode::invalid_value, "the condition selects index {}, there are {} elements", kept.back(), size);
     }
@@ -66,12 +75,22 @@ class Compress final : public Kernel {
     Shape shape = flat_ ? Shape{count} : x.shape();
     if (!flat_) shape[axis] = count;
     Tensor& y = run.output(0, x.type(), shape);
-    for (int64_t o = 0; o < outer; ++o) {
-      for (int64_t k = 0; k < count; ++k) {
-        copy_elements(x.type(), x.raw(), (o * size + kept[static_cast<size_t>(k)]) * inner, y.mutable_raw(),
-                      (o * count + k) * inner, inner);
+    if (inner > 1) {
+      for (int64_t o = 0; o < outer; ++o) {
+        for (int64_t k = 0; k < count; ++k) {
+          copy_elements(x.type(), x.raw(), (o * size + kept[static_cast<size_t>(k)]) * inner, y.mutable_raw(),
+                        (o * count + k) * inner, inner);
+        }
       }
+      return;
     }
+    dispatch_width(x.type(), [&]<typename T>() {
+      const T* from = static_cast<const T*>(x.raw());
+      T* to = static_cast<T*>(y.mutable_raw());
+      for (int64_t o = 0; o < outer; ++o, from += size) {
+        for (int64_t place : kept) *to++ = from[place];
+      }
+    });
   }
 
  private:

@@ -2,6 +2,7 @@
 
 #include "base/fail.h"
 #include "ops/cpu_support/strided_copy.h"
+#include "ops/dispatch.h"
 #include "provider/cpu_kernels.h"
 
 namespace tenon::ops {
@@ -21,12 +22,18 @@ class OneHot final : public Kernel {
     if (y.elements() == 0) return;
     int axis = static_cast<int>(axis_ < 0 ? axis_ + y.rank() : axis_);
     int64_t depth = y.dim(axis), inner = y.shape().elements(axis + 1, y.rank());
-    for (int64_t i = 0; i < indices.elements(); ++i) {
-      int64_t index = number_at(indices, i);
-      if (index < 0) index += depth;
-      if (index < 0 || index >= depth) continue;
-      copy_elements(y.type(), values.raw(), 1, y.mutable_raw(), (i / inner * depth + index) * inner + i % inner, 1);
-    }
+    const int64_t* numbers = indices.type() == ElementType::int64 ? indices.data<int64_t>().data() : nullptr;
+    dispatch_width(y.type(), [&]<typename T>() {
+      const T on = static_cast<const T*>(values.raw())[1];
+      T* out = static_cast<T*>(y.mutable_raw());
+      for (int64_t i = 0; i < indices.elements(); out += depth * inner) {
+        for (int64_t k = 0; k < inner; ++k, ++i) {
+          int64_t index = numbers ? numbers[i] : number_at(indices, i);
+          if (index < 0) index += depth;
+          if (index >= 0 && index < depth) out[index * inner + k] = on;
+        }
+      }
+    });
   }
 
  private:

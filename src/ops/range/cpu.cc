@@ -1,5 +1,7 @@
 #include "ops/range/range.h"
 
+#include <limits>
+
 #include "ops/dispatch.h"
 #include "provider/cpu_kernels.h"
 
@@ -30,7 +32,12 @@ void range(KernelRun& run) {
           }
         }
       }
-      for (; i < end; ++i) out[i] = static_cast<T>(first + static_cast<Wide>(i) * step);
+      // Vectors of narrow integers become floats in one instruction.
+      const auto finish = [&]<typename Index>(Index last) {
+        for (auto k = static_cast<Index>(i); k < last; ++k)
+          out[k] = static_cast<T>(first + static_cast<Wide>(k) * step);
+      };
+      end <= std::numeric_limits<int32_t>::max() ? finish(static_cast<int32_t>(end)) : finish(end);
     });
   });
 }

@@ -69,7 +69,8 @@ class GatheredRow {
     kind_ = identity ? Kind::identity : doubled ? Kind::doubled : inside ? Kind::inside : Kind::any;
   }
 
-  void write(const T* from, T* __restrict to) const {
+  // The row `count` times, one after the other.
+  void write(const T* from, T* __restrict to, int64_t count) const {
     const int64_t* column = columns_.data();
     const int64_t n = std::ssize(columns_);
     switch (kind_) {
@@ -77,8 +78,9 @@ class GatheredRow {
         std::copy_n(from, n, to);
         break;
       case Kind::doubled:
-        for (int64_t i = 0; i < n / 2; ++i) to[2 * i] = to[2 * i + 1] = from[i];
-        break;
+        for (; count >= 2; count -= 2, to += 2 * n) write_doubled<2>(from, to, n / 2);
+        if (count > 0) write_doubled<1>(from, to, n / 2);
+        return;
       case Kind::inside:
         for (int64_t i = 0; i < n; ++i) to[i] = from[column[i]];
         break;
@@ -86,9 +88,37 @@ class GatheredRow {
         for (int64_t i = 0; i < n; ++i) to[i] = column[i] < 0 ? outside_ : from[column[i]];
         break;
     }
+    for (int64_t k = 1; k < count; ++k) std::copy_n(to, n, to + k * n);
   }
 
  private:
+  // Each of n elements twice, into so many rows that follow each other.
+  template <int rows>
+  static void write_doubled(const T* from, T* __restrict to, int64_t n) {
+    int64_t i = 0;
+    if constexpr (std::is_integral_v<T>) {
+      constexpr int width = 16 / sizeof(T);
+      for (; i + width <= n; i += width)
+        write_doubled_vector<rows>(from + i, to + 2 * i, 2 * n, std::make_integer_sequence<int, width>());
+    }
+    for (; i < n; ++i) {
+      for (int k = 0; k < rows; ++k) to[2 * (k * n + i)] = to[2 * (k * n + i) + 1] = from[i];
+    }
+  }
+  template <int rows, int... lane>
+  static void write_doubled_vector(const T* from, T* to, int64_t row, std::integer_sequence<int, lane...>) {
+    constexpr int width = sizeof...(lane);
+    using Vector [[gnu::vector_size(16)]] = T;
+    Vector x;
+    std::memcpy(&x, from, sizeof x);
+    const Vector low = __builtin_shufflevector(x, x, (lane / 2)...);
+    const Vector high = __builtin_shufflevector(x, x, (width / 2 + lane / 2)...);
+    for (int k = 0; k < rows; ++k) {
+      std::memcpy(to + k * row, &low, sizeof low);
+      std::memcpy(to + k * row + width, &high, sizeof high);
+    }
+  }
+
   enum class Kind : uint8_t { identity, doubled, inside, any } kind_;
   const std::vector<int64_t>& columns_;
   const T& outside_;
@@ -102,7 +132,6 @@ void gather(ThreadPool& pool, const T* x, T* y, const Shape& in, const Shape& ou
   const int64_t width = out[rank - 1];
   const GatheredRow<T> gathered(indices[static_cast<size_t>(rank - 1)], in[rank - 1], outside);
   pool.parallel_for(out.elements() / width, 1 + work_per_task / width, [&](int64_t begin, int64_t end) {
-    int64_t previous = -1;  // where the row before came from
     const int64_t height = rank < 2 ? 1 : out[rank - 2];
     // What the axes before the last two say, for the rows of one image.
     int64_t image = 0, within = height;
@@ -120,20 +149,16 @@ void gather(ThreadPool& pool, const T* x, T* y, const Shape& in, const Shape& ou
         rest /= out[axis];
       }
     };
-    for (int64_t row = begin; row < end; ++row, ++within) {
+    for (int64_t row = begin, count; row < end; row += count, within += count) {
       if (within == height) find_image(row);
-      const int64_t index = rank < 2 ? 0 : indices[static_cast<size_t>(rank - 2)][static_cast<size_t>(within)];
-      const int64_t from = image + index * in[rank - 1];
-      const bool inside = image_inside && index >= 0;
-      T* to = y + row * width;
-      if (!inside) {
-        std::fill_n(to, width, outside);
-      } else if (from == previous) {
-        std::copy_n(to - width, width, to);
-      } else {
-        gathered.write(x + from, to);
-      }
-      previous = inside ? from : -1;
+      const int64_t* index = rank < 2 ? nullptr : indices[static_cast<size_t>(rank - 2)].data() + within;
+      const int64_t most = rank < 2 ? 1 : std::min(end - row, height - within);
+      for (count = 1; count < most && index[count] == index[0];) ++count;  // rows that are the same
+      const int64_t from = index ? *index : 0;
+      if (image_inside && from >= 0)
+        gathered.write(x + image + from * in[rank - 1], y + row * width, count);
+      else
+        std::fill_n(y + row * width, count * width, outside);
     }
   });
 }

@@ -41,6 +41,36 @@ TEST(Resize, Nearest) {
       .run();
 }
 
+template <typename T>
+void expect_nearest(int64_t height, int64_t width, int64_t down, int64_t across) {
+  Tensor x(element_type_of<T>, Shape{2, height, width}), y(element_type_of<T>, Shape{2, height * down, width * across});
+  for (size_t i = 0; i < x.mutable_data<T>().size(); ++i) x.mutable_data<T>()[i] = static_cast<T>(i % 251);
+  for (int64_t i = 0; i < y.elements(); ++i) {
+    const int64_t column = i % (width * across) / across, row = i / (width * across) / down;
+    y.mutable_data<T>()[static_cast<size_t>(i)] = x.data<T>()[static_cast<size_t>(row * width + column)];
+  }
+  const Tensor scales(Shape{3}, {1.0f, static_cast<float>(down), static_cast<float>(across)});
+  resize("nearest")
+      .attribute("coordinate_transformation_mode", "asymmetric")
+      .attribute("nearest_mode", "floor")
+      .input(x)
+      .no_input()
+      .constant(scales)
+      .expect(y)
+      .run();
+}
+
+TEST(Resize, NearestOfWholeNumbers) {
+  for (int64_t width : {1, 3, 4, 7, 9, 16, 21, 35}) {
+    expect_nearest<float>(3, width, 2, 2);
+    expect_nearest<float>(3, width, 3, 2);
+    expect_nearest<uint8_t>(2, width, 1, 2);
+    expect_nearest<int64_t>(2, width, 5, 2);
+    expect_nearest<double>(2, width, 2, 1);
+    expect_nearest<float>(2, width, 2, 3);
+  }
+}
+
 // Elements of the last axis that stay side by side, as the channels of a block do.
 TEST(Resize, NearestOfBlocks) {
   for (int64_t size : {8, 16, 5}) {
