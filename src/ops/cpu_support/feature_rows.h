@@ -31,6 +31,28 @@ class FeatureRows {
   Tensor values_;
 };
 
+// Where the labels of rows are written to.
+class LabelWriter {
+ public:
+  LabelWriter() = default;
+  LabelWriter(const int64_t* ints, int64_t* to) : ints_(ints), to_ints_(to) {}
+  LabelWriter(const std::string* strings, std::string* to) : strings_(strings), to_strings_(to) {}
+
+  // Nothing where nobody wants labels.
+  void write(int64_t row, int64_t chosen) const {
+    if (to_ints_)
+      to_ints_[row] = ints_[chosen];
+    else if (to_strings_)
+      to_strings_[row] = strings_[chosen];
+  }
+
+ private:
+  const int64_t* ints_ = nullptr;
+  int64_t* to_ints_ = nullptr;
+  const std::string* strings_ = nullptr;
+  std::string* to_strings_ = nullptr;
+};
+
 // The labels of a classifier, strings or integers.
 class ClassLabels {
  public:
@@ -49,13 +71,11 @@ class ClassLabels {
       strings_ = {"0", "1"};
     }
   }
-  void write(Tensor& labels, int64_t row, int64_t chosen) const {
-    const auto at = static_cast<size_t>(row), label = static_cast<size_t>(chosen);
-    if (strings_.empty()) {
-      labels.mutable_data<int64_t>()[at] = ints_[label];
-    } else {
-      labels.mutable_data<std::string>()[at] = strings_[label];
-    }
+  // `labels` is null where nobody wants them.
+  LabelWriter writer(Tensor* labels) const {
+    if (!labels) return {};
+    if (strings_.empty()) return {ints_.data(), labels->mutable_data<int64_t>().data()};
+    return {strings_.data(), labels->mutable_data<std::string>().data()};
   }
 
  private:

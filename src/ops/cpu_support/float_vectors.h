@@ -54,6 +54,20 @@ void map_vectors(const float* a, const float* b, float* y, int64_t n, Function f
   for (; i < n; ++i) y[i] = function(FloatVector{} + a[i], FloatVector{} + b[i])[0];
 }
 
+// The sum of all lanes.
+inline float sum_of(FloatVector value) {
+  using Quarter [[gnu::vector_size(16)]] = float;
+  Quarter sum;
+  std::memcpy(&sum, &value, sizeof sum);
+  for (size_t at = sizeof sum; at < sizeof value; at += sizeof sum) {
+    Quarter next;
+    std::memcpy(&next, reinterpret_cast<const char*>(&value) + at, sizeof next);
+    sum += next;
+  }
+  sum += __builtin_shufflevector(sum, sum, 2, 3, 0, 1);
+  return sum[0] + sum[1];
+}
+
 using IntVector = kernels::VectorOf<int32_t>::Type;
 
 // Where `mask`, whose lanes are 0 or -1, `a`, else `b`. Conditions would be taken apart lane by lane when nested.

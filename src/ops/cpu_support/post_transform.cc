@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "kernels/math/math.h"
+
 namespace tenon::ops {
 namespace {
 
@@ -64,6 +66,27 @@ PostTransform post_transform_of(const ir::Node& node) {
 
 void post_transform(PostTransform transform, std::span<float> scores) { transform_all(transform, scores); }
 void post_transform(PostTransform transform, std::span<double> scores) { transform_all(transform, scores); }
+
+void post_transform_rows(PostTransform transform, float* scores, int64_t rows, int64_t columns) {
+  if (transform == PostTransform::none || rows * columns == 0) return;
+  if (transform != PostTransform::softmax) {
+    for (int64_t row = 0; row < rows; ++row)
+      post_transform(transform, std::span(scores + row * columns, static_cast<size_t>(columns)));
+    return;
+  }
+  // The exponentials of all rows at once.
+  for (int64_t row = 0; row < rows; ++row) {
+    float *own = scores + row * columns, most = own[0];
+    for (int64_t i = 1; i < columns; ++i) most = most < own[i] ? own[i] : most;
+    for (int64_t i = 0; i < columns; ++i) own[i] -= most;
+  }
+  kernels::f32_exp(scores, scores, rows * columns);
+  for (int64_t row = 0; row < rows; ++row) {
+    float *own = scores + row * columns, sum = 0;
+    for (int64_t i = 0; i < columns; ++i) sum += own[i];
+    for (int64_t i = 0; i < columns; ++i) own[i] /= sum;
+  }
+}
 
 float post_transform_one(PostTransform transform, float score) {
   return transform == PostTransform::probit ? probit_of(score) : score;

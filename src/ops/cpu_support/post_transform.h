@@ -16,6 +16,9 @@ PostTransform post_transform_of(const ir::Node& node);
 void post_transform(PostTransform transform, std::span<float> scores);
 void post_transform(PostTransform transform, std::span<double> scores);
 
+// The same for several rows, one after the other.
+void post_transform_rows(PostTransform transform, float* scores, int64_t rows, int64_t columns);
+
 // The same for an operator with one target: onnxruntime knows PROBIT only.
 float post_transform_one(PostTransform transform, float score);
 double post_transform_one(PostTransform transform, double score);

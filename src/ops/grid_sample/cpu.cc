@@ -12,16 +12,30 @@ namespace {
 enum class Mode { nearest, linear, cubic };
 enum class Padding { zeros, border, reflection };
 
-// Which elements of an image make up some samples, with their weights. An index of -1 stands for zero.
+// Which elements of an image make up some samples, with their weights.
 template <typename T>
 struct Taps {
   int64_t each = 0;  // of a sample
   std::vector<int64_t> indices;
   std::vector<T> weights;
-  bool inside = true;  // no index is -1
+  // Samples that lack some: they are zero, and their index in this list is -1.
+  std::vector<int64_t> partial, partial_indices;
 
   Taps(int64_t samples, int64_t count)
       : each(count), indices(static_cast<size_t>(samples * count)), weights(static_cast<size_t>(samples * count)) {}
+
+  // Lists a sample and has its missing elements read from anywhere.
+  void set_partial(int64_t sample) {
+    partial.push_back(sample);
+    for (auto at = static_cast<size_t>(sample * each); at < static_cast<size_t>((sample + 1) * each); ++at) {
+      partial_indices.push_back(indices[at]);
+      indices[at] = std::max<int64_t>(indices[at], 0);
+    }
+  }
+  void clear() {
+    partial.clear();
+    partial_indices.clear();
+  }
 };
 
 template <typename T>
@@ -51,7 +65,6 @@ class Sampler {
       int64_t index[4];
       T weight[4];
       const int count = axis_taps(point[axes - 1 - axis], size, index, weight);
-      for (int k = 0; k < count; ++k) result.inside = result.inside && index[k] >= 0;
       for (int64_t i = before; i-- > 0;) {
         const int64_t base = indices[i];
         const T factor = weights[i];
@@ -62,6 +75,8 @@ class Sampler {
       }
       before *= count;
     }
+    if (std::any_of(indices, indices + result.each, [](int64_t index) { return index < 0; }))
+      result.set_partial(sample);
   }
 
  private:
@@ -204,10 +219,9 @@ class GridSample final : public Kernel {
           to = static_cast<E*>(y.mutable_raw());
         }
         each_line<T>(run, points, [&](const Taps<T>& taps, int64_t n, int64_t in, int64_t out) {
-          for (int64_t i = 0; i < n; ++i) {
-            const int64_t index = taps.indices[static_cast<size_t>(i)];
-            to[out + i] = index < 0 ? E{} : from[in + index];
-          }
+          const int64_t* index = taps.indices.data();
+          for (int64_t i = 0; i < n; ++i) to[out + i] = from[in + index[i]];
+          for (int64_t i : taps.partial) to[out + i] = E{};
         });
       });
     }
@@ -217,31 +231,44 @@ class GridSample final : public Kernel {
       E* to = y.mutable_data<E>().data();
       each_line<T>(run, points, [&](const Taps<T>& taps, int64_t n, int64_t in, int64_t out) {
         if (taps.each == 4)
-          return (taps.inside ? sum_four<true, T, E> : sum_four<false, T, E>)(taps, n, from + in, to + out);
-        for (int64_t i = 0; i < n; ++i) {
-          T sum{};
-          for (auto k = static_cast<size_t>(i * taps.each); k < static_cast<size_t>((i + 1) * taps.each); ++k) {
-            if (taps.indices[k] >= 0) sum += taps.weights[k] * value<T>(from[in + taps.indices[k]]);
-          }
-          to[out + i] = element<E>(sum);
-        }
+          sum_four<T, E>(taps, n, from + in, to + out);
+        else
+          sum_any<T, E>(taps, n, from + in, to + out);
+        sum_partial<T, E>(taps, from + in, to + out);
       });
     });
   }
 
   // The usual case: a linear mix of four elements of a picture.
-  template <bool inside, typename T, typename E>
+  template <typename T, typename E>
   static void sum_four(const Taps<T>& taps, int64_t n, const E* from, E* to) {
     const int64_t* index = taps.indices.data();
     const T* weight = taps.weights.data();
-    const auto tap = [&](int k) {
-      // Without a branch: the element is read in any case.
-      const T read = value<T>(from[inside ? index[k] : std::max<int64_t>(index[k], 0)]);
-      return weight[k] * (inside || index[k] >= 0 ? read : T(0));
-    };
-    for (int64_t i = 0; i < n; ++i, index += 4, weight += 4) {
-      T sum = tap(0);
-      for (int k = 1; k < 4; ++k) sum += tap(k);
+    const auto tap = [&](int k) { return weight[k] * value<T>(from[index[k]]); };
+    for (int64_t i = 0; i < n; ++i, index += 4, weight += 4) to[i] = element<E>(tap(0) + tap(1) + tap(2) + tap(3));
+  }
+
+  template <typename T, typename E>
+  static void sum_any(const Taps<T>& taps, int64_t n, const E* from, E* to) {
+    const int64_t* index = taps.indices.data();
+    const T* weight = taps.weights.data();
+    for (int64_t i = 0; i < n; ++i, index += taps.each, weight += taps.each) {
+      T sum{};
+      for (int64_t k = 0; k < taps.each; ++k) sum += weight[k] * value<T>(from[index[k]]);
+      to[i] = element<E>(sum);
+    }
+  }
+
+  // Again those that lack some elements.
+  template <typename T, typename E>
+  static void sum_partial(const Taps<T>& taps, const E* from, E* to) {
+    const int64_t* index = taps.partial_indices.data();
+    for (int64_t i : taps.partial) {
+      const T* weight = taps.weights.data() + i * taps.each;
+      T sum{};
+      for (int64_t k = 0; k < taps.each; ++k, ++index) {
+        if (*index >= 0) sum += weight[k] * value<T>(from[*index]);
+      }
       to[i] = element<E>(sum);
     }
   }
@@ -285,7 +312,7 @@ class GridSample final : public Kernel {
       for (int64_t n = 0; begin < end; begin += n) {
         const int64_t image = begin / count, at = begin % count;
         n = std::min({most, end - begin, count - at});
-        taps.inside = true;
+        taps.clear();
         for (int64_t i = 0; i < n; ++i) sampler.find(grid + (begin + i) * axes, i, taps);
         for (int64_t c = image * channels; c < (image + 1) * channels; ++c) visit(taps, n, c * plane, c * count + at);
       }

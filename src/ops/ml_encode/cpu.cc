@@ -1,8 +1,8 @@
 #include <algorithm>
 
+#include "ops/cpu_support/key_positions.h"
 #include "ops/dispatch.h"
 #include "ops/elementwise.h"
-#include "ops/ml_encode/cpu_key_positions.h"
 #include "ops/ml_encode/key_values.h"
 #include "provider/cpu_kernels.h"
 

@@ -34,28 +34,46 @@ class LinearScores {
   // Products of so few columns would leave most of a vector unused, so that features are taken side by side instead.
   template <int targets>
   void compute_few(ThreadPool& threads, const FeatureRows<float>& x, float* scores) const {
-    const int64_t n = x.features, whole = n / float_lanes * float_lanes;
-    threads.parallel_for(x.rows, 1 + (8 << 10) / (n + 1), [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end; ++row) {
-        const float* features = x.row(row);
-        FloatVector sums[targets] = {};
-        for (int64_t i = 0; i < whole; i += float_lanes) {
-          FloatVector values, factors;
-          std::memcpy(&values, features + i, sizeof values);
-#pragma GCC unroll 4
-          for (int t = 0; t < targets; ++t) {
-            std::memcpy(&factors, coefficients_.data() + t * n + i, sizeof factors);
-            sums[t] += values * factors;
-          }
-        }
-        for (int t = 0; t < targets; ++t) {
-          float sum = intercepts_.empty() ? 0 : intercepts_[static_cast<size_t>(t)];
-          for (int64_t i = whole; i < n; ++i) sum += features[i] * coefficients_[static_cast<size_t>(t * n + i)];
-          for (int lane = 0; lane < float_lanes; ++lane) sum += sums[t][lane];
-          scores[row * targets + t] = sum;
-        }
-      }
+    constexpr int at_once = 2;
+    threads.parallel_for(x.rows, 1 + (8 << 10) / (x.features + 1), [&](int64_t begin, int64_t end) {
+      int64_t row = begin;
+      for (; row + at_once <= end; row += at_once) multiply<at_once, targets>(x, row, scores + row * targets);
+      for (; row < end; ++row) multiply<1, targets>(x, row, scores + row * targets);
     });
+  }
+
+  // The scores of some rows. The last vector of a row goes back over features that were there before, for nothing.
+  template <int rows, int targets>
+  void multiply(const FeatureRows<float>& x, int64_t row, float* scores) const {
+    const int64_t n = x.features, rest = n % float_lanes;
+    const float *features = x.row(row), *coefficients = coefficients_.data();
+    FloatVector sums[rows][targets] = {};
+    const auto add = [&](int64_t at, IntVector used) {
+      FloatVector values[rows], factors;
+      for (int r = 0; r < rows; ++r) std::memcpy(&values[r], features + r * n + at, sizeof values[r]);
+      for (int t = 0; t < targets; ++t) {
+        std::memcpy(&factors, coefficients + t * n + at, sizeof factors);
+        for (int r = 0; r < rows; ++r) sums[r][t] += (FloatVector)((IntVector)(values[r] * factors) & used);
+      }
+    };
+    if (n >= float_lanes) {
+      for (int64_t i = 0; i + float_lanes <= n; i += float_lanes) add(i, IntVector{} - 1);
+      if (rest > 0) add(n - float_lanes, last_lanes(rest));
+    }
+    for (int r = 0; r < rows; ++r) {
+      for (int t = 0; t < targets; ++t) {
+        float sum = sum_of(sums[r][t]);
+        for (int64_t i = 0; n < float_lanes && i < n; ++i) sum += features[r * n + i] * coefficients[t * n + i];
+        scores[r * targets + t] = sum + (intercepts_.empty() ? 0 : intercepts_[static_cast<size_t>(t)]);
+      }
+    }
+  }
+
+  // -1 in the last `count` lanes.
+  static IntVector last_lanes(int64_t count) {
+    IntVector mask = {};
+    for (int lane = 0; lane < float_lanes; ++lane) mask[lane] = lane >= float_lanes - count ? -1 : 0;
+    return mask;
   }
 
   std::vector<float> coefficients_, intercepts_;
@@ -72,14 +90,8 @@ class LinearRegressor final : public Kernel {
     scores_.compute(run.threads(), FeatureRows<float>(run), targets, out);
     if (transform_ == PostTransform::none) return;
     run.threads().parallel_for(y.dim(0), 1 + 1024 / targets, [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end; ++row) {
-        float* scores = out + row * targets;
-        if (targets == 1) {
-          *scores = post_transform_one(transform_, *scores);
-        } else {
-          post_transform(transform_, std::span(scores, static_cast<size_t>(targets)));
-        }
-      }
+      if (targets > 1) return post_transform_rows(transform_, out + begin * targets, end - begin, targets);
+      for (int64_t row = begin; row < end; ++row) out[row] = post_transform_one(transform_, out[row]);
     });
   }
 
@@ -102,33 +114,45 @@ class LinearClassifier final : public Kernel {
   void run(KernelRun& run) const override {
     const FeatureRows<float> x(run);
     const int64_t targets = one_score_ ? 1 : columns_;
-    Tensor computed(ElementType::float32, Shape{x.rows, targets}, run.allocator());
-    float* raw = computed.mutable_data<float>().data();
-    scores_.compute(run.threads(), x, targets, raw);
-    Tensor* labels = run.wants_output(0) ? &run.output(0) : nullptr;
+    const LabelWriter labels = labels_.writer(run.wants_output(0) ? &run.output(0) : nullptr);
     float* out = run.wants_output(1) ? run.output(1).mutable_data<float>().data() : nullptr;
+    Tensor computed;
+    float* raw = out;
+    if (one_score_ || !out) {
+      computed = Tensor(ElementType::float32, Shape{x.rows, targets}, run.allocator());
+      raw = computed.mutable_data<float>().data();
+    }
+    scores_.compute(run.threads(), x, targets, raw);
     run.threads().parallel_for(x.rows, 1 + 1024 / columns_, [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
-        const std::span<float> scores(raw + row * targets, static_cast<size_t>(targets));
-        const int64_t chosen = one_score_ ? scores[0] > 0 : std::ranges::max_element(scores) - scores.begin();
-        if (labels) labels_.write(*labels, row, chosen);
-        if (out) finish(scores, std::span(out + row * columns_, static_cast<size_t>(columns_)));
+        const float* scores = raw + row * targets;
+        labels.write(row, one_score_ ? *scores > 0 : place_of_largest(scores, targets));
+        if (out && one_score_) finish(*scores, std::span(out + row * columns_, static_cast<size_t>(columns_)));
       }
+      if (out && !one_score_) post_transform_rows(transform_, out + begin * targets, end - begin, targets);
     });
   }
 
  private:
-  void finish(std::span<float> scores, std::span<float> out) const {
-    if (!one_score_) {
-      post_transform(transform_, scores);
-      std::ranges::copy(scores, out.begin());
-    } else if (out.size() == 1) {
-      out[0] = post_transform_one(transform_, scores[0]);
+  static int64_t place_of_largest(const float* scores, int64_t count) {
+    int64_t place = 0;
+    float best = scores[0];
+    for (int64_t i = 1; i < count; ++i) {
+      const bool larger = best < scores[i];
+      place = larger ? i : place;
+      best = larger ? scores[i] : best;
+    }
+    return place;
+  }
+
+  void finish(float score, std::span<float> out) const {
+    if (out.size() == 1) {
+      out[0] = post_transform_one(transform_, score);
     } else if (transform_ == PostTransform::logistic) {
-      out[0] = logistic(-scores[0]), out[1] = logistic(scores[0]);
+      out[0] = logistic(-score), out[1] = logistic(score);
     } else {
       // The score is taken as the probability of the second class.
-      out[0] = post_transform_one(transform_, 1 - scores[0]), out[1] = post_transform_one(transform_, scores[0]);
+      out[0] = post_transform_one(transform_, 1 - score), out[1] = post_transform_one(transform_, score);
     }
   }
 

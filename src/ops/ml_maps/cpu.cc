@@ -3,8 +3,8 @@
 
 #include "base/fail.h"
 #include "ops/cast/text.h"
+#include "ops/cpu_support/key_positions.h"
 #include "ops/dispatch.h"
-#include "ops/ml_encode/cpu_key_positions.h"
 #include "provider/cpu_kernels.h"
 
 namespace tenon::ops {

@@ -142,12 +142,12 @@ class TreeClassifier final : public Kernel {
   }
 
   void run(KernelRun& run) const override {
-    Tensor* labels = run.wants_output(0) ? &run.output(0) : nullptr;
+    const LabelWriter labels = labels_.writer(run.wants_output(0) ? &run.output(0) : nullptr);
     float* out = run.wants_output(1) ? run.output(1).mutable_data<float>().data() : nullptr;
     score_rows(
         run.threads(), trees_, Aggregation::sum, FeatureRows<T>(run), classes_, [&](int64_t row, RowScores<T> result) {
           const int64_t chosen = one_score_ ? finish_one(result.scores) : finish_all(result);
-          if (labels) labels_.write(*labels, row, chosen);
+          labels.write(row, chosen);
           if (out)
             std::ranges::transform(result.scores, out + row * classes_, [](T s) { return static_cast<float>(s); });
         });

@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "base/fail.h"
@@ -135,10 +137,7 @@ class NonMaxSuppression final : public Kernel {
         ChosenByColumn chosen;
         for (int64_t item = begin; item < end; ++item) {
           const float* row = values + item * count;
-          candidates.clear();
-          for (int64_t i = 0; i < count; ++i) {
-            if (!limited || row[i] > least) candidates.push_back({row[i], i});
-          }
+          find_candidates(row, count, limited, least, candidates);
           select(candidates, corners + item / classes * count * 4, overlap, most, chosen,
                  selected[static_cast<size_t>(item)]);
         }
@@ -163,21 +162,29 @@ class NonMaxSuppression final : public Kernel {
     return given(run, i) ? run.data<T>(i)[0] : otherwise;
   }
 
+  // The boxes with a score above `least`, or with one that is a number. Without branches, which nothing could foresee.
+  static void find_candidates(const float* scores, int64_t count, bool limited, float least,
+                              std::vector<Candidate>& candidates) {
+    candidates.resize(static_cast<size_t>(count));
+    size_t found = 0;
+    for (int64_t i = 0; i < count; ++i) {
+      candidates[found] = {scores[i], i};
+      found += limited ? scores[i] > least : scores[i] == scores[i];
+    }
+    candidates.resize(found);
+  }
+
   // Takes candidates best first: sorted, or from a heap where so few are to be chosen that most are never reached.
   void select(std::vector<Candidate>& candidates, const float* corners, float overlap, int64_t most,
               ChosenByColumn& chosen, std::vector<int64_t>& result) const {
-    std::erase_if(candidates, [](const Candidate& c) { return c.score != c.score; });
     const bool is_heap = most < std::ssize(candidates) / 8;
     if (is_heap)
       std::make_heap(candidates.begin(), candidates.end(), Worse());
     else
       std::sort(candidates.begin(), candidates.end(), Worse());
-    float left = INFINITY, right = -INFINITY;
-    for (const Candidate& candidate : candidates) {
-      const Box b = box_at(corners, candidate.box);
-      left = std::min(left, b.x1);
-      right = std::max(right, b.x2);
-    }
+    constexpr int64_t few = 64;  // boxes that are sooner compared with all than with those of their columns
+    float left = 0, right = 0;
+    if (most > few) std::tie(left, right) = span_of(candidates, corners);
     chosen.start(left, right);
     while (!candidates.empty() && std::ssize(result) < most) {
       if (is_heap) std::pop_heap(candidates.begin(), candidates.end(), Worse());
@@ -188,6 +195,17 @@ class NonMaxSuppression final : public Kernel {
       chosen.add(b);
       result.push_back(box);
     }
+  }
+
+  // From the left of all boxes to the right of all.
+  std::pair<float, float> span_of(const std::vector<Candidate>& candidates, const float* corners) const {
+    float left = INFINITY, right = -INFINITY;
+    for (const Candidate& candidate : candidates) {
+      const Box b = box_at(corners, candidate.box);
+      left = std::min(left, b.x1);
+      right = std::max(right, b.x2);
+    }
+    return {left, right};
   }
 
   Box box_at(const float* corners, int64_t box) const {

@@ -1,7 +1,8 @@
 #include <algorithm>
-#include <unordered_map>
+#include <utility>
 
 #include "base/fail.h"
+#include "ops/cpu_support/key_positions.h"
 #include "provider/cpu_kernels.h"
 
 namespace tenon::ops {
@@ -14,24 +15,37 @@ class Ngrams {
 
   // The node after `token` behind `from`, made if there is none.
   int add(int from, int token) {
-    auto [at, added] = next_.try_emplace(key(from, token), node_count());
-    if (added) ngram_.push_back(-1);
-    return at->second;
+    const int found = find(from, token);
+    if (found >= 0) return found;
+    const int added = static_cast<int>(nodes_.size());
+    if (from == root) {
+      if (first_.size() <= static_cast<size_t>(token)) first_.resize(static_cast<size_t>(token) + 1, -1);
+      first_[static_cast<size_t>(token)] = added;
+    } else {
+      auto& next = nodes_[static_cast<size_t>(from)].next;
+      next.insert(std::ranges::lower_bound(next, std::pair(token, 0)), {token, added});
+    }
+    nodes_.emplace_back();
+    return added;
   }
   // -1 when no n-gram goes on like this.
   int find(int from, int token) const {
-    auto at = next_.find(key(from, token));
-    return at == next_.end() ? -1 : at->second;
+    if (from == root) return static_cast<size_t>(token) < first_.size() ? first_[static_cast<size_t>(token)] : -1;
+    const auto& next = nodes_[static_cast<size_t>(from)].next;
+    const auto at = std::ranges::lower_bound(next, std::pair(token, 0));
+    return at != next.end() && at->first == token ? at->second : -1;
   }
-  void set_ngram(int node, int ngram) { ngram_[static_cast<size_t>(node)] = ngram; }
+  void set_ngram(int node, int ngram) { nodes_[static_cast<size_t>(node)].ngram = ngram; }
   // The n-gram that ends here, or -1.
-  int ngram(int node) const { return ngram_[static_cast<size_t>(node)]; }
+  int ngram(int node) const { return nodes_[static_cast<size_t>(node)].ngram; }
 
  private:
-  int node_count() const { return static_cast<int>(ngram_.size()); }
-  static uint64_t key(int from, int token) { return static_cast<uint64_t>(from) << 32 | static_cast<uint32_t>(token); }
-  std::unordered_map<uint64_t, int> next_;
-  std::vector<int> ngram_{-1};
+  struct Node {
+    int ngram = -1;
+    std::vector<std::pair<int, int>> next;  // tokens, ascending, and the nodes behind them
+  };
+  std::vector<int> first_;  // the node of each token that an n-gram begins with, else -1
+  std::vector<Node> nodes_ = std::vector<Node>(1);
 };
 
 class TfIdfVectorizer final : public Kernel {
@@ -87,10 +101,12 @@ class TfIdfVectorizer final : public Kernel {
     if (pool_has_strings_ == (node.attribute("pool_int64s") != nullptr)) {
       fail(ErrorCode::invalid_attribute, "one of pool_strings and pool_int64s must be given, and only one");
     }
+    strings_ = KeyPositions<std::string>(strings);
+    ints_ = KeyPositions<int64_t>(ints);
     std::vector<int> pool;
     pool.reserve(strings.size() + ints.size());
-    for (const std::string& word : strings) pool.push_back(strings_.try_emplace(word, next_token()).first->second);
-    for (int64_t number : ints) pool.push_back(ints_.try_emplace(number, next_token()).first->second);
+    for (const std::string& word : strings) pool.push_back(static_cast<int>(strings_.find(word)));
+    for (int64_t number : ints) pool.push_back(static_cast<int>(ints_.find(number)));
 
     std::vector<int64_t> starts = node.ints_attribute("ngram_counts");
     const auto size = static_cast<int64_t>(pool.size());
@@ -109,8 +125,6 @@ class TfIdfVectorizer final : public Kernel {
     }
   }
 
-  int next_token() const { return static_cast<int>(strings_.size() + ints_.size()); }
-
   void add_ngram(const std::vector<int>& pool, int64_t at, int64_t length, int64_t ngram) {
     if (ngram >= static_cast<int64_t>(columns_.size())) {
       fail(ErrorCode::invalid_attribute, "the pool has more n-grams than ngram_indexes has entries, {}",
@@ -125,11 +139,9 @@ class TfIdfVectorizer final : public Kernel {
   // Positions in the pool's vocabulary; -1 for what is not in it.
   void read_tokens(const Tensor& x, int64_t first, int64_t length, std::vector<int>& tokens) const {
     auto look_up = [&]<typename T, typename Known>(const T* values, const Known& known) {
-      tokens.assign(static_cast<size_t>(length), -1);
-      for (int64_t i = 0; i < length; ++i) {
-        auto at = known.find(values[first + i]);
-        if (at != known.end()) tokens[static_cast<size_t>(i)] = at->second;
-      }
+      tokens.resize(static_cast<size_t>(length));
+      for (int64_t i = 0; i < length; ++i)
+        tokens[static_cast<size_t>(i)] = static_cast<int>(known.find(values[first + i]));
     };
     if (x.type() == ElementType::string) {
       look_up(x.data<std::string>().data(), strings_);
@@ -170,8 +182,8 @@ class TfIdfVectorizer final : public Kernel {
   std::vector<float> weights_;
   bool counts_;
   bool pool_has_strings_ = false;
-  std::unordered_map<std::string, int> strings_;
-  std::unordered_map<int64_t, int> ints_;
+  KeyPositions<std::string> strings_;
+  KeyPositions<int64_t> ints_;
   Ngrams ngrams_;
 };
 

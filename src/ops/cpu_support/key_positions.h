@@ -1,5 +1,7 @@
+// Looking up where keys are in a list, for operators that map them to something else.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <span>
@@ -43,6 +45,40 @@ class KeyPositions {
 
   std::unordered_map<Key, int64_t> positions_;
   int64_t nan_ = -1;
+};
+
+// Integers are positions in a table where they lie so close together that it is not much larger than they are many.
+template <typename Key>
+requires std::is_integral_v<Key>
+class KeyPositions<Key> {
+ public:
+  KeyPositions() = default;
+  explicit KeyPositions(std::span<const Key> keys) {
+    if (keys.empty()) return;
+    const auto [least, most] = std::ranges::minmax(keys);
+    const uint64_t range = static_cast<uint64_t>(most) - static_cast<uint64_t>(least);
+    first_ = static_cast<uint64_t>(least);
+    if (range / 8 <= keys.size()) {
+      table_.assign(static_cast<size_t>(range) + 1, -1);
+      for (size_t i = 0; i < keys.size(); ++i) table_[place_of(keys[i])] = static_cast<int64_t>(i);
+    } else {
+      for (size_t i = 0; i < keys.size(); ++i) others_[keys[i]] = static_cast<int64_t>(i);
+    }
+  }
+
+  // -1 when it is not among the keys.
+  int64_t find(Key key) const {
+    if (!table_.empty()) return place_of(key) < table_.size() ? table_[place_of(key)] : -1;
+    auto found = others_.find(key);
+    return found == others_.end() ? -1 : found->second;
+  }
+
+ private:
+  size_t place_of(Key key) const { return static_cast<size_t>(static_cast<uint64_t>(key) - first_); }
+
+  uint64_t first_ = 0;
+  std::vector<int64_t> table_;  // of positions, -1 where there is no key
+  std::unordered_map<Key, int64_t> others_;
 };
 
 // Words are looked up in a table of places: the first that is free or has the word ends a search.
