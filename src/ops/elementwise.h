@@ -71,6 +71,7 @@ void unary_loop(const void* from, void* to, int64_t n, const Parameters& paramet
   } else {
     const Parameters copy = parameters;  // which y cannot be part of
     TENON_INDEPENDENT_LOOP
+#pragma GCC unroll 4
     for (int64_t i = 0; i < n; ++i) y[i] = static_cast<Out>(F::call(static_cast<C>(x[i]), copy));
   }
 }

@@ -18,16 +18,26 @@ struct MathArrays {
   // Several at a time, so that their long chains of operations overlap, where there are registers for them.
   static constexpr int at_once = Arch::isa == Isa::neon ? 4 : 2;
 
-  template <F (*Function)(F)>
-  static void apply(const float* x, float* y, int64_t n) {
+  static F load(const float* p) { return S::load(p); }
+  static F load(const uint16_t* p) { return Arch::load_halves(p); }
+  static void store(float* p, F v) { S::store(p, v); }
+  static void store(uint16_t* p, F v) { Arch::store_halves(p, v); }
+
+  // T is float, or uint16_t for half precision.
+  template <F (*Function)(F), class T = float>
+  static void apply(const T* x, T* y, int64_t n) {
     int64_t i = 0;
     for (; i + at_once * S::width <= n; i += at_once * S::width) {
       F v[at_once];
-      for (int k = 0; k < at_once; ++k) v[k] = Function(S::load(x + i + k * S::width));
-      for (int k = 0; k < at_once; ++k) S::store(y + i + k * S::width, v[k]);
+      for (int k = 0; k < at_once; ++k) v[k] = Function(load(x + i + k * S::width));
+      for (int k = 0; k < at_once; ++k) store(y + i + k * S::width, v[k]);
     }
-    for (; i + S::width <= n; i += S::width) S::store(y + i, Function(S::load(x + i)));
-    if (i < n) S::store_part(y + i, Function(S::load_part(x + i, n - i)), n - i);
+    for (; i + S::width <= n; i += S::width) store(y + i, Function(load(x + i)));
+    if (i == n) return;
+    T rest[S::width] = {};
+    std::memcpy(rest, x + i, static_cast<size_t>(n - i) * sizeof(T));
+    store(rest, Function(load(rest)));
+    std::memcpy(y + i, rest, static_cast<size_t>(n - i) * sizeof(T));
   }
 
   // The same for functions of several vectors.
@@ -95,7 +105,9 @@ struct MathArrays {
             apply_to_angles<M::cos, M::exact_cos>,
             apply<M::asin>,
             apply<M::acos>,
-            apply<M::atan>};
+            apply<M::atan>,
+            apply<M::erf_for_half, uint16_t>,
+            apply<M::gelu_for_half, uint16_t>};
   }
 };
 

@@ -189,6 +189,7 @@ struct MathFunctions {
   }
 
   static F copy_sign(F magnitude, F sign) {
+    if constexpr (requires { Arch::copy_sign(magnitude, sign); }) return Arch::copy_sign(magnitude, sign);
     return S::from_bits((S::bits(magnitude) & 0x7fffffff) | (S::bits(sign) & int32_t(0x80000000)));
   }
 
@@ -237,6 +238,15 @@ struct MathFunctions {
     return choose(a > 1.0f, copy_sign(large, x), erf_small(x));
   }
 
+  // erf(x) to 2e-5 of it, which is a small part of a half precision float's last place. From 2.75 on that is 1.
+  static F erf_for_half(F x) {
+    static constexpr auto coefficients =
+        in_all_lanes({1.12837059f, -0.375958874f, 0.112268286f, -0.026087622f, 0.0046670153f, -0.000618078029f,
+                      5.6146923e-05f, -3.07094362e-06f, 7.53026146e-08f});
+    const F near = S::clamp(x, S::set(-2.75f), S::set(2.75f));
+    return near * polynomial(near * near, coefficients);
+  }
+
   // Keeps a product with a factor that went to zero from being NaN.
   static F finite_below(F x) { return S::at_least(S::set(-FLT_MAX), x); }
 
@@ -254,6 +264,16 @@ struct MathFunctions {
     each<count>([&](int i) { t[i] = S::fma(a[i], S::set(2 / 5.5f), S::addend(minus_one.rows[0])); });
     polynomials(t, coefficients, p);
     each<count>([&](int i) { x[i] = S::fma(a[i], p[i], S::at_least(S::set(0.0f), x[i])); });
+  }
+  // The same within 1e-6, for what is rounded to float16 then.
+  static F gelu_for_half(F x) {
+    // erfc(a / sqrt(2)) / 2 on [0, 5.35].
+    static constexpr auto coefficients = in_all_lanes(
+        {0.00373673566f, -0.0298133434f, 0.106633652f, -0.218839346f, 0.264938097f, -0.143964092f, -0.0854776326f,
+         0.209907546f, -0.107759315f, -0.0637099118f, 0.090046607f, -0.0117915069f, -0.0221256371f, 0.00821805369f});
+    const F a = S::abs(x), p = polynomial(S::fma(a, S::set(2 / 5.35f), S::set(-1.0f)), coefficients);
+    const I near = a < 5.35f;
+    return S::at_least(S::set(0.0f), x) - S::from_bits(S::bits(a * p) & near);
   }
 
   static F gelu_tanh(F x) {
@@ -305,7 +325,7 @@ struct MathFunctions {
   static float exact_sin(float x) { return std::sin(x); }
   static float exact_cos(float x) { return std::cos(x); }
 
-  static constexpr float pi = 3.14159265f, half_pi = 1.57079633f;
+  static constexpr float pi = 3.14159274f, half_pi = 1.57079633f;
 
   // asin(x) for x in [0, 0.5], given x and its square.
   static F asin_reduced(F x, F square) {
@@ -328,12 +348,17 @@ struct MathFunctions {
     return copy_sign(choose(small, angle, S::fma(angle, S::set(-2.0f), S::set(half_pi))), x);
   }
 
+  // acos(|x|) is sqrt(1 - |x|) times a polynomial of |x|. Where x has a sign, it is taken from pi, which is in two
+  // parts.
   static F acos(F x) {
-    I small;
-    const F angle = copy_sign(asin_half(x, small), x);
-    // pi / 2 - angle, or 2 * angle from 0 or from pi on.
-    const F start = S::from_bits(S::bits(S::set(pi)) & (x < 0.0f));
-    return S::fma(angle, choose(small, S::set(-1.0f), S::set(2.0f)), choose(small, S::set(half_pi), start));
+    static constexpr auto coefficients =
+        in_all_lanes({-0.214602873f, 0.0890519589f, -0.0507268073f, 0.0330129272f, -0.0215663773f, 0.0119386115f,
+                      -0.00449939762f, 0.000809153667f});
+    const F a = S::abs(x), p = S::fma(a, polynomial(a, coefficients), S::set(half_pi));
+    const I negative = S::bits(x) >> 31;
+    const F start = S::from_bits(S::bits(S::set(pi)) & negative);
+    const F rest = S::from_bits(S::bits(S::set(-8.74227766e-8f)) & negative);
+    return S::fma(S::sqrt(1.0f - a), copy_sign(p, x), start) + rest;
   }
 
   static F atan(F x) {

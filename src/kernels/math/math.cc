@@ -22,4 +22,7 @@ void f32_asin(const float* x, float* y, int64_t n) { math_kernels().asin(x, y, n
 void f32_acos(const float* x, float* y, int64_t n) { math_kernels().acos(x, y, n); }
 void f32_atan(const float* x, float* y, int64_t n) { math_kernels().atan(x, y, n); }
 
+void f16_erf(const uint16_t* x, uint16_t* y, int64_t n) { math_kernels().half_erf(x, y, n); }
+void f16_gelu(const uint16_t* x, uint16_t* y, int64_t n) { math_kernels().half_gelu(x, y, n); }
+
 }  // namespace tenon::kernels

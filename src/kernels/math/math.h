@@ -30,11 +30,17 @@ void f32_asin(const float* x, float* y, int64_t n);
 void f32_acos(const float* x, float* y, int64_t n);
 void f32_atan(const float* x, float* y, int64_t n);
 
+// The same for half precision floats, within one unit in the last place.
+void f16_erf(const uint16_t* x, uint16_t* y, int64_t n);
+void f16_gelu(const uint16_t* x, uint16_t* y, int64_t n);  // and 1e-6
+
 struct MathKernels {
   using Function = void (*)(const float* x, float* y, int64_t n);
   Isa isa;
   Function exp, expm1, expm1_nonpositive, log, tanh, sigmoid, erf, gelu, gelu_tanh, silu, hard_swish, softplus, sin,
       cos, asin, acos, atan;
+  using HalfFunction = void (*)(const uint16_t* x, uint16_t* y, int64_t n);
+  HalfFunction half_erf, half_gelu;
 };
 
 TENON_ISA_TABLES(MathKernels, math_kernels)

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "tenon/scalar.h"
+
 namespace tenon::kernels {
 namespace {
 
@@ -137,6 +139,46 @@ TEST_P(Math, SpecialValues) {
   for (auto function : {f32_asin, f32_acos}) {
     function(outside, y, 2);
     EXPECT_TRUE(std::isnan(y[0]) && std::isnan(y[1]));
+  }
+}
+
+struct HalfRow {
+  const char* name;
+  void (*function)(const uint16_t*, uint16_t*, int64_t);
+  double (*reference)(double);
+  double absolute;  // allowed, beside one unit in the last place
+};
+const HalfRow half_rows[] = {{"erf", f16_erf, std::erf, 0}, {"gelu", f16_gelu, gelu, 1e-6}};
+
+// Of all half precision floats.
+TEST_P(Math, HalvesAreAccurate) {
+  const ScopedIsa forced(GetParam());
+  std::vector<uint16_t> x(1 << 16), y(x.size());
+  for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<uint16_t>(i);
+  for (const HalfRow& row : half_rows) {
+    row.function(x.data(), y.data(), static_cast<int64_t>(x.size()));
+    for (size_t i = 0; i < x.size(); ++i) {
+      const auto value = static_cast<float>(float16::from_bits(x[i])),
+                 result = static_cast<float>(float16::from_bits(y[i]));
+      if (std::isnan(value)) {
+        EXPECT_TRUE(std::isnan(result)) << row.name;
+        continue;
+      }
+      // Minus infinity times the 0 that erfc(infinity) is.
+      const double expected = value == -infinity && row.function == f16_gelu ? 0 : row.reference(value);
+      if (std::isinf(expected) || std::isinf(result)) {
+        EXPECT_EQ(static_cast<float>(float16(static_cast<float>(expected))), result) << row.name << " of " << value;
+        continue;
+      }
+      const double unit = std::ldexp(1.0, std::max(std::ilogb(expected), -14) - 10);
+      EXPECT_LE(std::abs(result - expected), row.absolute + unit) << row.name << " of " << value;
+    }
+    for (int64_t n = 0; n < 40; ++n) {
+      std::vector<uint16_t> part(static_cast<size_t>(n) + 1, 7);
+      row.function(x.data() + 0x3c00, part.data(), n);
+      EXPECT_EQ(part.back(), 7);
+      EXPECT_TRUE(std::equal(part.begin(), part.end() - 1, y.begin() + 0x3c00)) << row.name;
+    }
   }
 }
 

@@ -6,7 +6,6 @@ namespace tenon::kernels {
 namespace {
 
 struct NarrowingNeon : Neon {
-  // Of a number and NaN, the number.
   static F lesser_number(F a, F b) { return (F)vminnmq_f32((float32x4_t)a, (float32x4_t)b); }
   static F greater_number(F a, F b) { return (F)vmaxnmq_f32((float32x4_t)a, (float32x4_t)b); }
 

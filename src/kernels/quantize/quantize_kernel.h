@@ -21,6 +21,20 @@ struct QuantizeArrays {
   // Where `mask`, whose lanes are 0 or -1, `a`, else `b`. Conditions are taken apart lane by lane.
   static F choose(I mask, F a, F b) { return S::from_bits((S::bits(a) & mask) | (S::bits(b) & ~mask)); }
 
+  // Of a number and NaN, the number: `b` is no NaN.
+  static F greater(F a, F b) {
+    if constexpr (requires { Arch::greater_number(a, b); })
+      return Arch::greater_number(a, b);
+    else
+      return choose(a > b, a, b);
+  }
+  static F lesser(F a, F b) {
+    if constexpr (requires { Arch::lesser_number(a, b); })
+      return Arch::lesser_number(a, b);
+    else
+      return choose(a < b, a, b);
+  }
+
   struct Numbers {
     F scale, low, high;
     int32_t zero;
@@ -29,9 +43,7 @@ struct QuantizeArrays {
   static I quotient(F value, const Numbers& numbers) {
     // Adding it leaves no bits for a fraction, and the whole part in the lowest bits.
     const F shift = S::set(12582912.0f);
-    value = value / numbers.scale;
-    value = choose(value > numbers.low, value, numbers.low);
-    value = choose(value < numbers.high, value, numbers.high);
+    value = lesser(greater(value / numbers.scale, numbers.low), numbers.high);
     return S::bits(value + shift) - (S::bits(shift) - numbers.zero);
   }
 
@@ -73,13 +85,8 @@ struct QuantizeArrays {
     // Several at once, because each comparison waits for the one before it.
     F low[vectors] = {}, high[vectors] = {};
     const auto take = [&](F value, int k) {
-      if constexpr (requires { Arch::lesser_number(value, value); }) {
-        low[k] = Arch::lesser_number(value, low[k]);
-        high[k] = Arch::greater_number(value, high[k]);
-      } else {
-        low[k] = choose(value < low[k], value, low[k]);
-        high[k] = choose(value > high[k], value, high[k]);
-      }
+      low[k] = lesser(value, low[k]);
+      high[k] = greater(value, high[k]);
     };
     int64_t i = 0;
     for (; i + at_once <= n; i += at_once) {

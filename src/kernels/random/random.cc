@@ -10,20 +10,41 @@
 
 namespace tenon::kernels {
 
-std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter, std::array<uint32_t, 2> key) {
+namespace {
+
+// Ten rounds for each lane of counters, whose four words are the rows.
+template <int lanes>
+void philox_rounds(uint32_t (&counter)[4][lanes], std::array<uint32_t, 2> key) {
   for (int round = 0; round < 10; ++round) {
-    const uint64_t a = uint64_t{0xD2511F53} * counter[0], b = uint64_t{0xCD9E8D57} * counter[2];
-    counter = {static_cast<uint32_t>(b >> 32) ^ counter[1] ^ key[0], static_cast<uint32_t>(b),
-               static_cast<uint32_t>(a >> 32) ^ counter[3] ^ key[1], static_cast<uint32_t>(a)};
+    for (int i = 0; i < lanes; ++i) {
+      const uint64_t a = uint64_t{0xD2511F53} * counter[0][i], b = uint64_t{0xCD9E8D57} * counter[2][i];
+      counter[0][i] = static_cast<uint32_t>(b >> 32) ^ counter[1][i] ^ key[0];
+      counter[1][i] = static_cast<uint32_t>(b);
+      counter[2][i] = static_cast<uint32_t>(a >> 32) ^ counter[3][i] ^ key[1];
+      counter[3][i] = static_cast<uint32_t>(a);
+    }
     key[0] += 0x9E3779B9;
     key[1] += 0xBB67AE85;
   }
-  return counter;
 }
 
-std::array<uint32_t, 4> RandomNumbers::block(int64_t i) const {
-  const auto number = static_cast<uint64_t>(i);
-  return philox({static_cast<uint32_t>(number), static_cast<uint32_t>(number >> 32), 0, 0}, key_);
+}  // namespace
+
+std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter, std::array<uint32_t, 2> key) {
+  uint32_t words[4][1] = {{counter[0]}, {counter[1]}, {counter[2]}, {counter[3]}};
+  philox_rounds(words, key);
+  return {words[0][0], words[1][0], words[2][0], words[3][0]};
+}
+
+RandomNumbers::Blocks RandomNumbers::blocks(int64_t first) const {
+  Blocks result = {};
+  for (int i = 0; i < together; ++i) {
+    const auto number = static_cast<uint64_t>(first + i);
+    result.words[0][i] = static_cast<uint32_t>(number);
+    result.words[1][i] = static_cast<uint32_t>(number >> 32);
+  }
+  philox_rounds(result.words, key_);
+  return result;
 }
 
 namespace {
@@ -48,32 +69,40 @@ double fraction(uint32_t high, uint32_t low) {
 }  // namespace
 
 void RandomNumbers::uniform(int64_t first, float* y, int64_t n) const {
-  read_groups<4>(first, y, n, [&](int64_t group, float* numbers) {
-    const auto bits = block(group);
-    for (int lane = 0; lane < 4; ++lane) numbers[lane] = static_cast<float>(bits[lane] >> 8) * 0x1p-24f;
+  read_groups<4 * together>(first, y, n, [&](int64_t group, float* numbers) {
+    const Blocks bits = blocks(group * together);
+    for (int i = 0; i < together; ++i) {
+      for (int lane = 0; lane < 4; ++lane)
+        numbers[4 * i + lane] = static_cast<float>(static_cast<int32_t>(bits.words[lane][i] >> 8)) * 0x1p-24f;
+    }
   });
 }
 
 void RandomNumbers::uniform(int64_t first, double* y, int64_t n) const {
-  read_groups<2>(first, y, n, [&](int64_t group, double* numbers) {
-    const auto bits = block(group);
-    numbers[0] = fraction(bits[0], bits[1]);
-    numbers[1] = fraction(bits[2], bits[3]);
+  read_groups<2 * together>(first, y, n, [&](int64_t group, double* numbers) {
+    const Blocks bits = blocks(group * together);
+    for (int i = 0; i < together; ++i) {
+      numbers[2 * i] = fraction(bits.words[0][i], bits.words[1][i]);
+      numbers[2 * i + 1] = fraction(bits.words[2][i], bits.words[3][i]);
+    }
   });
 }
 
 // Two numbers u and v in (0, 1] give sqrt(-2 log u) * cos(2 pi v) and the same with sin. Groups are large for the sake
 // of the vector functions.
 void RandomNumbers::normal(int64_t first, float* y, int64_t n) const {
-  constexpr int blocks = 32, pairs = 2 * blocks;
+  constexpr int count = 4 * together, pairs = 2 * count;
   read_groups<2 * pairs>(first, y, n, [&](int64_t group, float* numbers) {
     float radius[pairs], angle[pairs], cosine[pairs], sine[pairs];
-    for (int i = 0; i < blocks; ++i) {
-      const auto bits = block(group * blocks + i);
-      for (int half = 0; half < 2; ++half) {
-        radius[2 * i + half] = (static_cast<float>(bits[2 * half]) + 0.5f) * 0x1p-32f;
-        angle[2 * i + half] =
-            static_cast<float>(bits[2 * half + 1] >> 8) * static_cast<float>(2 * std::numbers::pi * 0x1p-24);
+    for (int begin = 0; begin < count; begin += together) {
+      const Blocks bits = blocks(group * count + begin);
+      for (int i = 0; i < together; ++i) {
+        for (int half = 0; half < 2; ++half) {
+          const int at = 2 * (begin + i) + half;
+          radius[at] = (static_cast<float>(bits.words[2 * half][i]) + 0.5f) * 0x1p-32f;
+          angle[at] =
+              static_cast<float>(bits.words[2 * half + 1][i] >> 8) * static_cast<float>(2 * std::numbers::pi * 0x1p-24);
+        }
       }
     }
     f32_log(radius, radius, pairs);
@@ -88,12 +117,14 @@ void RandomNumbers::normal(int64_t first, float* y, int64_t n) const {
 }
 
 void RandomNumbers::normal(int64_t first, double* y, int64_t n) const {
-  read_groups<2>(first, y, n, [&](int64_t group, double* numbers) {
-    const auto bits = block(group);
-    const double length = std::sqrt(-2 * std::log(1 - fraction(bits[0], bits[1])));
-    const double angle = 2 * std::numbers::pi * fraction(bits[2], bits[3]);
-    numbers[0] = length * std::cos(angle);
-    numbers[1] = length * std::sin(angle);
+  read_groups<2 * together>(first, y, n, [&](int64_t group, double* numbers) {
+    const Blocks bits = blocks(group * together);
+    for (int i = 0; i < together; ++i) {
+      const double length = std::sqrt(-2 * std::log(1 - fraction(bits.words[0][i], bits.words[1][i])));
+      const double angle = 2 * std::numbers::pi * fraction(bits.words[2][i], bits.words[3][i]);
+      numbers[2 * i] = length * std::cos(angle);
+      numbers[2 * i + 1] = length * std::sin(angle);
+    }
   });
 }
 

@@ -23,7 +23,12 @@ class RandomNumbers {
   void normal(int64_t first, double* y, int64_t n) const;
 
  private:
-  std::array<uint32_t, 4> block(int64_t i) const;
+  // Several at a time, which compilers vectorise. Word w of block i is words[w][i].
+  static constexpr int together = 8;
+  struct Blocks {
+    uint32_t words[4][together];
+  };
+  Blocks blocks(int64_t first) const;
 
   std::array<uint32_t, 2> key_;
 };

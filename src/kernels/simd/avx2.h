@@ -15,6 +15,12 @@ struct Avx2 {
   using I [[gnu::vector_size(32)]] = int32_t;
   static F fma(F a, F b, F c) { return (F)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c); }
   static F sqrt(F x) { return (F)_mm256_sqrt_ps((__m256)x); }
+  static F load_halves(const uint16_t* p) {
+    return (F)_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+  }
+  static void store_halves(uint16_t* p, F v) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_cvtps_ph((__m256)v, _MM_FROUND_TO_NEAREST_INT));
+  }
 };
 
 }  // namespace

@@ -15,6 +15,12 @@ struct Avx512 {
   using I [[gnu::vector_size(64)]] = int32_t;
   static F fma(F a, F b, F c) { return (F)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c); }
   static F sqrt(F x) { return (F)_mm512_sqrt_ps((__m512)x); }
+  static F load_halves(const uint16_t* p) {
+    return (F)_mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+  }
+  static void store_halves(uint16_t* p, F v) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtps_ph((__m512)v, _MM_FROUND_TO_NEAREST_INT));
+  }
 };
 
 }  // namespace

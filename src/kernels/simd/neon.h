@@ -25,6 +25,12 @@ struct Neon {
   // NaN where either is NaN.
   static F max(F a, F b) { return (F)vmaxq_f32((float32x4_t)a, (float32x4_t)b); }
   static F min(F a, F b) { return (F)vminq_f32((float32x4_t)a, (float32x4_t)b); }
+  static F abs(F x) { return (F)vabsq_f32((float32x4_t)x); }
+  static F copy_sign(F magnitude, F sign) {
+    return (F)vbslq_f32(vdupq_n_u32(0x80000000), (float32x4_t)sign, (float32x4_t)magnitude);
+  }
+  static F load_halves(const uint16_t* p) { return (F)vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p))); }
+  static void store_halves(uint16_t* p, F v) { vst1_u16(p, vreinterpret_u16_f16(vcvt_f16_f32((float32x4_t)v))); }
 };
 
 }  // namespace

@@ -102,6 +102,9 @@ struct Gelu {
   static auto call(auto x, const P&) { return x / 2 * std::erfc(-x * decltype(x)(M_SQRT1_2)); }
   static void array(const float* x, float* y, int64_t n, const P&) { kernels::f32_gelu(x, y, n); }
 };
+void gelu_of_halves(const void* x, void* y, int64_t n, const P&) {
+  kernels::f16_gelu(static_cast<const uint16_t*>(x), static_cast<uint16_t*>(y), n);
+}
 struct GeluTanh {
   template <typename T>
   static T call(T x, const P&) {
@@ -140,14 +143,14 @@ constexpr UnaryFunction functions[] = {
     function<Selu>("Selu", costly_grain),
     function<Celu>("Celu", costly_grain),
     function<Swish>("Swish", costly_grain),
-    function<Gelu>("Gelu", costly_grain),
+    {"Gelu", &loops<Gelu, bfloat16>, costly_grain, gelu_of_halves},
     function<GeluTanh>("TanhGelu", costly_grain),
     {"Shrink", &loops<Shrink, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>, cheap_grain},
 };
 
 std::unique_ptr<Kernel> make(std::string_view name, Parameters parameters = {}) {
   const UnaryFunction& function = *find_activation(name);
-  return std::make_unique<UnaryKernel>(*function.loops, function.grain, parameters);
+  return std::make_unique<UnaryKernel>(*function.loops, function.grain, parameters, function.halves);
 }
 
 // Attributes become the function's parameters a and b.

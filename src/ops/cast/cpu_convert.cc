@@ -32,14 +32,18 @@ ElementType stage_of(ElementType type) {
 
 template <typename Integer, typename Float>
 Integer clamped(Float x) {
-  // The largest value that both types have.
-  constexpr Float low = static_cast<Float>(std::numeric_limits<Integer>::min());
-  constexpr int lost_bits = std::max(0, std::numeric_limits<Integer>::digits - std::numeric_limits<Float>::digits);
-  constexpr Float high = static_cast<Float>(std::numeric_limits<Integer>::max() >> lost_bits << lost_bits);
-  x = x == x ? x : Float(0);
-  x = x > low ? x : low;
-  x = x < high ? x : high;
+#ifdef __aarch64__
+  // Which is what its instructions do.
   return static_cast<Integer>(x);
+#else
+  constexpr Integer lowest = std::numeric_limits<Integer>::min(), highest = std::numeric_limits<Integer>::max();
+  constexpr int lost_bits = std::max(0, std::numeric_limits<Integer>::digits - std::numeric_limits<Float>::digits);
+  // The largest value that both types have.
+  constexpr Float low = static_cast<Float>(lowest), high = static_cast<Float>(highest >> lost_bits << lost_bits);
+  const Float number = x == x ? x : Float(0), above = number > low ? number : low;
+  const Integer inside = static_cast<Integer>(above < high ? above : high);
+  return above > high ? highest : inside;
+#endif
 }
 
 // Floats become integers by truncation and then wrap around; those beyond 64 bits (32 for narrow types) end at the
@@ -65,64 +69,97 @@ To convert_one(From x) {
 
 using Loop = void (*)(const void* from, void* to, int64_t n);
 
-// Numbers as int32; false if some are beyond it or NaN, and y is not to be used.
-bool float_to_int32(const float* x, int32_t* y, int64_t n) {
-  using Floats = kernels::VectorOf<float>::Type;
-  using Ints = kernels::VectorOf<int32_t>::Type;
-  constexpr int64_t lanes = sizeof(Ints) / sizeof(int32_t), vectors = 4;
-  // The bits of what is not negative order as the numbers do, and those of NaN come last.
-  constexpr int32_t limit = std::bit_cast<int32_t>(2147483392.0f);
-  Ints largest[vectors] = {};
-  int64_t i = 0;
-  for (; i + lanes * vectors <= n; i += lanes * vectors) {
-#pragma GCC unroll 4
-    for (int64_t k = 0; k < vectors; ++k) {
-      Floats values;
-      std::memcpy(&values, x + i + k * lanes, sizeof values);
-      const Ints result = __builtin_convertvector(values, Ints);
-      const Ints magnitude = (Ints)values & INT32_MAX;
-      largest[k] = magnitude > largest[k] ? magnitude : largest[k];
-      std::memcpy(y + i + k * lanes, &result, sizeof result);
-    }
+// Through 32 bits, where all numbers fit into them: false if they do not, and y is not to be used.
+template <typename To>
+bool convert_through_int32(const float* __restrict x, To* __restrict y, int64_t n) {
+  int32_t beyond = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    y[i] = static_cast<To>(static_cast<int32_t>(x[i]));
+    beyond |= static_cast<int32_t>(!(std::fabs(x[i]) < 0x1p31f));
   }
-  const Ints beyond = (largest[0] > limit) | (largest[1] > limit) | (largest[2] > limit) | (largest[3] > limit);
+  return !beyond;
+}
+
+// The low (first = 0) or high (first = 1) halves of 64-bit integers that fill two vectors.
+template <int first, typename Ints>
+Ints halves_of(Ints a, Ints b) {
+  if constexpr (sizeof(Ints) == 16)
+    return __builtin_shufflevector(a, b, first, first + 2, first + 4, first + 6);
+  else
+    return __builtin_shufflevector(a, b, first, first + 2, first + 4, first + 6, first + 8, first + 10, first + 12,
+                                   first + 14);
+}
+
+// 64-bit integers made of such halves: those of the lanes from `first` on, which fill one vector.
+template <int first, typename Ints>
+Ints from_halves(Ints low, Ints high) {
+  if constexpr (sizeof(Ints) == 16)
+    return __builtin_shufflevector(low, high, first, first + 4, first + 1, first + 5);
+  else
+    return __builtin_shufflevector(low, high, first, first + 8, first + 1, first + 9, first + 2, first + 10, first + 3,
+                                   first + 11);
+}
+
+using Floats = kernels::VectorOf<float>::Type;
+using Ints = kernels::VectorOf<int32_t>::Type;
+constexpr int64_t lanes = sizeof(Ints) / sizeof(int32_t);
+
+bool has_any(Ints flags) {
   for (int64_t lane = 0; lane < lanes; ++lane) {
-    if (beyond[lane]) return false;
+    if (flags[lane]) return true;
   }
-  for (; i < n; ++i) {
-    if (!(std::fabs(x[i]) <= std::bit_cast<float>(limit))) return false;
-    y[i] = static_cast<int32_t>(x[i]);
+  return false;
+}
+
+bool convert_through_int32(const float* x, int64_t* y, int64_t n) {
+  // The bits of what is not negative order as the numbers do, and those of NaN come last.
+  constexpr int32_t limit = std::bit_cast<int32_t>(2147483520.0f);
+  Ints largest = {};
+  int64_t i = 0;
+#pragma GCC unroll 4
+  for (; i + lanes <= n; i += lanes) {
+    Floats values;
+    std::memcpy(&values, x + i, sizeof values);
+    const Ints magnitude = (Ints)values & INT32_MAX;
+    largest = magnitude > largest ? magnitude : largest;
+    const Ints low = __builtin_convertvector(values, Ints), high = low >> 31;
+    const Ints first = from_halves<0>(low, high), second = from_halves<lanes / 2>(low, high);
+    std::memcpy(y + i, &first, sizeof first);
+    std::memcpy(y + i + lanes / 2, &second, sizeof second);
   }
+  if (has_any(largest > limit)) return false;
+  for (; i < n; ++i) y[i] = clamped<int64_t>(x[i]);
   return true;
 }
 
-// Through 32 bits, where all numbers fit into them: false if they do not, and y is not to be used.
-template <typename To>
-bool convert_through_int32(const float* x, To* y, int64_t n) {
-  if constexpr (std::is_same_v<To, int32_t>) return float_to_int32(x, y, n);
-  constexpr int64_t part = 256;
-  int32_t narrow[part];
-  for (int64_t begin = 0; begin < n; begin += part) {
-    const int64_t size = std::min(part, n - begin);
-    if (!float_to_int32(x + begin, narrow, size)) return false;
-    for (int64_t i = 0; i < size; ++i) y[begin + i] = static_cast<To>(narrow[i]);
+bool convert_through_int32(const int64_t* x, float* y, int64_t n) {
+  Ints beyond = {};
+  int64_t i = 0;
+#pragma GCC unroll 4
+  for (; i + lanes <= n; i += lanes) {
+    Ints first, second;
+    std::memcpy(&first, x + i, sizeof first);
+    std::memcpy(&second, x + i + lanes / 2, sizeof second);
+    const Ints low = halves_of<0>(first, second), high = halves_of<1>(first, second);
+    const Floats result = __builtin_convertvector(low, Floats);
+    beyond |= high ^ (low >> 31);
+    std::memcpy(y + i, &result, sizeof result);
   }
+  if (has_any(beyond)) return false;
+  for (; i < n; ++i) y[i] = static_cast<float>(x[i]);
   return true;
 }
-bool convert_through_int32(const int64_t* x, float* y, int64_t n) {
-  constexpr int64_t part = 256;
-  int32_t narrow[part];
-  for (int64_t begin = 0; begin < n; begin += part) {
-    const int64_t size = std::min(part, n - begin);
-    uint64_t all = 0;
-    for (int64_t i = 0; i < size; ++i) {
-      all |= static_cast<uint64_t>(x[begin + i]) + (uint64_t{1} << 31);
-      narrow[i] = static_cast<int32_t>(x[begin + i]);
-    }
-    if (all >> 32) return false;
-    for (int64_t i = 0; i < size; ++i) y[begin + i] = static_cast<float>(narrow[i]);
-  }
+
+// Where that vectorises better than limits do.
+template <typename From, typename To>
+constexpr bool goes_through_int32() {
+  if constexpr (std::is_same_v<From, int64_t>) return std::is_same_v<To, float>;
+  if constexpr (!std::is_same_v<From, float> || !std::is_integral_v<To> || std::is_same_v<To, bool>) return false;
+#ifdef __aarch64__
+  return sizeof(To) == 8;
+#else
   return true;
+#endif
 }
 
 template <typename From, typename To>
@@ -130,8 +167,7 @@ void plain_loop(const void* from, void* to, int64_t n) {
   const From* __restrict x = static_cast<const From*>(from);
   To* __restrict y = static_cast<To*>(to);
   // The usual case, which vectorises.
-  if constexpr ((std::is_same_v<From, float> && std::is_integral_v<To> && !std::is_same_v<To, bool>) ||
-                (std::is_same_v<From, int64_t> && std::is_same_v<To, float>)) {
+  if constexpr (goes_through_int32<From, To>()) {
     if (convert_through_int32(x, y, n)) return;
   }
   for (int64_t i = 0; i < n; ++i) y[i] = convert_one<To>(x[i]);

@@ -20,7 +20,7 @@ TEST(Cast, Numbers) {
   OpTest("Cast")
       .attribute("to", number(int64))
       .input<float>({4}, {1.9f, -1.9f, NAN, 1e30f})
-      .expect<int64_t>({4}, {1, -1, 0, 9223371487098961920})
+      .expect<int64_t>({4}, {1, -1, 0, std::numeric_limits<int64_t>::max()})
       .run();
   OpTest("Cast")
       .attribute("to", number(int32))
@@ -56,6 +56,39 @@ TEST(Cast, Numbers) {
       .expect<tenon::bfloat16>({1}, {tenon::bfloat16(7)})
       .run();
   OpTest("Cast").attribute("to", number(float32)).input<float>({2}, {1, 2}).expect<float>({2}, {1, 2}).run();
+}
+
+template <typename T>
+Tensor tensor_of(const std::vector<T>& values) {
+  Tensor tensor(element_type_of<T>, Shape{static_cast<int64_t>(values.size())});
+  std::ranges::copy(values, tensor.mutable_data<T>().begin());
+  return tensor;
+}
+
+// Numbers as `to`, in arrays of every length: converted by vectors and one by one.
+template <typename From, typename To>
+void expect_cast(ElementType to, const std::vector<From>& numbers, const std::vector<To>& expected) {
+  for (size_t n = 1; n < 40; ++n) {
+    std::vector<From> x;
+    std::vector<To> y;
+    for (size_t i = 0; i < n; ++i) {
+      x.push_back(numbers[i % numbers.size()]);
+      y.push_back(expected[i % numbers.size()]);
+    }
+    OpTest("Cast").attribute("to", number(to)).input(tensor_of(x)).expect(tensor_of(y)).run();
+  }
+}
+
+TEST(Cast, LimitsInVectors) {
+  using enum ElementType;
+  constexpr int32_t low = std::numeric_limits<int32_t>::min(), high = std::numeric_limits<int32_t>::max();
+  constexpr int64_t lowest = std::numeric_limits<int64_t>::min(), highest = std::numeric_limits<int64_t>::max();
+  const std::vector<float> numbers = {1.9f, -2.9f, NAN, 3e9f, -3e9f, 300.5f, INFINITY, -INFINITY, -0.0f};
+  expect_cast<float, int32_t>(int32, numbers, {1, -2, 0, high, low, 300, high, low, 0});
+  expect_cast<float, int64_t>(int64, numbers, {1, -2, 0, 3000000000, -3000000000, 300, highest, lowest, 0});
+  expect_cast<float, uint8_t>(uint8, numbers, {1, 254, 0, 255, 0, 44, 255, 0, 0});
+  expect_cast<int64_t, float>(float32, {1, -2, 1000}, {1, -2, 1000});
+  expect_cast<int64_t, float>(float32, {1, 3000000000, lowest, -1}, {1, 3e9f, -9223372036854775808.0f, -1});
 }
 
 TEST(Cast, SmallTypes) {

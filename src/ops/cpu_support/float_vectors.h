@@ -30,12 +30,22 @@ void each_vector(const float* x, int64_t n, Visit visit) {
 // y[i] = function(x[i]), where function takes and returns a FloatVector; y may be x.
 template <typename Function>
 void map_vectors(const float* x, float* y, int64_t n, Function function) {
-  FloatVector value;
+  constexpr int at_once = 4;
+  FloatVector value[at_once];
   int64_t i = 0;
+  for (; i + at_once * float_lanes <= n; i += at_once * float_lanes) {
+#pragma GCC unroll 4
+    for (int k = 0; k < at_once; ++k) {
+      std::memcpy(&value[k], x + i + k * float_lanes, sizeof value[k]);
+      value[k] = function(value[k]);
+    }
+#pragma GCC unroll 4
+    for (int k = 0; k < at_once; ++k) std::memcpy(y + i + k * float_lanes, &value[k], sizeof value[k]);
+  }
   for (; i + float_lanes <= n; i += float_lanes) {
-    std::memcpy(&value, x + i, sizeof value);
-    value = function(value);
-    std::memcpy(y + i, &value, sizeof value);
+    std::memcpy(&value[0], x + i, sizeof value[0]);
+    value[0] = function(value[0]);
+    std::memcpy(y + i, &value[0], sizeof value[0]);
   }
   for (; i < n; ++i) y[i] = function(FloatVector{} + x[i])[0];
 }

@@ -41,33 +41,36 @@ class Dropout final : public Kernel {
         std::ranges::fill(run.output(1, ElementType::boolean, x.shape()).template mutable_data<bool>(), true);
       return;
     }
-    Tensor mask = run.wants_output(1) ? run.output(1) : Tensor(ElementType::boolean, x.shape(), run.allocator());
+    bool* mask = run.wants_output(1) ? run.output(1).mutable_data<bool>().data() : nullptr;
     Tensor& y = run.output(0);
     const kernels::RandomNumbers numbers = seed_.numbers();
     dispatch_droppable(x.type(), [&]<typename T>() {
       const T* in = x.data<T>().data();
       T* out = y.mutable_data<T>().data();
-      bool* keep = mask.mutable_data<bool>().data();
       run.threads().parallel_for(x.elements(), cheap_grain, [&](int64_t begin, int64_t end) {
-        drop(numbers, begin, in + begin, out + begin, keep + begin, end - begin, ratio);
+        drop(numbers, begin, in + begin, out + begin, mask ? mask + begin : nullptr, end - begin, ratio);
       });
     });
   }
 
  private:
+  // `mask`, which may be null, says what was kept.
   template <typename T>
-  static void drop(const kernels::RandomNumbers& numbers, int64_t first, const T* x, T* y, bool* keep, int64_t n,
+  static void drop(const kernels::RandomNumbers& numbers, int64_t first, const T* x, T* y, bool* mask, int64_t n,
                    float ratio) {
     constexpr int64_t block = 512;
     float drawn[block];
     const Compute<T> scale = 1 / (1 - ratio);
-    for (int64_t begin = 0; begin < n; begin += block) {
+    for (int64_t begin = 0; begin < n; begin += block, x += block, y += block) {
       const int64_t size = std::min(block, n - begin);
       numbers.uniform(first + begin, drawn, size);
+      TENON_INDEPENDENT_LOOP
       for (int64_t i = 0; i < size; ++i) {
-        keep[begin + i] = drawn[i] >= ratio;
-        y[begin + i] = keep[begin + i] ? T(static_cast<Compute<T>>(x[begin + i]) * scale) : T(0.0f);
+        const T kept = T(static_cast<Compute<T>>(x[i]) * scale);
+        y[i] = drawn[i] >= ratio ? kept : T(0.0f);
       }
+      if (!mask) continue;
+      for (int64_t i = 0; i < size; ++i) mask[begin + i] = drawn[i] >= ratio;
     }
   }
 

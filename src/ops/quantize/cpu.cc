@@ -95,7 +95,10 @@ void round_to(ElementType precision, float* x, int64_t n) {
 template <typename T>
 void dequantize_line(const T* __restrict x, float* __restrict y, int64_t n, const float* scale, const float* zero,
                      int64_t step) {
-  if (step == 0) {
+  if (step == 0 && *zero == 0) {
+    const float factor = *scale;
+    for (int64_t i = 0; i < n; ++i) y[i] = static_cast<float>(x[i]) * factor;
+  } else if (step == 0) {
     const float factor = *scale, shift = *zero;
     for (int64_t i = 0; i < n; ++i) y[i] = (static_cast<float>(x[i]) - shift) * factor;
   } else {

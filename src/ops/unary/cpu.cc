@@ -19,8 +19,10 @@ struct Abs {
       return std::fabs(x);
     else if constexpr (std::is_unsigned_v<T>)
       return x;
-    else
-      return x < 0 ? static_cast<T>(0 - static_cast<std::make_unsigned_t<T>>(x)) : x;
+    else {
+      using U = std::make_unsigned_t<T>;
+      return static_cast<T>(x < 0 ? -static_cast<U>(x) : static_cast<U>(x));
+    }
   }
 };
 struct Neg {
@@ -53,6 +55,9 @@ void relu_of_halves(const void* from, void* to, int64_t n, const P&) {
     y[i] = keeps ? x[i] : uint16_t{0};
   }
 }
+void erf_of_halves(const void* x, void* y, int64_t n, const P&) {
+  kernels::f16_erf(static_cast<const uint16_t*>(x), static_cast<uint16_t*>(y), n);
+}
 struct Sign {
   template <typename T>
   static T call(T x, const P&) {
@@ -62,10 +67,10 @@ struct Sign {
     return static_cast<T>(static_cast<T>(x > T(0)) - static_cast<T>(x < T(0)));
   }
   static void array(const float* x, float* y, int64_t n, const P&) {
-    map_vectors(x, y, n, [](FloatVector v) {
-      const IntVector one = (IntVector)(FloatVector{} + 1.0f), sign = (IntVector)v & INT32_MIN;
-      const IntVector keep = (v != v) | (v == FloatVector{});
-      return choose(keep, v + 0.0f, (FloatVector)(one | sign));
+    // What is not 0 becomes at least 1, also the smallest denormal number.
+    map_vectors(x, y, n, [one = FloatVector{} + 1.0f](FloatVector v) {
+      const FloatVector large = v * 0x1p127f * 0x1p127f;
+      return kernels::extreme_of<true, float>(kernels::extreme_of<false, float>(large, one), -one);
     });
   }
 };
@@ -216,7 +221,10 @@ constexpr UnaryFunction functions[] = {
     costly<Exp>("Exp"),
     costly<Log>("Log"),
     costly<Tanh>("Tanh"),
-    costly<Erf, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>("Erf"),
+    {"Erf",
+     &loops<Erf, float, double, float16, bfloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t,
+            uint64_t>,
+     costly_grain, erf_of_halves},
     costly<Sin>("Sin"),
     costly<Cos>("Cos"),
     costly<Sigmoid>("Sigmoid"),

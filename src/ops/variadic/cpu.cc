@@ -1,3 +1,6 @@
+#include <span>
+#include <vector>
+
 #include "ops/cpu_support/float_vectors.h"
 #include "ops/cpu_support/unary_kernel.h"
 #include "ops/elementwise.h"
@@ -104,8 +107,44 @@ void combine(KernelRun& run, const LoopTable<BinaryLoop>& table) {
   }
 }
 
+// y[i] = the mean of inputs[…][i]. In one pass, since divisions take as long as reading the next elements.
+void mean_of_floats(std::span<const float* const> inputs, float* y, int64_t begin, int64_t end) {
+  constexpr int vectors = 4, step = vectors * float_lanes;
+  const auto count = static_cast<float>(inputs.size());
+  for (; begin + step <= end; begin += step) {
+    FloatVector sum[vectors] = {}, next;
+#pragma GCC unroll 4
+    for (int k = 0; k < vectors; ++k) std::memcpy(&sum[k], inputs[0] + begin + k * float_lanes, sizeof next);
+    for (const float* input : inputs.subspan(1)) {
+#pragma GCC unroll 4
+      for (int k = 0; k < vectors; ++k) {
+        std::memcpy(&next, input + begin + k * float_lanes, sizeof next);
+        sum[k] += next;
+      }
+    }
+#pragma GCC unroll 4
+    for (int k = 0; k < vectors; ++k) {
+      sum[k] /= count;
+      std::memcpy(y + begin + k * float_lanes, &sum[k], sizeof next);
+    }
+  }
+  for (; begin < end; ++begin) {
+    float sum = inputs[0][begin];
+    for (const float* input : inputs.subspan(1)) sum += input[begin];
+    y[begin] = sum / count;
+  }
+}
+
 void run_mean(KernelRun& run) {
-  if (run.input_count() > 1 && have_same_shape(run)) {
+  const bool same_shape = run.input_count() > 1 && have_same_shape(run);
+  if (same_shape && run.input(0).type() == ElementType::float32) {
+    std::vector<const float*> inputs;
+    for (size_t k = 0; k < run.input_count(); ++k) inputs.push_back(run.data<float>(k).data());
+    float* y = run.output(0).mutable_data<float>().data();
+    return run.threads().parallel_for(run.output(0).elements(), cheap_grain,
+                                      [&](int64_t begin, int64_t end) { mean_of_floats(inputs, y, begin, end); });
+  }
+  if (same_shape) {
     const ElementType type = run.input(0).type();
     return combine_blocks(run, loop_for(add_floats, type), loop_for(divide_floats, type));
   }
