@@ -120,12 +120,11 @@ int64_t multiply_row(const Product& p, const Block& block, int64_t column_begin,
   for (int64_t place = 0; place < groups; ++place) {
     const int64_t group = p.in_order(0, groups, place);
     const int64_t j = column_begin + group * panels / groups, end = column_begin + (group + 1) * panels / groups;
-    const int64_t count = end - j;
-    tile.columns = static_cast<int>(std::min<int64_t>(columns, p.n - (j + count - 1) * columns));
+    tile.columns = static_cast<int>(std::min<int64_t>(columns, p.n - (end - 1) * columns));
     tile.c = p.c + j * columns;
     tile.addend = p.epilogue.addend ? p.epilogue.addend + j * columns * p.epilogue.addend_column_stride : nullptr;
     tile.residual = p.epilogue.residual && last_k ? p.epilogue.residual + j * columns : nullptr;
-    p.kernels.row_of_panels[count](block.k, a, panel_at(j).data, block.k * columns, tile);
+    p.kernels.row_of_panels[end - j](block.k, a, panel_at(j).data, block.k * columns, tile);
   }
   return column_end;
 }
