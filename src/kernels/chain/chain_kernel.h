@@ -19,28 +19,37 @@ struct ChainArrays {
   static constexpr float infinity = std::numeric_limits<float>::infinity();
 
   // As many vectors as leave registers for operands.
-  static constexpr int most_vectors = Arch::isa == Isa::avx512 ? 16 : 8;
+  static constexpr int most_vectors = Arch::isa == Isa::avx512 || Arch::isa == Isa::neon ? 16 : 8;
 
   // Where `mask`, whose lanes are 0 or -1, `a`, else `b`. Conditions are taken apart lane by lane.
   static F choose(I mask, F a, F b) { return S::from_bits((S::bits(a) & mask) | (S::bits(b) & ~mask)); }
   static F lesser(F a, F b) { return choose((a < b) | (a != a), a, b); }
   static F greater(F a, F b) { return choose((a > b) | (a != a), a, b); }
 
+  // The same address, of which the compiler does not know that it belongs to an array: it would keep the address of
+  // each vector, for which there are too few registers.
+  template <class T>
+  static T* in_register(T* address) {
+    asm("" : "+r"(address));
+    return address;
+  }
+
   // Elements [at, at + width * vectors) of the arrays; with `part`, the first `count` of one vector.
   template <bool part, size_t... K>
   [[gnu::always_inline]] static void tile(const float* x, std::span<const ChainStep> steps, float* y, int64_t at,
                                           int64_t count, std::index_sequence<K...>) {
+    x = in_register(x + at), y = in_register(y + at);
     auto load = [&](const float* from, size_t k) __attribute__((always_inline)) {
       if constexpr (part)
-        return S::load_part(from + at, count);
+        return S::load_part(from, count);
       else
-        return S::load(from + at + static_cast<int64_t>(k) * S::width);
+        return S::load(from + k * S::width);
     };
     if constexpr (!part) {
       // While the steps run, too few loads are under way to read memory at its speed.
       constexpr int64_t ahead = 4096 / sizeof(float), line = 64 / sizeof(float);
       for (int64_t i = 0; i < static_cast<int64_t>(sizeof...(K)) * S::width; i += line)
-        __builtin_prefetch(x + at + ahead + i);
+        __builtin_prefetch(x + ahead + i);
     }
     F v[] = {load(x, K)...};
     // There is a first step: without, registers would be copied around the loop.
@@ -50,7 +59,8 @@ struct ChainArrays {
       auto each = [&](auto function) __attribute__((always_inline)) { ((v[K] = function(v[K])), ...); };
       auto with_operand = [&](auto function) __attribute__((always_inline)) {
         if (step.stride) {
-          ((v[K] = function(v[K], load(step.operand, K))), ...);
+          const float* operands = in_register(step.operand + at);
+          ((v[K] = function(v[K], load(operands, K))), ...);
         } else {
           const F operand = S::set(*step.operand);
           ((v[K] = function(v[K], operand)), ...);
@@ -116,9 +126,9 @@ struct ChainArrays {
       }
     } while (++next != end);
     if constexpr (part)
-      S::store_part(y + at, v[0], count);
+      S::store_part(y, v[0], count);
     else
-      (S::store(y + at + static_cast<int64_t>(K) * S::width, v[K]), ...);
+      (S::store(y + K * S::width, v[K]), ...);
   }
 
   // As many tiles of this many vectors as there are from element i on.

@@ -7,10 +7,12 @@ namespace {
 
 constexpr int64_t elements_per_task = 8192;
 
+// `rows` if nothing is added first, else `row` for each.
 template <class Row>
-void each_row(ThreadPool& pool, const NormRows& call, Row row) {
+void each_row(ThreadPool& pool, const NormRows& call, void (*rows)(const NormRows&, int64_t, int64_t), Row row) {
   if (call.n <= 0) return;
   pool.parallel_for(call.rows, 1 + elements_per_task / call.n, [&](int64_t begin, int64_t end) {
+    if (!call.addends[0].data) return rows(call, begin, end);
     for (int64_t i = begin; i < end; ++i) row(i, call.x + i * call.n, call.y + i * call.n);
   });
 }
@@ -31,8 +33,8 @@ Isa layer_norm_isa() { return layer_norm_kernels().isa; }
 void layer_norm(ThreadPool& pool, const NormRows& call) {
   const LayerNormKernels& kernels = layer_norm_kernels();
   const float count = static_cast<float>(call.n);
-  each_row(pool, call, [&](int64_t i, const float* x, float* y) {
-    const float mean = (call.addends[0].data ? add_addends(call, i, x, y) : kernels.sum(x, call.n)) / count;
+  each_row(pool, call, kernels.layer_norm, [&](int64_t i, const float* x, float* y) {
+    const float mean = add_addends(call, i, x, y) / count;
     const float factor = 1.0f / std::sqrt(kernels.sum_of_squares(x, mean, call.n) / count + call.epsilon);
     kernels.apply(x, y, call.n, mean, factor, call.scale, call.bias);
     if (call.mean) call.mean[i] = mean;
@@ -43,8 +45,8 @@ void layer_norm(ThreadPool& pool, const NormRows& call) {
 void rms_norm(ThreadPool& pool, const NormRows& call) {
   const LayerNormKernels& kernels = layer_norm_kernels();
   const float count = static_cast<float>(call.n);
-  each_row(pool, call, [&](int64_t i, const float* x, float* y) {
-    if (call.addends[0].data) add_addends(call, i, x, y);
+  each_row(pool, call, kernels.rms_norm, [&](int64_t i, const float* x, float* y) {
+    add_addends(call, i, x, y);
     const float factor = 1.0f / std::sqrt(kernels.sum_of_squares(x, 0.0f, call.n) / count + call.epsilon);
     kernels.apply(x, y, call.n, 0.0f, factor, call.scale, call.bias);
     if (call.inverse_deviation) call.inverse_deviation[i] = factor;

@@ -47,6 +47,9 @@ struct LayerNormKernels {
   float (*sum_of_squares)(const float* x, float shift, int64_t n);
   // y = (x - shift) * factor * scale + bias; scale and bias may be null.
   void (*apply)(const float* x, float* y, int64_t n, float shift, float factor, const float* scale, const float* bias);
+  // Rows [begin, end) of a call without addends: of layer_norm and of rms_norm.
+  void (*layer_norm)(const NormRows& call, int64_t begin, int64_t end);
+  void (*rms_norm)(const NormRows& call, int64_t begin, int64_t end);
 };
 
 TENON_ISA_TABLES(LayerNormKernels, layer_norm_kernels)

@@ -1,6 +1,9 @@
 // The passes over one row; neon.cc, avx2.cc, avx512.cc and portable.cc instantiate them.
 #pragma once
 
+#include <cmath>
+#include <tuple>
+
 #include "kernels/layer_norm/layer_norm.h"
 #include "kernels/simd/simd.h"
 
@@ -11,20 +14,20 @@ struct LayerNormRow {
   using S = Simd<Arch>;
   using F = typename S::F;
   static constexpr int width = S::width;
-  static constexpr int64_t floats_ahead = 512;
 
-  // Adds up term(x[i]) in four chains.
+  // Adds up term(x[i]) in several chains.
   template <class Term>
-  static float add_up(const float* x, int64_t n, Term term) {
-    F acc[4] = {};
+  [[gnu::always_inline]] static float add_up(const float* x, int64_t n, Term term) {
+    constexpr int chains = Arch::isa == Isa::neon ? 8 : 4;
+    F acc[chains] = {};
     int64_t i = 0;
-    for (; i + 4 * width <= n; i += 4 * width) {
-      // Of this row or, as a rule, of the next one.
-      for (int64_t at = 0; at < 4 * width; at += 16) __builtin_prefetch(x + i + at + floats_ahead);
-#pragma GCC unroll 4
-      for (int u = 0; u < 4; ++u) acc[u] = term(S::load(x + i + u * width), acc[u]);
+    for (; i + chains * width <= n; i += chains * width) {
+#pragma GCC unroll 8
+      for (int u = 0; u < chains; ++u) acc[u] = term(S::load(x + i + u * width), acc[u]);
     }
     for (; i + width <= n; i += width) acc[0] = term(S::load(x + i), acc[0]);
+#pragma GCC unroll 4
+    for (int u = 4; u < chains; ++u) acc[u - 4] += acc[u];
     float total = S::sum((acc[0] + acc[1]) + (acc[2] + acc[3]));
     for (; i < n; ++i) total += term(S::set(x[i]), F{})[0];
     return total;
@@ -67,10 +70,11 @@ struct LayerNormRow {
   }
 
   template <bool Scale, bool Bias>
-  static void apply_with(const float* x, float* y, int64_t n, float shift, float factor, const float* scale,
-                         const float* bias) {
-    const auto normalized = [=](F v, const auto& load) {
+  [[gnu::always_inline]] static void apply_with(const float* x, float* y, int64_t n, float shift, float factor,
+                                                const float* scale, const float* bias) {
+    const auto normalized = [=](F v, const auto& load, const auto& load_addend) {
       v = (v - shift) * factor;
+      if (Scale && Bias) return S::fma(v, load(scale), load_addend(bias));
       if (Scale) v *= load(scale);
       if (Bias) v += load(bias);
       return v;
@@ -81,7 +85,7 @@ struct LayerNormRow {
 #pragma GCC unroll 4
       for (int u = 0; u < 4; ++u) {
         const auto load = [at = i + u * width](const float* p) { return S::load(p + at); };
-        v[u] = normalized(load(x), load);
+        v[u] = normalized(load(x), load, [at = i + u * width](const float* p) { return S::addend(p + at); });
       }
 #pragma GCC unroll 4
       for (int u = 0; u < 4; ++u) S::store(y + i + u * width, v[u]);
@@ -89,21 +93,55 @@ struct LayerNormRow {
     }
     for (; i + width <= n; i += width) {
       const auto load = [i](const float* p) { return S::load(p + i); };
-      S::store(y + i, normalized(load(x), load));
+      S::store(y + i, normalized(load(x), load, load));
     }
     if (i == n) return;
     const auto load = [i, n](const float* p) { return S::load_part(p + i, n - i); };
-    S::store_part(y + i, normalized(load(x), load), n - i);
+    S::store_part(y + i, normalized(load(x), load, load), n - i);
+  }
+
+  template <bool Scale, bool Bias>
+  static void apply_to_row(const float* x, float* y, int64_t n, float shift, float factor, const float* scale,
+                           const float* bias) {
+    apply_with<Scale, Bias>(x, y, n, shift, factor, scale, bias);
   }
 
   static void apply(const float* x, float* y, int64_t n, float shift, float factor, const float* scale,
                     const float* bias) {
-    const auto kernel = scale ? (bias ? apply_with<true, true> : apply_with<true, false>)
-                              : (bias ? apply_with<false, true> : apply_with<false, false>);
+    const auto kernel = scale ? (bias ? apply_to_row<true, true> : apply_to_row<true, false>)
+                              : (bias ? apply_to_row<false, true> : apply_to_row<false, false>);
     kernel(x, y, n, shift, factor, scale, bias);
   }
 
-  static constexpr LayerNormKernels table() { return {Arch::isa, sum, add, sum_of_squares, apply}; }
+  // All in one, without calls: registers that are stored between rows would keep the core from writing whole lines
+  // without reading them first.
+  template <bool Centered, bool Scale, bool Bias>
+  static void normalize_with(const NormRows& call, int64_t begin, int64_t end) {
+    const auto [n, scale, bias, epsilon] = std::tuple(call.n, call.scale, call.bias, call.epsilon);
+    const auto count = static_cast<float>(n);
+    const float* x = call.x + begin * n;
+    float* y = call.y + begin * n;
+    for (int64_t i = begin; i < end; ++i, x += n, y += n) {
+      const float mean = Centered ? add_up(x, n, [](F v, F acc) { return acc + v; }) / count : 0.0f;
+      const float squares = add_up(x, n, [mean](F v, F acc) { return S::fma(v - mean, v - mean, acc); });
+      const float factor = 1.0f / std::sqrt(squares / count + epsilon);
+      apply_with<Scale, Bias>(x, y, n, mean, factor, scale, bias);
+      if (Centered && call.mean) call.mean[i] = mean;
+      if (call.inverse_deviation) call.inverse_deviation[i] = factor;
+    }
+  }
+
+  template <bool Centered>
+  static void normalize(const NormRows& call, int64_t begin, int64_t end) {
+    const auto kernel =
+        call.scale ? (call.bias ? normalize_with<Centered, true, true> : normalize_with<Centered, true, false>)
+                   : (call.bias ? normalize_with<Centered, false, true> : normalize_with<Centered, false, false>);
+    kernel(call, begin, end);
+  }
+
+  static constexpr LayerNormKernels table() {
+    return {Arch::isa, sum, add, sum_of_squares, apply, normalize<true>, normalize<false>};
+  }
 };
 
 }  // namespace tenon::kernels

@@ -289,19 +289,70 @@ void reduce_rows(const ReducePlan& plan, const T* x, T* y, int64_t begin, int64_
   }
 }
 
-constexpr int64_t column_block = 2048;
+// Columns whose totals are held at once, on the stack: long pieces of rows are read faster.
+template <typename Total>
+constexpr int64_t most_columns = (64 << 10) / static_cast<int64_t>(sizeof(Total));
+constexpr int64_t least_columns = 2048;
 
-// Rows of adjacent elements that are kept, one row added to the other.
+// value(0) to value(count - 1), merged in pairs.
+template <int count, typename Value, typename Merge>
+auto merged(Value value, Merge merge) {
+  if constexpr (count == 1)
+    return value(0);
+  else
+    return merge(merge(value(0), value(1)), merge(value(2), value(3)));
+}
+
+// Merges what is at i in each row into totals[i], in whole vectors; how many elements that were.
+template <bool largest, typename T, int count>
+int64_t merge_extremes(T* totals, const T* const (&rows)[count], int64_t n) {
+  using Vector = typename kernels::VectorOf<T>::Type;
+  constexpr int64_t width = kernels::vector_bytes / sizeof(T);
+  const auto load = [](const T* from) {
+    Vector v;
+    std::memcpy(&v, from, sizeof v);
+    return v;
+  };
+  const auto pick = [](Vector a, Vector b) { return kernels::extreme_of<largest, T>(a, b); };
+  int64_t i = 0;
+  for (; i + width <= n; i += width) {
+    const Vector total = pick(load(totals + i), merged<count>([&](int k) { return load(rows[k] + i); }, pick));
+    std::memcpy(totals + i, &total, sizeof total);
+  }
+  return i;
+}
+
+template <typename F, typename A, typename T, typename Total, int count>
+void merge_rows(Total* __restrict totals, const T* const (&rows)[count], int64_t n) {
+  int64_t i = 0;
+  if constexpr (requires { F::is_largest; } && std::is_same_v<T, float>)
+    i = merge_extremes<F::is_largest>(totals, rows, n);
+  const auto merge = [](Total a, Total b) { return F::merge(a, b); };
+  for (; i < n; ++i)
+    totals[i] = merge(totals[i], merged<count>([&](int k) { return F::map(static_cast<A>(rows[k][i])); }, merge));
+}
+
+// Rows of adjacent elements that are kept, added up column by column.
 template <typename F, typename T>
 void reduce_columns(const ReducePlan& plan, const T* x, T* y, int64_t row, int64_t first, int64_t n, Finish finish) {
   using A = Accumulator<F, T>;
-  decltype(F::template start<T, A>()) totals[column_block];
+  using Total = decltype(F::template start<T, A>());
+  Total totals[most_columns<Total>];
   std::fill_n(totals, n, F::template start<T, A>());
   const T* from = x + plan.first(row) + first;
+  // Several long rows at once; short ones are read faster one after the other.
+  constexpr int64_t long_row = 4096;
+  const T* rows[4];
+  int held = 0;
+  const auto merge_one = [&](const T* one) { merge_rows<F, A, T, Total, 1>(totals, {one}, n); };
   plan.for_each_reduced([&](int64_t offset) {
-    const T* values = from + offset;
-    for (int64_t i = 0; i < n; ++i) totals[i] = F::merge(totals[i], F::map(static_cast<A>(values[i])));
+    if (n < long_row) return merge_one(from + offset);
+    rows[held++] = from + offset;
+    if (held < 4) return;
+    merge_rows<F, A>(totals, rows, n);
+    held = 0;
   });
+  for (int k = 0; k < held; ++k) merge_one(rows[k]);
   T* to = y + row * plan.inner + first;
   for (int64_t i = 0; i < n; ++i) to[i] = element_of<T>(finished(totals[i], finish, plan.count));
 }
@@ -359,12 +410,14 @@ void reduce(ThreadPool& threads, const ReducePlan& plan, const void* from, void*
       (width == 8 ? reduce_dense_rows<F, 8, T> : reduce_dense_rows<F, 16, T>)(plan, x, y, begin, end, finish);
     });
   }
-  int64_t blocks = (plan.inner + column_block - 1) / column_block;
-  int64_t grain = std::max<int64_t>(1, work / std::max<int64_t>(1, plan.count * std::min(plan.inner, column_block)));
+  using Total = decltype(F::template start<T, Accumulator<F, T>>());
+  const int64_t columns = std::clamp(plan.inner / threads.size(), least_columns, most_columns<Total>);
+  const int64_t blocks = (plan.inner + columns - 1) / columns;
+  const int64_t grain = std::max<int64_t>(1, work / std::max<int64_t>(1, plan.count * std::min(plan.inner, columns)));
   threads.parallel_for(plan.outer * blocks, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      int64_t first = i % blocks * column_block;
-      reduce_columns<F>(plan, x, y, i / blocks, first, std::min(column_block, plan.inner - first), finish);
+      const int64_t first = i % blocks * columns;
+      reduce_columns<F>(plan, x, y, i / blocks, first, std::min(columns, plan.inner - first), finish);
     }
   });
 }
