@@ -21,8 +21,11 @@ inline void store_line(void* to, Bytes16 a, Bytes16 b, Bytes16 c, Bytes16 d) {
 #ifdef __aarch64__
   asm volatile("stp %q1, %q2, [%0]\n\tstp %q3, %q4, [%0, #32]" ::"r"(to), "w"(a), "w"(b), "w"(c), "w"(d) : "memory");
 #else
-  const Bytes16 line[] = {a, b, c, d};
-  std::memcpy(to, line, sizeof line);
+  auto* target = static_cast<char*>(to);
+  std::memcpy(target, &a, sizeof a);
+  std::memcpy(target + 16, &b, sizeof b);
+  std::memcpy(target + 32, &c, sizeof c);
+  std::memcpy(target + 48, &d, sizeof d);
 #endif
 }
 

@@ -14,6 +14,7 @@ struct LayerNormRow {
   using S = Simd<Arch>;
   using F = typename S::F;
   static constexpr int width = S::width;
+  static constexpr int64_t short_row = 2048;
 
   // Adds up term(x[i]) in several chains.
   template <class Term>
@@ -89,7 +90,9 @@ struct LayerNormRow {
       }
 #pragma GCC unroll 4
       for (int u = 0; u < 4; ++u) S::store(y + i + u * width, v[u]);
-      for (int64_t at = 0; at < 4 * width; at += 16) __builtin_prefetch(x + n + i + at);
+      // The next row, into the first cache where that has room for it.
+      for (int64_t at = 0; at < 4 * width; at += 16)
+        n <= short_row ? __builtin_prefetch(x + n + i + at) : __builtin_prefetch(x + n + i + at, 0, 2);
     }
     for (; i + width <= n; i += width) {
       const auto load = [i](const float* p) { return S::load(p + i); };

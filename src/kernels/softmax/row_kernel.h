@@ -34,6 +34,19 @@ struct SoftmaxRow {
   // Vectors at once, so that their long chains of operations overlap, where there are registers for them.
   static constexpr int at_once = Arch::isa == Isa::neon ? 6 : 2;
 
+  template <bool Store, int count>
+  [[gnu::always_inline]] static void add_terms(const float* x, float shift, float* y, F (&sums)[at_once]) {
+    F e[count];
+#pragma GCC unroll 6
+    for (int u = 0; u < count; ++u) e[u] = S::load(x + u * width) - shift;
+    M::exp_terms(e);
+#pragma GCC unroll 6
+    for (int u = 0; u < count; ++u) {
+      if (Store) S::store(y + u * width, e[u]);
+      sums[u] += e[u];
+    }
+  }
+
   // The sum of exp(x - shift); stores the terms where `y` is not null.
   template <bool Store>
   static float sum_of_exp(const float* x, float shift, float* y, int64_t n) {
@@ -41,26 +54,17 @@ struct SoftmaxRow {
     int64_t i = 0;
     for (; i + at_once * width <= n; i += at_once * width) {
       for (int64_t at = 0; at < at_once * width; at += 16) __builtin_prefetch(x + n + i + at);  // the next row
-      F e[at_once];
-#pragma GCC unroll 8
-      for (int u = 0; u < at_once; ++u) e[u] = S::load(x + i + u * width) - shift;
-      M::exp_terms(e);
-#pragma GCC unroll 8
-      for (int u = 0; u < at_once; ++u) {
-        if (Store) S::store(y + i + u * width, e[u]);
-        sums[u] += e[u];
-      }
+      add_terms<Store, at_once>(x + i, shift, y + i, sums);
     }
+    for (; i + 2 * width <= n; i += 2 * width) add_terms<Store, 2>(x + i, shift, y + i, sums);
+    for (; i + width <= n; i += width) add_terms<Store, 1>(x + i, shift, y + i, sums);
     for (int u = 1; u < at_once; ++u) sums[0] += sums[u];
     float total = S::sum(sums[0]);
-    for (; i < n; i += width) {
-      const int64_t count = n - i < width ? n - i : width;
-      F e[1] = {(count == width ? S::load(x + i) : S::load_part(x + i, count)) - shift};
-      M::exp_terms(e);
-      if (Store && count == width) S::store(y + i, e[0]);
-      if (Store && count < width) S::store_part(y + i, e[0], count);
-      for (int64_t j = 0; j < count; ++j) total += e[0][j];
-    }
+    if (i == n) return total;
+    F e[] = {S::load_part(x + i, n - i) - shift};
+    M::exp_terms(e);
+    if (Store) S::store_part(y + i, e[0], n - i);
+    for (int64_t j = 0; j < n - i; ++j) total += e[0][j];
     return total;
   }
 
@@ -74,7 +78,8 @@ struct SoftmaxRow {
 #pragma GCC unroll 4
       for (int u = 0; u < 4; ++u) S::store(y + i + u * width, v[u]);
     }
-    for (; i < n; ++i) y[i] = y[i] * scale;
+    for (; i + width <= n; i += width) S::store(y + i, S::load(y + i) * scale);
+    for (; i < n; ++i) y[i] *= scale;
   }
 
   static void log_softmax(const float* x, float* y, int64_t n) {

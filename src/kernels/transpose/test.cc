@@ -59,7 +59,15 @@ TEST(Transpose, Large) {
   const struct {
     std::vector<int64_t> dims, permutation;
   } table[] = {
-      {{611, 530}, {1, 0}}, {{3, 150, 777}, {0, 2, 1}}, {{2, 40000, 3}, {0, 2, 1}}, {{2, 3, 40000}, {0, 2, 1}}};
+      {{611, 530}, {1, 0}},
+      {{3, 150, 777}, {0, 2, 1}},
+      {{2, 40000, 3}, {0, 2, 1}},
+      {{2, 3, 40000}, {0, 2, 1}},
+      {{301, 1024}, {1, 0}},            // rows at distances of whole pages
+      {{2, 2049, 67}, {0, 2, 1}},       // short rows
+      {{3, 40, 37, 80}, {0, 2, 1, 3}},  // runs of several lines
+      {{2, 30, 40, 20, 17}, {2, 0, 3, 1, 4}},
+  };
   for (const auto& [dims, permutation] : table) {
     size_t count = 1;
     for (int64_t dim : dims) count *= static_cast<size_t>(dim);

@@ -45,12 +45,8 @@ void copy_one(T* to, const T* from) {
 
 // Column c of 4 rows and 4 columns.
 std::array<Bytes16, 4> columns_of_4x4(const uint32_t* from, int64_t from_stride) {
-  Bytes16 v[4];
-  for (int i = 0; i < 4; ++i) {
-    v[i] = load_16(from + i * from_stride);
-    // Keeps the compiler from reading rows in another order, from which the core would not foresee the next ones.
-    asm volatile("" ::: "memory");
-  }
+  const Bytes16 v[] = {load_16(from), load_16(from + from_stride), load_16(from + 2 * from_stride),
+                       load_16(from + 3 * from_stride)};
   const Bytes16 low02 = __builtin_shufflevector(v[0], v[2], 0, 4, 1, 5),
                 high02 = __builtin_shufflevector(v[0], v[2], 2, 6, 3, 7);
   const Bytes16 low13 = __builtin_shufflevector(v[1], v[3], 0, 4, 1, 5),
@@ -123,10 +119,10 @@ template <Prefetch prefetch>
 // Neighbouring columns that are worked on together: long pieces of rows are read faster.
 constexpr int64_t columns_together = 256;
 
-// The three that follow are the same for rows that come from memory, as many as make whole lines.
+// The same for as many of the rows as make whole lines.
 template <Prefetch prefetch>
-void transpose_far(const uint32_t* from, int64_t from_stride, uint32_t* to, int64_t to_stride, int64_t rows,
-                   int64_t columns) {
+void transpose_rows(const uint32_t* from, int64_t from_stride, uint32_t* to, int64_t to_stride, int64_t rows,
+                    int64_t columns) {
   for (int64_t r = 0; r + line <= rows; r += line, from += line * from_stride)
     transpose_lines<prefetch>(from, from_stride, from + line * from_stride, from_stride, to + r, to_stride, columns);
 }
@@ -145,11 +141,11 @@ void transpose_crowded(const uint32_t* from, int64_t from_stride, uint32_t* to, 
 }
 
 // The core foresees by itself where long rows go on.
-auto far_loop(int64_t from_stride) {
+auto lines_loop(int64_t from_stride) {
   constexpr int64_t page = 1024, short_row = 128;
   return from_stride % page == 0    ? transpose_crowded
-         : from_stride <= short_row ? transpose_far<Prefetch::first_cache>
-                                    : transpose_far<Prefetch::none>;
+         : from_stride <= short_row ? transpose_rows<Prefetch::first_cache>
+                                    : transpose_rows<Prefetch::none>;
 }
 
 // to[c][i] = from[i][c] or to[i][c] = from[c][i], where there are few c: the rows with few elements are dense.
@@ -193,8 +189,8 @@ bool transpose_few(ThreadPool& pool, const char* from, char* to, std::span<const
   return true;
 }
 
-// Neighbouring rows that are worked on together, and from how many bytes on the second-level cache does not hold all.
-constexpr int64_t rows_together = 4 * tile, far_bytes = 1 << 20;
+// Neighbouring rows that are worked on together.
+constexpr int64_t rows_together = 4 * tile;
 
 // The output's innermost axis is `rows` (an outer axis of the input), the input's innermost is `columns`.
 template <class T>
@@ -206,7 +202,6 @@ void transpose_planes(ThreadPool& pool, const char* from, char* to, std::span<co
   }
   const int64_t down = (rows.size + rows_together - 1) / rows_together,
                 across = (columns.size + columns_together - 1) / columns_together;
-  const bool is_far = count_of(outer) * rows.size * columns.size * bytes > far_bytes;
   const int64_t bytes_each = std::min(rows_together, rows.size) * std::min(columns_together, columns.size) * bytes;
   pool.parallel_for(count_of(outer) * down * across, 1 + bytes_per_task / bytes_each, [&](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; ++task) {
@@ -218,12 +213,10 @@ void transpose_planes(ThreadPool& pool, const char* from, char* to, std::span<co
       const int64_t last_row = std::min(rows.size, first_row + rows_together),
                     last_column = std::min(columns.size, first_column + columns_together);
       if constexpr (bytes == 4) {
-        if (is_far) {
-          far_loop(rows.from_stride)(source + first_row * rows.from_stride + first_column, rows.from_stride,
+        lines_loop(rows.from_stride)(source + first_row * rows.from_stride + first_column, rows.from_stride,
                                      target + first_column * columns.to_stride + first_row, columns.to_stride,
                                      last_row - first_row, last_column - first_column);
-          first_row += (last_row - first_row) / line * line;
-        }
+        first_row += (last_row - first_row) / line * line;
       }
       for (int64_t row = first_row; row < last_row; row += tile) {
         for (int64_t column = first_column; column < last_column; column += tile)

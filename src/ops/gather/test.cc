@@ -24,6 +24,23 @@ TEST(Gather, Axes) {
   OpTest("Gather").input<float>({2, 0}, {}).input<int64_t>({1}, {1}).expect<float>({1, 0}, {}).run();
 }
 
+// Blocks of whole cache lines, of parts of them, and longer than what is fetched ahead.
+TEST(Gather, BlocksOfManySizes) {
+  for (int64_t n : {15, 16, 17, 33, 64, 129, 1000, 4500}) {
+    const int64_t rows = 41, count = 300;
+    Tensor x(ElementType::float32, {rows, n}), picks(ElementType::int64, {count});
+    Tensor y(ElementType::float32, {count, n});
+    for (int64_t i = 0; i < rows * n; ++i) x.mutable_data<float>()[static_cast<size_t>(i)] = static_cast<float>(i);
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t row = i * 29 % rows;
+      picks.mutable_data<int64_t>()[static_cast<size_t>(i)] = i % 2 ? row : row - rows;
+      for (int64_t k = 0; k < n; ++k)
+        y.mutable_data<float>()[static_cast<size_t>(i * n + k)] = static_cast<float>(row * n + k);
+    }
+    OpTest("Gather").input(x).input(picks).expect(y).run();
+  }
+}
+
 TEST(Gather, Errors) {
   EXPECT_EQ(
       OpTest("Gather").attribute("axis", 1).input<float>({1, 5}, {1, 2, 3, 4, 5}).input<int64_t>({2}, {0, 7}).error(),

@@ -48,6 +48,34 @@ TEST(Reduce, Functions) {
   }
 }
 
+// Rows that are merged several at a time, with some left over; column 3 has a NaN.
+TEST(Reduce, LongRowsColumnByColumn) {
+  for (int64_t rows : {3, 4, 7, 9}) {
+    for (int64_t n : {4101, 20003}) {
+      Tensor x(ElementType::float32, {rows, n}), sum(ElementType::float32, {n}), largest(ElementType::float32, {n}),
+          smallest(ElementType::float32, {n});
+      const auto in = x.mutable_data<float>(), sums = sum.mutable_data<float>();
+      const auto highs = largest.mutable_data<float>(), lows = smallest.mutable_data<float>();
+      const auto value = [&](int64_t row, int64_t i) {
+        return i == 3 && row == rows / 2 ? NAN : static_cast<float>((row * 37 + i * 11) % 64 - 32);
+      };
+      for (int64_t i = 0; i < n; ++i) {
+        const auto at = static_cast<size_t>(i);
+        sums[at] = 0, highs[at] = -infinity, lows[at] = infinity;
+        for (int64_t row = 0; row < rows; ++row) {
+          in[static_cast<size_t>(row * n + i)] = value(row, i);
+          sums[at] += value(row, i);
+          highs[at] = std::max(highs[at], value(row, i));
+          lows[at] = std::min(lows[at], value(row, i));
+        }
+      }
+      highs[3] = lows[3] = NAN;
+      for (const auto& [op, expected] : {std::pair{"ReduceSum", sum}, {"ReduceMax", largest}, {"ReduceMin", smallest}})
+        OpTest(op).attribute("keepdims", 0).input(x).input<int64_t>({1}, {0}).expect(expected).run();
+    }
+  }
+}
+
 TEST(Reduce, Axes) {
   Tensor x(ElementType::float32, {2, 3, 2, 2});
   for (size_t i = 0; i < 24; ++i) x.mutable_data<float>()[i] = static_cast<float>(i);
