@@ -50,12 +50,15 @@ struct MathArrays {
       Function(v);
       for (int k = 0; k < at_once; ++k) S::store(y + i + k * S::width, v[k]);
     }
-    for (; i < n; i += S::width) {
-      const int64_t count = n - i < S::width ? n - i : S::width;
-      F v[] = {S::load_part(x + i, count)};
+    for (; i + S::width <= n; i += S::width) {
+      F v[] = {S::load(x + i)};
       One(v);
-      S::store_part(y + i, v[0], count);
+      S::store(y + i, v[0]);
     }
+    if (i == n) return;
+    F v[] = {S::load_part(x + i, n - i)};
+    One(v);
+    S::store_part(y + i, v[0], n - i);
   }
 
   // The same for functions that `Function` computes of small angles only, and `Exact` of all.

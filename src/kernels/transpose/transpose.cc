@@ -94,11 +94,10 @@ constexpr int64_t line = 16;
     store_line(to + static_cast<int64_t>(c) * to_stride, parts[0][c], parts[1][c], parts[2][c], parts[3][c]);
 }
 
-// Nothing else is stored meanwhile, not even registers at a call: the core would then read lines before it writes
-// them.
-
-// The same for any number of columns. With `prefetch`, fetches the same of `ahead` into that cache.
 enum class Prefetch { none, first_cache, second_cache };
+
+// The same for any number of columns; fetches the same of `ahead` into a cache. Inline, since the core reads lines
+// first if something else, such as registers at a call, is stored between them.
 template <Prefetch prefetch>
 [[gnu::always_inline]] inline void transpose_lines(const uint32_t* from, int64_t from_stride, const uint32_t* ahead,
                                                    int64_t ahead_stride, uint32_t* to, int64_t to_stride,
