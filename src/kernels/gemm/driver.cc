@@ -35,12 +35,7 @@ struct Product {
   float* c;
   int64_t ldc;
   const GemmEpilogue& epilogue;
-  GemmOrder order = GemmOrder::forwards;
 
-  // The index of what comes at this place of [begin, end).
-  int64_t in_order(int64_t begin, int64_t end, int64_t place) const {
-    return order == GemmOrder::forwards ? place : begin + end - 1 - place;
-  }
   void share(int64_t n_tasks, int64_t grain, FunctionRef<void(int64_t, int64_t)> body) const {
     if (pool) {
       pool->parallel_for(n_tasks, grain, body);
@@ -117,8 +112,7 @@ int64_t multiply_row(const Product& p, const Block& block, int64_t column_begin,
   const auto panel_at = [&](int64_t j) { return block.panel(p.b, block.packed_b, block.column_panel, j, columns); };
   if (panel_at(column_begin).stride != columns) return column_begin;
   const int64_t panels = column_end - column_begin, groups = divide_up(panels, at_once);
-  for (int64_t place = 0; place < groups; ++place) {
-    const int64_t group = p.in_order(0, groups, place);
+  for (int64_t group = 0; group < groups; ++group) {
     const int64_t j = column_begin + group * panels / groups, end = column_begin + (group + 1) * panels / groups;
     tile.columns = static_cast<int>(std::min<int64_t>(columns, p.n - (end - 1) * columns));
     tile.c = p.c + j * columns;
@@ -236,8 +230,7 @@ void multiply_few_rows(const Product& p, int64_t k_block, int64_t row_panels, in
   const int64_t column_tasks = divide_up(column_panels, columns_each);
   const int64_t rows_each = divide_up(row_panels, std::min(row_panels, divide_up(tasks, column_tasks)));
   p.share(divide_up(row_panels, rows_each) * column_tasks, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t place = begin; place < end; ++place) {
-      const int64_t task = p.in_order(begin, end, place);
+    for (int64_t task = begin; task < end; ++task) {
       const int64_t row = task / column_tasks * rows_each, column = task % column_tasks * columns_each;
       for (int64_t index = 0; index < blocks; ++index) {
         multiply_tiles(p, block_of(index), row, std::min(row + rows_each, row_panels), column,
@@ -288,9 +281,9 @@ int64_t gemm_k_block(const GemmKernels& kernels, int64_t k) {
 }
 
 void gemm_blocked(ThreadPool* pool, const GemmKernels& kernels, int64_t m, int64_t n, int64_t k, const PanelSource& a,
-                  const PanelSource& b, float* c, int64_t ldc, const GemmEpilogue& epilogue, GemmOrder order) {
+                  const PanelSource& b, float* c, int64_t ldc, const GemmEpilogue& epilogue) {
   if (m <= 0 || n <= 0) return;
-  const Product p{pool, kernels, m, n, k, a, b, c, ldc, epilogue, order};
+  const Product p{pool, kernels, m, n, k, a, b, c, ldc, epilogue};
   const int64_t k_block = gemm_k_block(kernels, k);
   const int64_t row_panels = divide_up(m, kernels.tile_rows), column_panels = divide_up(n, kernels.tile_columns);
   if (!pool && row_panels == 1 && a.ready() == 1 && b.ready() >= column_panels) {

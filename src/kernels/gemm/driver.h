@@ -68,8 +68,7 @@ int64_t gemm_k_block(const GemmKernels& kernels, int64_t k);
 
 // c[m, n] = epilogue(a * b). With `pool` null it runs in the calling thread.
 void gemm_blocked(ThreadPool* pool, const GemmKernels& kernels, int64_t m, int64_t n, int64_t k, const PanelSource& a,
-                  const PanelSource& b, float* c, int64_t ldc, const GemmEpilogue& epilogue,
-                  GemmOrder order = GemmOrder::forwards);
+                  const PanelSource& b, float* c, int64_t ldc, const GemmEpilogue& epilogue);
 
 // The pool, or null where the work is too small to share.
 ThreadPool* pool_for_flops(ThreadPool& pool, double flops);

@@ -82,11 +82,11 @@ void gemm(ThreadPool& pool, int64_t m, int64_t n, int64_t k, GemmMatrix a, GemmM
 }
 
 void gemm(ThreadPool& pool, int64_t m, GemmMatrix a, const PackedMatrix& b, float* c, int64_t ldc,
-          const GemmEpilogue& epilogue, GemmOrder order) {
+          const GemmEpilogue& epilogue) {
   const GemmKernels& kernels = gemm_kernels_of(b.isa());
   const MatrixPanels left(GemmSide::left, a.data, a.ld, a.transposed, m, kernels.tile_rows, m == 1 && !a.transposed);
   gemm_blocked(pool_for(pool, m, b.columns(), b.rows()), kernels, m, b.columns(), b.rows(), left, PackedPanels(b), c,
-               ldc, epilogue, order);
+               ldc, epilogue);
 }
 
 void gemm(ThreadPool& pool, int64_t n, const PackedMatrix& a, GemmMatrix b, float* c, int64_t ldc,

@@ -68,12 +68,9 @@ Isa gemm_isa();
 // c[m, n] = epilogue(a[m, k] * b[k, n]); c is row-major with rows ldc floats apart and overlaps neither a nor b.
 void gemm(ThreadPool& pool, int64_t m, int64_t n, int64_t k, GemmMatrix a, GemmMatrix b, float* c, int64_t ldc,
           const GemmEpilogue& epilogue = {});
-// The same with the right (n and k come from it) or the left (m and k) side packed ahead. `order` is that in which a
-// single row meets the columns of b: if every other product with b goes backwards, it begins with what is still in the
-// cache.
-enum class GemmOrder : unsigned char { forwards, backwards };
+// The same with the right (n and k come from it) or the left (m and k) side packed ahead.
 void gemm(ThreadPool& pool, int64_t m, GemmMatrix a, const PackedMatrix& b, float* c, int64_t ldc,
-          const GemmEpilogue& epilogue = {}, GemmOrder order = GemmOrder::forwards);
+          const GemmEpilogue& epilogue = {});
 void gemm(ThreadPool& pool, int64_t n, const PackedMatrix& a, GemmMatrix b, float* c, int64_t ldc,
           const GemmEpilogue& epilogue = {});
 

@@ -117,26 +117,6 @@ TEST_P(Gemm, HasTheSameBitsForAnyNumberOfThreads) {
   }
 }
 
-TEST_P(Gemm, HasTheSameBitsInEitherOrder) {
-  const ScopedIsa forced(GetParam());
-  ThreadPool one(1), many(3);
-  for (int64_t m : {1, 2}) {
-    for (int64_t n : {1, 11, 12, 25, 100, 701}) {
-      for (int64_t k : {1, 7, 900}) {
-        const Problem p{m, n, k};
-        const GemmEpilogue e{2, 3, p.addend.data(), 1, 0, -0.5f, 0.5f};
-        const PackedMatrix right(one, GemmSide::right, k, n, p.right());
-        auto forwards = p.output(), backwards = p.output(), shared = p.output();
-        gemm(one, m, p.left(), right, forwards.data(), p.ldc(), e);
-        gemm(one, m, p.left(), right, backwards.data(), p.ldc(), e, GemmOrder::backwards);
-        gemm(many, m, p.left(), right, shared.data(), p.ldc(), e, GemmOrder::backwards);
-        EXPECT_EQ(forwards, backwards) << m << "x" << n << "x" << k;
-        EXPECT_EQ(forwards, shared) << m << "x" << n << "x" << k;
-      }
-    }
-  }
-}
-
 TEST_P(Gemm, AddsToItsOutputInPlace) {
   const ScopedIsa forced(GetParam());
   ThreadPool pool(2);

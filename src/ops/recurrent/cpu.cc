@@ -13,8 +13,6 @@
 namespace tenon::ops {
 namespace {
 
-using kernels::GemmOrder;
-
 // Weights [rows, k] that activations [m, k] are multiplied with, transposed.
 template <typename T>
 class Weights;
@@ -29,13 +27,13 @@ class Weights<float> {
   }
   // c = a * weights^T + addend, whose rows are `addend_stride` apart.
   void multiply(ThreadPool& pool, int64_t m, const float* a, float* c, int64_t ldc, const float* addend,
-                int64_t addend_stride, GemmOrder order = GemmOrder::forwards) const {
+                int64_t addend_stride) const {
     if (!packed_) return;
     kernels::GemmEpilogue epilogue;
     epilogue.addend = addend;
     epilogue.addend_row_stride = addend_stride;
     epilogue.addend_column_stride = 1;
-    kernels::gemm(pool, m, {a, packed_->rows()}, *packed_, c, ldc, epilogue, order);
+    kernels::gemm(pool, m, {a, packed_->rows()}, *packed_, c, ldc, epilogue);
   }
 
   size_t bytes() const { return packed_ ? packed_->bytes() : 0; }
@@ -50,7 +48,7 @@ class Weights<double> {
   Weights() = default;
   Weights(ThreadPool&, const double* data, int64_t rows, int64_t k, PackedStorage&) : data_(data), rows_(rows), k_(k) {}
   void multiply(ThreadPool& pool, int64_t m, const double* a, double* c, int64_t ldc, const double* addend,
-                int64_t addend_stride, GemmOrder = GemmOrder::forwards) const {
+                int64_t addend_stride) const {
     kernels::gemm_any<double>(pool, m, rows_, k_, {a, k_}, {data_, k_, true}, c, ldc);
     for (int64_t i = 0; i < m; ++i) {
       for (int64_t j = 0; j < rows_; ++j) c[i * ldc + j] += addend[i * addend_stride + j];
@@ -255,9 +253,8 @@ class Recurrent final : public Kernel {
     for (int64_t step = 0; step < n.sequence; ++step) {
       const int64_t t = w.reverse ? n.sequence - 1 - step : step;
       const T* projected = w.projected + (t * n.batch + first) * width;
-      const GemmOrder order = step % 2 == 0 ? GemmOrder::forwards : GemmOrder::backwards;
-      w.direction->recurrent.multiply(pool, m, h.data(), gates.data(), width, projected, width, order);
-      if (cell_ == Cell::gru) gru_candidates(pool, w, m, h.data(), gates.data(), extra.data(), projected, order);
+      w.direction->recurrent.multiply(pool, m, h.data(), gates.data(), width, projected, width);
+      if (cell_ == Cell::gru) gru_candidates(pool, w, m, h.data(), gates.data(), extra.data(), projected);
       for (int64_t b = 0; b < m; ++b) {
         T *state = h.data() + b * n.hidden, *own = gates.data() + b * width;
         const bool active = !w.lengths || t < w.lengths[first + b];
@@ -297,7 +294,7 @@ class Recurrent final : public Kernel {
   // Activates z and r and completes the input of the gate h.
   template <typename T>
   void gru_candidates(ThreadPool& pool, const Work<T>& w, int64_t m, const T* h, T* gates, T* extra,
-                      const T* projected, GemmOrder order) const {
+                      const T* projected) const {
     const int64_t hidden = w.n.hidden, width = 3 * hidden;
     for (int64_t b = 0; b < m; ++b) activate(w.activations[0], gates + b * width, 2 * hidden);
     if (!linear_before_reset_) {
@@ -306,12 +303,10 @@ class Recurrent final : public Kernel {
         T* __restrict reset = extra + b * hidden;
         for (int64_t i = 0; i < hidden; ++i) reset[i] = r[i] * state[i];
       }
-      return w.direction->candidate.multiply(pool, m, extra, gates + 2 * hidden, width, projected + 2 * hidden, width,
-                                             order);
+      return w.direction->candidate.multiply(pool, m, extra, gates + 2 * hidden, width, projected + 2 * hidden, width);
     }
     const std::vector<T> zeros(w.recurrent_bias ? 0 : static_cast<size_t>(hidden));
-    w.direction->candidate.multiply(pool, m, h, extra, hidden, w.recurrent_bias ? w.recurrent_bias : zeros.data(), 0,
-                                    order);
+    w.direction->candidate.multiply(pool, m, h, extra, hidden, w.recurrent_bias ? w.recurrent_bias : zeros.data(), 0);
     for (int64_t b = 0; b < m; ++b) {
       const T *r = gates + b * width + hidden, *linear = extra + b * hidden,
               *input = projected + b * width + 2 * hidden;
