@@ -17,6 +17,17 @@ TEST(Random, Philox) {
             (Block{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
 }
 
+TEST(Random, UniformNumbersAreWordsOfPhilox) {
+  constexpr int64_t first = (int64_t{1} << 34) - 50, count = 100;
+  float y[count];
+  RandomNumbers(uint64_t{5} << 32 | 9).uniform(first, y, count);
+  for (int64_t i = first; i < first + count; ++i) {
+    const auto block = static_cast<uint64_t>(i / 4);
+    const auto words = philox({static_cast<uint32_t>(block), static_cast<uint32_t>(block >> 32), 0, 0}, {9, 5});
+    EXPECT_EQ(y[i - first], static_cast<float>(words[static_cast<size_t>(i % 4)] >> 8) * 0x1p-24f);
+  }
+}
+
 template <typename T>
 using Draw = void (RandomNumbers::*)(int64_t, T*, int64_t) const;
 

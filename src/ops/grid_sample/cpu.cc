@@ -218,10 +218,14 @@ class GridSample final : public Kernel {
           from = static_cast<const E*>(x.raw());
           to = static_cast<E*>(y.mutable_raw());
         }
-        each_line<T>(run, points, [&](const Taps<T>& taps, int64_t n, int64_t in, int64_t out) {
+        each_block<T>(run, points, [&](const Taps<T>& taps, int64_t n, const Channels& channels) {
           const int64_t* index = taps.indices.data();
-          for (int64_t i = 0; i < n; ++i) to[out + i] = from[in + index[i]];
-          for (int64_t i : taps.partial) to[out + i] = E{};
+          for (int64_t c = 0; c < channels.count; ++c) {
+            const E* plane = from + channels.in(c);
+            E* out = to + channels.out(c);
+            for (int64_t i = 0; i < n; ++i) out[i] = plane[index[i]];
+            for (int64_t i : taps.partial) out[i] = E{};
+          }
         });
       });
     }
@@ -229,23 +233,33 @@ class GridSample final : public Kernel {
              uint64_t>(x.type(), [&]<typename E>() {
       const E* from = x.data<E>().data();
       E* to = y.mutable_data<E>().data();
-      each_line<T>(run, points, [&](const Taps<T>& taps, int64_t n, int64_t in, int64_t out) {
-        if (taps.each == 4)
-          sum_four<T, E>(taps, n, from + in, to + out);
-        else
-          sum_any<T, E>(taps, n, from + in, to + out);
-        sum_partial<T, E>(taps, from + in, to + out);
+      each_block<T>(run, points, [&](const Taps<T>& taps, int64_t n, const Channels& channels) {
+        int64_t c = 0;
+        for (; taps.each == 4 && c + 2 <= channels.count; c += 2)
+          sum_four<2, T, E>(taps, n, from + channels.in(c), channels.in_step, to + channels.out(c), channels.out_step);
+        for (; c < channels.count; ++c) {
+          if (taps.each == 4)
+            sum_four<1, T, E>(taps, n, from + channels.in(c), 0, to + channels.out(c), 0);
+          else
+            sum_any<T, E>(taps, n, from + channels.in(c), to + channels.out(c));
+        }
+        for (c = 0; c < channels.count && !taps.partial.empty(); ++c)
+          sum_partial<T, E>(taps, from + channels.in(c), to + channels.out(c));
       });
     });
   }
 
-  // The usual case: a linear mix of four elements of a picture.
-  template <typename T, typename E>
-  static void sum_four(const Taps<T>& taps, int64_t n, const E* from, E* to) {
+  // The usual case: a linear mix of four elements of a picture, for some channels whose planes are `*_step` apart.
+  template <int channels, typename T, typename E>
+  static void sum_four(const Taps<T>& taps, int64_t n, const E* from, int64_t from_step, E* to, int64_t to_step) {
     const int64_t* index = taps.indices.data();
     const T* weight = taps.weights.data();
-    const auto tap = [&](int k) { return weight[k] * value<T>(from[index[k]]); };
-    for (int64_t i = 0; i < n; ++i, index += 4, weight += 4) to[i] = element<E>(tap(0) + tap(1) + tap(2) + tap(3));
+    for (int64_t i = 0; i < n; ++i, index += 4, weight += 4) {
+      for (int c = 0; c < channels; ++c) {
+        const auto tap = [&](int k) { return weight[k] * value<T>(from[c * from_step + index[k]]); };
+        to[c * to_step + i] = element<E>(tap(0) + tap(1) + tap(2) + tap(3));
+      }
+    }
   }
 
   template <typename T, typename E>
@@ -296,17 +310,25 @@ class GridSample final : public Kernel {
       return static_cast<T>(static_cast<float>(element));
   }
 
-  // Calls visit(taps of some points, number of points, first element of the plane in X, first element of Y), for every
-  // channel.
+  // Where the planes of the channels of an image begin in X, and what is made of each in Y.
+  struct Channels {
+    int64_t count, first_in, in_step, first_out, out_step;
+
+    int64_t in(int64_t c) const { return first_in + c * in_step; }
+    int64_t out(int64_t c) const { return first_out + c * out_step; }
+  };
+
+  // Calls visit(taps of some points, number of points, Channels) until all points of all images have been visited.
   template <typename T, typename Visit>
-  void each_line(KernelRun& run, const Tensor& points, Visit visit) const {
-    constexpr int64_t most = 64;
+  void each_block(KernelRun& run, const Tensor& points, Visit visit) const {
     const Shape& shape = run.input(0).shape();
     const Shape& out = run.output(0).shape();
     const int64_t channels = shape[1], plane = shape.elements(2, shape.rank()), count = out.elements(2, out.rank()),
                   axes = shape.rank() - 2;
     const T* grid = points.data<T>().data();
     const Sampler<T> sampler(mode_, padding_, align_, shape);
+    // So many points that a plane is read often while it is in the cache, so few that their taps are in it too.
+    const int64_t most = std::max<int64_t>(1, 2048 / sampler.taps_each());
     run.threads().parallel_for(shape[0] * count, 1 + 2048 / channels, [&](int64_t begin, int64_t end) {
       Taps<T> taps(most, sampler.taps_each());
       for (int64_t n = 0; begin < end; begin += n) {
@@ -314,7 +336,8 @@ class GridSample final : public Kernel {
         n = std::min({most, end - begin, count - at});
         taps.clear();
         for (int64_t i = 0; i < n; ++i) sampler.find(grid + (begin + i) * axes, i, taps);
-        for (int64_t c = image * channels; c < (image + 1) * channels; ++c) visit(taps, n, c * plane, c * count + at);
+        const int64_t first = image * channels;
+        visit(taps, n, Channels{channels, first * plane, plane, first * count + at, count});
       }
     });
   }

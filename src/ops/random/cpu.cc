@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/math/math.h"
 #include "ops/cpu_support/compute_type.h"
 #include "ops/cpu_support/random_seed.h"
 #include "ops/elementwise.h"
@@ -108,34 +109,57 @@ class Multinomial final : public Kernel {
     Tensor& y = run.output(0);
     const int64_t classes = shape[1], samples = y.dim(1);
     const RandomNumbers numbers = seed_.numbers();
-    const Tensor logarithms = as_type<double>(run.input(0), run.threads(), run.allocator());
-    const double* x = logarithms.data<double>().data();
-    dispatch<int32_t, int64_t>(y.type(), [&]<typename T>() {
-      T* out = y.mutable_data<T>().data();
+    void* out = y.mutable_raw();
+    dispatch_compute(run.input(0).type(), [&]<typename T>() {
+      const Tensor logarithms = as_type<T>(run.input(0), run.threads(), run.allocator());
+      const T* x = logarithms.data<T>().data();
       run.threads().parallel_for(shape[0], 1, [&](int64_t begin, int64_t end) {
         auto memory = run.scratch(classes * static_cast<int64_t>(sizeof(double)));
         std::span<double> sums(static_cast<double*>(memory.get()), static_cast<size_t>(classes));
+        std::vector<double> drawn(static_cast<size_t>(samples));
         for (int64_t row = begin; row < end; ++row) {
           accumulate(x + row * classes, sums, row);
-          for (int64_t i = row * samples; i < (row + 1) * samples; ++i) out[i] = static_cast<T>(pick(numbers, i, sums));
+          numbers.uniform(row * samples, drawn.data(), samples);
+          pick_all(drawn, sums, y.type(), out, row * samples);
         }
       });
     });
   }
 
  private:
+  static void exponentials(const float* x, float* y, int64_t n) { kernels::f32_exp(x, y, n); }
+  static void exponentials(const double* x, double* y, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) y[i] = std::exp(x[i]);
+  }
+
   // The sums of the probabilities of the classes up to each.
-  static void accumulate(const double* x, std::span<double> sums, int64_t row) {
-    double most = -INFINITY, sum = 0;
-    for (size_t i = 0; i < sums.size(); ++i) most = std::max(most, x[i]);
-    for (size_t i = 0; i < sums.size(); ++i) sums[i] = sum += std::exp(x[i] - most);
+  template <typename T>
+  static void accumulate(const T* x, std::span<double> sums, int64_t row) {
+    constexpr int64_t block = 256;
+    const int64_t classes = std::ssize(sums);
+    T most = -INFINITY, probabilities[block];
+    for (int64_t i = 0; i < classes; ++i) most = most < x[i] ? x[i] : most;
+    double sum = 0;
+    for (int64_t begin = 0; begin < classes; begin += block) {
+      const int64_t n = std::min(block, classes - begin);
+      for (int64_t i = 0; i < n; ++i) probabilities[i] = x[begin + i] - most;
+      exponentials(probabilities, probabilities, n);
+      for (int64_t i = 0; i < n; ++i)
+        sums[static_cast<size_t>(begin + i)] = sum += static_cast<double>(probabilities[i]);
+    }
     if (!(sum > 0) || !std::isfinite(sum))
       fail(ErrorCode::invalid_value, "row {} gives no class a probability between 0 and 1", row);
   }
 
-  static int64_t pick(const RandomNumbers& numbers, int64_t i, std::span<const double> sums) {
-    double number = 0;
-    numbers.uniform(i, &number, 1);
+  static void pick_all(const std::vector<double>& drawn, std::span<const double> sums, ElementType type, void* to,
+                       int64_t first) {
+    dispatch<int32_t, int64_t>(type, [&]<typename T>() {
+      T* out = static_cast<T*>(to) + first;
+      for (double number : drawn) *out++ = static_cast<T>(pick(number, sums));
+    });
+  }
+
+  static int64_t pick(double number, std::span<const double> sums) {
     auto place = std::ranges::upper_bound(sums, number * sums.back());
     // The product may have been rounded up to the whole.
     if (place == sums.end()) place = std::ranges::lower_bound(sums, sums.back());
