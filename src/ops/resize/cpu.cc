@@ -213,11 +213,18 @@ struct Weighted {
       for (int64_t i = 0; i < n; ++i) to[i] = a[i] * wa + b[i] * wb;
       return;
     }
+    // Four rows at once, so that sums are stored a fourth as often.
+    int64_t k = s.taps % 4;
     std::fill_n(to, n, T{});
-    for (int64_t k = 0; k < s.taps; ++k) {
-      const T* row = x + index[k] * stride;
-      const T w = weight[k];
+    for (int64_t first = 0; first < k; ++first) {
+      const T *row = x + index[first] * stride, w = weight[first];
       for (int64_t i = 0; i < n; ++i) to[i] += row[i] * w;
+    }
+    for (; k < s.taps; k += 4) {
+      const T *a = x + index[k] * stride, *b = x + index[k + 1] * stride, *c = x + index[k + 2] * stride,
+              *d = x + index[k + 3] * stride;
+      const T wa = weight[k], wb = weight[k + 1], wc = weight[k + 2], wd = weight[k + 3];
+      for (int64_t i = 0; i < n; ++i) to[i] += (a[i] * wa + b[i] * wb) + (c[i] * wc + d[i] * wd);
     }
   }
 
@@ -229,10 +236,14 @@ struct Weighted {
       for (int64_t o = 0; o < outputs; ++o)
         to[o] = row[index[2 * o]] * weight[2 * o] + row[index[2 * o + 1]] * weight[2 * o + 1];
     } else {
-      for (int64_t o = 0; o < outputs; ++o) {
-        T sum{};
-        for (int64_t k = 0; k < s.taps; ++k) sum += row[index[o * s.taps + k]] * weight[o * s.taps + k];
-        to[o] = sum;
+      for (int64_t o = 0; o < outputs; ++o, index += s.taps, weight += s.taps) {
+        // Two sums that do not wait for each other; there is an even number of taps.
+        T even{}, odd{};
+        for (int64_t k = 0; k < s.taps; k += 2) {
+          even += row[index[k]] * weight[k];
+          odd += row[index[k + 1]] * weight[k + 1];
+        }
+        to[o] = even + odd;
       }
     }
     for (int64_t o = 0; !s.outside.empty() && o < outputs; ++o) {

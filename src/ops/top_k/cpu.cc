@@ -111,9 +111,13 @@ class FloatSelection {
 
   // A key that at least k elements reach: that many blocks have one that does. Leaves the blocks' best keys.
   int32_t bound(int64_t size) {
+    // The fewer blocks, the more elements of each are looked at: more than three for each place, or else two.
+    const auto places = static_cast<int64_t>(k_);
     block_ = 0;
-    for (int64_t block : {64, 32, 16, 8, 4}) {
-      if (block_ == 0 && size / block >= 2 * static_cast<int64_t>(k_)) block_ = block;
+    for (int64_t least : {3 * places + 1, 2 * places}) {
+      for (int64_t block : {64, 32, 16, 8, 4}) {
+        if (block_ == 0 && size / block >= least) block_ = block;
+      }
     }
     if (block_ == 0) return INT32_MIN;
     best_.resize(static_cast<size_t>(size / block_));

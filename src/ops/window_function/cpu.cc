@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -22,8 +23,14 @@ class Window final : public Kernel {
       // Integers are what is left of a float, in which a sum that is a hair below 1 is 1.
       using Rounded = std::conditional_t<std::is_same_v<T, double>, double, float>;
       T* out = y.mutable_data<T>().data();
-      run.threads().parallel_for(y.elements(), costly_grain, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) out[i] = static_cast<T>(static_cast<Rounded>(at(i, steps)));
+      // A window is the same from both ends.
+      const int64_t count = y.elements(), half = std::min(steps / 2 + 1, count);
+      run.threads().parallel_for(half, costly_grain, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          const T value = static_cast<T>(static_cast<Rounded>(at(i, steps)));
+          out[i] = value;
+          if (steps - i >= half && steps - i < count) out[steps - i] = value;
+        }
       });
     });
   }

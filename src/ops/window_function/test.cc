@@ -5,6 +5,7 @@ namespace {
 
 TEST(WindowFunction, Periodic) {
   OpTest("HannWindow").input<int32_t>({}, {4}).expect<float>({4}, {0, 0.5f, 1, 0.5f}).run();
+  OpTest("HannWindow").input<int64_t>({}, {3}).expect<float>({3}, {0, 0.75f, 0.75f}).run();
   OpTest("HammingWindow").input<int64_t>({}, {4}).expect<float>({4}, {0.0869565f, 0.5434783f, 1, 0.5434783f}).run();
   OpTest("BlackmanWindow").input<int64_t>({}, {4}).expect<float>({4}, {0, 0.34f, 1, 0.34f}).run();
 }
@@ -16,6 +17,7 @@ TEST(WindowFunction, Symmetric) {
     return test;
   };
   window("HannWindow", 5).expect<float>({5}, {0, 0.5f, 1, 0.5f, 0}).run();
+  window("HannWindow", 4).expect<float>({4}, {0, 0.75f, 0.75f, 0}).run();
   window("HammingWindow", 3).expect<float>({3}, {0.0869565f, 1, 0.0869565f}).run();
   window("BlackmanWindow", 3).expect<float>({3}, {0, 1, 0}).run();
   window("HannWindow", 1).expect<float>({1}, {1}).run();
