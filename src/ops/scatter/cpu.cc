@@ -11,6 +11,14 @@ namespace {
 
 constexpr int64_t grain_elements = 4096, places_at_once = 256;
 
+constexpr int64_t rows_ahead = 8;
+
+// Starts to bring the first lines of a row into the cache.
+void fetch(const std::byte* row, int64_t bytes) {
+  constexpr int64_t line = 64, most = 512;
+  for (int64_t at = 0; at < std::min(bytes, most); at += line) __builtin_prefetch(row + at, 1);
+}
+
 void copy_all(ThreadPool& threads, const Tensor& from, Tensor& to) {
   int64_t one = 1, count = from.elements();
   strided_copy(threads, from.type(), from.raw(), {&one, 1}, to.mutable_raw(), {&one, 1}, {&count, 1});
@@ -99,9 +107,14 @@ class ScatterND final : public Kernel {
     // Threads share the blocks' insides, so that updates of one place keep their order; each has a part of its own, as
     // small ones would share cache lines.
     const int64_t part = std::max<int64_t>({16, grain_elements / count, divide_up(inner, run.threads().size())});
+    const int64_t bytes = bits_of(y.type()) / 8;
+    std::byte* to = static_cast<std::byte*>(y.mutable_raw());
+    const std::byte* from = static_cast<const std::byte*>(updates.raw());
     run.threads().parallel_for(inner, part, [&](int64_t begin, int64_t end) {
+      const int64_t size = (end - begin) * bytes;
       for (int64_t i = 0; i < count; ++i) {
-        combine.row(element_at(y, places[static_cast<size_t>(i)] + begin), element_at(updates, i * inner + begin),
+        if (i + rows_ahead < count) fetch(to + (places[static_cast<size_t>(i + rows_ahead)] + begin) * bytes, size);
+        combine.row(to + (places[static_cast<size_t>(i)] + begin) * bytes, from + (i * inner + begin) * bytes,
                     end - begin);
       }
     });
