@@ -97,20 +97,19 @@ void conv_depthwise(ThreadPool& pool, const ConvShape& shape, const float* x, co
       fill(shape, layout, x + i * shape.input_size(), image);
       for (int64_t m = 0; m < multiplier; ++m) {
         const int64_t channel = i % shape.in_channels * multiplier + m;
-        DepthwiseRow row{image,
-                         layout.offsets.data(),
-                         weights + channel * taps,
-                         taps,
-                         epilogue.bias ? epilogue.bias[channel] : 0.0f,
-                         epilogue.residual ? -infinity : epilogue.lo,
-                         epilogue.residual ? infinity : epilogue.hi};
+        DepthwiseRows rows{image,
+                           layout.offsets.data(),
+                           weights + channel * taps,
+                           taps,
+                           epilogue.bias ? epilogue.bias[channel] : 0.0f,
+                           epilogue.residual ? -infinity : epilogue.lo,
+                           epilogue.residual ? infinity : epilogue.hi,
+                           shape.output[1],
+                           shape.stride[1] * layout.row};
         float* const plane = y + (i * multiplier + m) * outputs;
-        float* out = plane;
         for (int64_t d = 0; d < shape.output[0]; ++d) {
-          for (int64_t h = 0; h < shape.output[1]; ++h, out += shape.output[2]) {
-            row.from = image + d * shape.stride[0] * layout.plane + h * shape.stride[1] * layout.row;
-            kernels.row(row, out, shape.output[2]);
-          }
+          rows.from = image + d * shape.stride[0] * layout.plane;
+          kernels.rows(rows, plane + d * shape.output[1] * shape.output[2], shape.output[2]);
         }
         const int64_t offset = plane - y;
         finish_plane(plane, epilogue.residual ? epilogue.residual + offset : nullptr, outputs, epilogue);

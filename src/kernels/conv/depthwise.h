@@ -6,18 +6,20 @@
 
 namespace tenon::kernels {
 
-struct DepthwiseRow {
+struct DepthwiseRows {
   const float* from;  // each tap t reads from + offsets[t] + [0, n), and up to a vector beyond
   const int64_t* offsets;
   const float* weights;
   int64_t taps;
   float bias, lo, hi;
+  int64_t count, step;  // rows, and how far the next one reads from the one before
 };
 
 struct DepthwiseKernels {
   Isa isa;
-  // out[j] = clamp(bias + sum over t of weights[t] * from[offsets[t] + j], lo, hi) for j < n.
-  void (*row)(const DepthwiseRow& row, float* out, int64_t n);
+  // out[r * n + j] = clamp(bias + sum over t of weights[t] * from[r * step + offsets[t] + j], lo, hi) for r < count and
+  // j < n.
+  void (*rows)(const DepthwiseRows& rows, float* out, int64_t n);
 };
 
 TENON_ISA_TABLES(DepthwiseKernels, depthwise_kernels)

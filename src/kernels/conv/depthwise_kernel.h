@@ -17,7 +17,7 @@ struct DepthwiseKernel {
     static constexpr bool in_registers = Taps > 0 && Taps <= 9;
     static constexpr int kept = in_registers ? Taps : 1;
 
-    explicit Row(const DepthwiseRow& row) : r(row), bias(S::set(row.bias)), lo(S::set(row.lo)), hi(S::set(row.hi)) {
+    explicit Row(const DepthwiseRows& row) : r(row), bias(S::set(row.bias)), lo(S::set(row.lo)), hi(S::set(row.hi)) {
       for (int t = 0; t < kept; ++t) {
         weights[t] = S::set(r.weights[t]);
         rows[t] = r.from + r.offsets[t];
@@ -48,15 +48,25 @@ struct DepthwiseKernel {
       for (int u = 0; u < Count; ++u) S::store(out + j + u * S::width, acc[u]);
     }
 
-    DepthwiseRow r;
+    void advance() {
+      r.from += r.step;
+      for (int t = 0; t < kept; ++t) rows[t] += r.step;
+    }
+
+    DepthwiseRows r;
     F bias, lo, hi;
     F weights[kept];
     const float* rows[kept];
   };
 
   template <int Taps>
-  static void row(const DepthwiseRow& r, float* out, int64_t n) {
-    const Row<Taps> taps(r);
+  static void rows(const DepthwiseRows& r, float* out, int64_t n) {
+    Row<Taps> taps(r);
+    for (int64_t i = 0; i < r.count; ++i, out += n, taps.advance()) row(taps, out, n);
+  }
+
+  template <int Taps>
+  static void row(const Row<Taps>& taps, float* out, int64_t n) {
     if (n < S::width) {
       F acc[1];
       taps.compute(0, acc);
@@ -70,18 +80,18 @@ struct DepthwiseKernel {
     if (j < n) taps.template write<1>(n - S::width, out);
   }
 
-  static void any_row(const DepthwiseRow& r, float* out, int64_t n) {
+  static void any_rows(const DepthwiseRows& r, float* out, int64_t n) {
     switch (r.taps) {
       case 9:
-        return row<9>(r, out, n);
+        return rows<9>(r, out, n);
       case 25:
-        return row<25>(r, out, n);
+        return rows<25>(r, out, n);
       default:
-        return row<0>(r, out, n);
+        return rows<0>(r, out, n);
     }
   }
 
-  static constexpr DepthwiseKernels table() { return {Arch::isa, any_row}; }
+  static constexpr DepthwiseKernels table() { return {Arch::isa, any_rows}; }
 };
 
 }  // namespace tenon::kernels
