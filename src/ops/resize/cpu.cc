@@ -211,21 +211,30 @@ struct Weighted {
       const T *a = x + index[0] * stride, *b = x + index[1] * stride;
       const T wa = weight[0], wb = weight[1];
       for (int64_t i = 0; i < n; ++i) to[i] = a[i] * wa + b[i] * wb;
-      return;
+    } else {
+      mix_many_rows(x, stride, index, weight, to, n);
     }
-    // Four rows at once, so that sums are stored a fourth as often.
-    int64_t k = s.taps % 4;
+  }
+
+  // Apart, so that the loop above is inlined where rows are short.
+  [[gnu::noinline]] void mix_many_rows(const T* x, int64_t stride, const int64_t* index, const T* weight, T* to,
+                                       int64_t n) const {
     std::fill_n(to, n, T{});
-    for (int64_t first = 0; first < k; ++first) {
-      const T *row = x + index[first] * stride, w = weight[first];
-      for (int64_t i = 0; i < n; ++i) to[i] += row[i] * w;
-    }
-    for (; k < s.taps; k += 4) {
-      const T *a = x + index[k] * stride, *b = x + index[k + 1] * stride, *c = x + index[k + 2] * stride,
-              *d = x + index[k + 3] * stride;
-      const T wa = weight[k], wb = weight[k + 1], wc = weight[k + 2], wd = weight[k + 3];
-      for (int64_t i = 0; i < n; ++i) to[i] += (a[i] * wa + b[i] * wb) + (c[i] * wc + d[i] * wd);
-    }
+    int64_t k = 0;
+    for (; k < s.taps % 4; ++k) add_row(x + index[k] * stride, weight[k], to, n);
+    for (; k < s.taps; k += 4) add_four_rows(x, stride, index + k, weight + k, to, n);
+  }
+
+  static void add_row(const T* row, T weight, T* __restrict to, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) to[i] += row[i] * weight;
+  }
+  // Four at once, so that sums are stored a fourth as often.
+  static void add_four_rows(const T* x, int64_t stride, const int64_t* index, const T* weight, T* __restrict to,
+                            int64_t n) {
+    const T *a = x + index[0] * stride, *b = x + index[1] * stride, *c = x + index[2] * stride,
+            *d = x + index[3] * stride;
+    const T wa = weight[0], wb = weight[1], wc = weight[2], wd = weight[3];
+    for (int64_t i = 0; i < n; ++i) to[i] += (a[i] * wa + b[i] * wb) + (c[i] * wc + d[i] * wd);
   }
 
   // to[o] = the weighted sum of the elements of one row.
@@ -263,13 +272,14 @@ void resize_axis(ThreadPool& pool, const T* x, T* y, int64_t outer, const Resize
     });
   }
   pool.parallel_for(outer * axis.output, 1 + work_per_task / (inner * w.s.taps), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t o = i % axis.output;
+    const T* from = x + begin / axis.output * axis.input * inner;
+    for (int64_t i = begin, o = begin % axis.output; i < end; ++i, ++o) {
+      if (o == axis.output) o = 0, from += axis.input * inner;
       T* to = y + i * inner;
       if (w.outside(o))
         std::fill_n(to, inner, extrapolation);
       else
-        w.mix_rows(x + i / axis.output * axis.input * inner, inner, o, to, inner);
+        w.mix_rows(from, inner, o, to, inner);
     }
   });
 }
