@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "base/checked.h"
 #include "base/rounding.h"
 #include "kernels/conv/image.h"
+#include "kernels/gemm_int8/transpose_bytes.h"
 
 namespace tenon::kernels {
 namespace {
@@ -52,9 +54,28 @@ class PixelImage {
     std::memset(to, zero_code, static_cast<size_t>(width * pixel_));
     if (left == right) return;
     const uint8_t* row = image + (d * shape_.input[1] + h) * shape_.input[2] + left - shape_.pad[2];
-    for (int64_t c = 0; c < channels_; ++c, row += shape_.input_size()) {
-      uint8_t* out = to + left * pixel_ + c;
-      for (int64_t w = 0; w < right - left; ++w) out[w * pixel_] = static_cast<uint8_t>(row[w] ^ flip);
+    to += left * pixel_;
+    int64_t c = 0;
+    for (; c + 8 <= channels_; c += 8) take_channels<8>(row + c * shape_.input_size(), right - left, flip, to + c);
+    for (; c < channels_; ++c) take_channels<1>(row + c * shape_.input_size(), right - left, flip, to + c);
+  }
+
+  // `count` pixels of a row of some channels that follow each other.
+  template <int channels>
+  void take_channels(const uint8_t* row, int64_t count, uint8_t flip, uint8_t* to) const {
+    const int64_t plane = shape_.input_size();
+    int64_t w = 0;
+    for (; channels == 8 && w + 8 <= count; w += 8) {
+      uint64_t words[8];
+      for (int64_t c = 0; c < 8; ++c) {
+        std::memcpy(&words[c], row + c * plane + w, 8);
+        words[c] ^= 0x0101010101010101u * flip;
+      }
+      transpose_bytes(words);
+      for (int64_t i = 0; i < 8; ++i) std::memcpy(to + (w + i) * pixel_, &words[i], 8);
+    }
+    for (; w < count; ++w) {
+      for (int64_t c = 0; c < channels; ++c) to[w * pixel_ + c] = static_cast<uint8_t>(row[c * plane + w] ^ flip);
     }
   }
 
@@ -63,6 +84,22 @@ class PixelImage {
   int64_t channels_, pixel_;
   Scratch memory_;
 };
+
+// Four times 16 bytes, 4 from each of four places at a time: to[g * stride…] has bytes 4 * g… of all of them.
+inline void interleave_by_fours(const uint8_t* const* from, int64_t offset, uint8_t* to, int64_t stride) {
+  using Words [[gnu::vector_size(16)]] = uint32_t;
+  Words in[4], out[4];
+  for (int i = 0; i < 4; ++i) std::memcpy(&in[i], from[i] + offset, 16);
+  const Words a = __builtin_shufflevector(in[0], in[1], 0, 4, 1, 5),
+              b = __builtin_shufflevector(in[2], in[3], 0, 4, 1, 5);
+  const Words c = __builtin_shufflevector(in[0], in[1], 2, 6, 3, 7),
+              d = __builtin_shufflevector(in[2], in[3], 2, 6, 3, 7);
+  out[0] = __builtin_shufflevector(a, b, 0, 1, 4, 5);
+  out[1] = __builtin_shufflevector(a, b, 2, 3, 6, 7);
+  out[2] = __builtin_shufflevector(c, d, 0, 1, 4, 5);
+  out[3] = __builtin_shufflevector(c, d, 2, 3, 6, 7);
+  for (int i = 0; i < 4; ++i) std::memcpy(to + i * stride, &out[i], 16);
+}
 
 // Patches of an image as the right side of a product, for some of the outputs.
 template <int Group>
@@ -80,7 +117,11 @@ void pack_patches(const ConvShape& s, const PixelImage& image, const std::vector
                                           o / s.output[2] % s.output[1] * s.stride[1], o % s.output[2] * s.stride[2]);
     }
     for (int64_t tap : taps) {
-      for (int64_t c = 0; c < image.pixel(); c += Group) {
+      int64_t c = 0;
+      for (; Group == 4 && c + 16 <= image.pixel(); c += 16, out += 16 * width) {
+        for (int j = 0; j < width; j += 4) interleave_by_fours(at + j, tap + c, out + 4 * j, 4 * width);
+      }
+      for (; c < image.pixel(); c += Group) {
         for (int j = 0; j < width; ++j, out += Group) std::memcpy(out, at[j] + tap + c, Group);
       }
     }
@@ -107,6 +148,14 @@ void pack_patches(const ConvShape& s, const PixelImage& image, const std::vector
   }
   std::fill_n(to.zeros, to.panels() * to.width(), zero);
   sum_panels(nullptr, to);
+}
+
+// Whether outputs are sums over the channels of one pixel each, in order.
+bool is_product(const ConvShape& s) {
+  for (int i = 0; i < 3; ++i) {
+    if (s.kernel[i] != 1 || s.stride[i] != 1 || s.pad[i] != 0 || s.output[i] != s.input[i]) return false;
+  }
+  return true;
 }
 
 std::vector<int64_t> tap_offsets(const ConvShape& s, const PixelImage& image) {
@@ -167,16 +216,21 @@ void conv_int8(ThreadPool& pool, const ConvShape& s, const void* x, bool is_sign
   const int64_t outputs = s.output_size(), rows = s.out_channels / s.groups, channels = s.in_channels / s.groups;
   if (outputs == 0 || rows == 0 || s.batch == 0) return;
   const BytePanels& first_left = weights.groups_.front().panels();
-  PixelImage image(s, *first_left.kernels);
-  const std::vector<int64_t> taps = tap_offsets(s, image);
+  // An image that is a matrix already is packed as one.
+  std::optional<PixelImage> image;
+  std::vector<int64_t> taps;
+  if (!is_product(s) || channels % first_left.kernels->k_group != 0) {
+    image.emplace(s, *first_left.kernels);
+    taps = tap_offsets(s, *image);
+  }
   BytePanels right{first_left.kernels, GemmSide::right, 0, first_left.k, nullptr, nullptr, nullptr};
+  const int32_t code = zero + right.shift(is_signed);
   const int64_t block =
       round_up(std::clamp<int64_t>(block_bytes / (right.k + 1), 1, outputs / pool.size() + 1), right.width());
   for (int64_t item = 0; item < s.batch * s.groups; ++item) {
     const BytePanels& left = weights.groups_[static_cast<size_t>(item % s.groups)].panels();
-    const int32_t code = zero + right.shift(is_signed);
-    image.fill(pool, static_cast<const uint8_t*>(x) + item * channels * s.input_size(), right.flip(is_signed),
-               static_cast<uint8_t>(code));
+    const uint8_t* from = static_cast<const uint8_t*>(x) + item * channels * s.input_size();
+    if (image) image->fill(pool, from, right.flip(is_signed), static_cast<uint8_t>(code));
     const int32_t* own_bias = bias ? bias + item % s.groups * rows : nullptr;
     int32_t* to = y + item * rows * outputs;
     pool.parallel_for((outputs + block - 1) / block, 1, [&](int64_t begin, int64_t end) {
@@ -186,7 +240,10 @@ void conv_int8(ThreadPool& pool, const ConvShape& s, const void* x, bool is_sign
       for (int64_t i = begin; i < end; ++i) {
         own.lanes = std::min(block, outputs - i * block);
         own.place(memory.as<void>());
-        pack_patches(s, image, taps, i * block, code, own);
+        if (image)
+          pack_patches(s, *image, taps, i * block, code, own);
+        else
+          pack_panels(nullptr, own, {from + i * block, is_signed, outputs}, {&zero});
         multiply_panels(nullptr, left, own, own_bias, to + i * block, outputs);
       }
     });

@@ -23,6 +23,15 @@ void pack(const AnyMatrix<T>& b, int64_t column, int64_t columns, int64_t k, T* 
   }
 }
 
+// a * b + c; of floating-point numbers rounded once, where there is an instruction for it.
+template <class T>
+T multiply_add(T a, T b, T c) {
+#if defined(__aarch64__) || defined(__FMA__)
+  if constexpr (std::is_floating_point_v<T>) return __builtin_fma(a, b, c);
+#endif
+  return a * b + c;
+}
+
 // acc[i][j] = sum over p of a[i * row_stride + p * k_stride] * panel[p][j].
 template <class T, int Rows>
 void multiply(const T* a, int64_t row_stride, int64_t k_stride, const T* panel, int64_t k,
@@ -31,7 +40,7 @@ void multiply(const T* a, int64_t row_stride, int64_t k_stride, const T* panel, 
   for (int64_t p = 0; p < k; ++p, a += k_stride, panel += tile_columns<T>) {
     for (int i = 0; i < Rows; ++i) {
       const T value = a[i * row_stride];
-      for (int j = 0; j < tile_columns<T>; ++j) local[i][j] += value * panel[j];
+      for (int j = 0; j < tile_columns<T>; ++j) local[i][j] = multiply_add(value, panel[j], local[i][j]);
     }
   }
   for (int i = 0; i < Rows; ++i) std::copy(local[i], local[i] + tile_columns<T>, acc[i]);

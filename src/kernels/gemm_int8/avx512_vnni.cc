@@ -31,7 +31,7 @@ void multiply(int64_t groups, const uint8_t* a, const uint8_t* b, int32_t* tile)
 
 }  // namespace
 
-constexpr Int8Kernels int8_kernels_avx512_vnni = {"avx512_vnni", rows,           columns,    4, 4,
-                                                  true,          multiply<rows>, multiply<2>};
+constexpr Int8Kernels int8_kernels_avx512_vnni = {"avx512_vnni", rows,           columns,     4,          4,
+                                                  true,          multiply<rows>, multiply<2>, multiply<2>};
 
 }  // namespace tenon::kernels

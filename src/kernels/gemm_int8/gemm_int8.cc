@@ -15,15 +15,27 @@ ThreadPool* pool_for(ThreadPool& pool, int64_t m, int64_t n, int64_t k) {
   return products < least_products_to_share ? nullptr : &pool;
 }
 
-// Row i of a tile of codes' products becomes a row of the result: the zero points are taken out. The sum over k of
-// (a - za) * (b - zb) is sum(a * b) - za * sum(b - zb) - zb * sum(a).
+// What a tile of codes' products still lacks.
+struct TileEnd {
+  const int32_t *a_zeros, *a_sums, *row_bias;  // by row; the bias may be null
+  const int32_t *b_zeros, *b_sums;             // by column
+};
+
+// Rows of a tile become rows of the result: the zero points are taken out. The sum over k of (a - za) * (b - zb) is
+// sum(a * b) - za * sum(b - zb) - zb * sum(a).
 template <class Count>
-void finish_row(const int32_t* __restrict tile, const int32_t* __restrict b_sums, const int32_t* __restrict b_zeros,
-                int32_t a_zero, int32_t a_sum, int32_t bias, int32_t* __restrict c, Count columns) {
+void finish_rows(const int32_t* __restrict tile, int tile_columns, const TileEnd& end, int rows, Count columns,
+                 int32_t* __restrict c, int64_t ldc) {
+  uint32_t b_sums[most_int8_tile_columns], b_zeros[most_int8_tile_columns];
   for (int j = 0; j < columns; ++j) {
-    c[j] = static_cast<int32_t>(static_cast<uint32_t>(tile[j]) + static_cast<uint32_t>(bias) -
-                                static_cast<uint32_t>(a_zero) * static_cast<uint32_t>(b_sums[j]) -
-                                static_cast<uint32_t>(a_sum) * static_cast<uint32_t>(b_zeros[j]));
+    b_sums[j] = static_cast<uint32_t>(end.b_sums[j]);
+    b_zeros[j] = static_cast<uint32_t>(end.b_zeros[j]);
+  }
+  for (int i = 0; i < rows; ++i, tile += tile_columns, c += ldc) {
+    const auto a_zero = static_cast<uint32_t>(end.a_zeros[i]), a_sum = static_cast<uint32_t>(end.a_sums[i]);
+    const auto bias = static_cast<uint32_t>(end.row_bias ? end.row_bias[i] : 0);
+    for (int j = 0; j < columns; ++j)
+      c[j] = static_cast<int32_t>(static_cast<uint32_t>(tile[j]) + bias - a_zero * b_sums[j] - a_sum * b_zeros[j]);
   }
 }
 
@@ -39,21 +51,20 @@ struct Product {
     const auto rows = static_cast<int>(std::min<int64_t>(kernels.tile_rows, a.lanes - row));
     const auto columns = static_cast<int>(std::min<int64_t>(kernels.tile_columns, b.lanes - column));
     int32_t sums[most_int8_tile_rows * most_int8_tile_columns];
-    (rows <= 2 ? kernels.two_rows : kernels.all_rows)(b.steps() / kernels.k_group,
-                                                      a.codes + row_panel * a.panel_bytes(),
-                                                      b.codes + column_panel * b.panel_bytes(), sums);
-    for (int i = 0; i < rows; ++i) {
-      const auto finish = [&](auto count) {
-        finish_row(sums + i * kernels.tile_columns, b.sums + column, b.zeros + column, a.zeros[row + i],
-                   a.sums[row + i], row_bias ? row_bias[row + i] : 0, c + (row + i) * ldc + column, count);
-      };
-      if (columns == 8)
-        finish(std::integral_constant<int, 8>{});
-      else if (columns == 32)
-        finish(std::integral_constant<int, 32>{});
-      else
-        finish(columns);
-    }
+    const auto multiply = rows == 1 ? kernels.one_row : rows == 2 ? kernels.two_rows : kernels.all_rows;
+    multiply(b.steps() / kernels.k_group, a.codes + row_panel * a.panel_bytes(),
+             b.codes + column_panel * b.panel_bytes(), sums);
+    const TileEnd end{a.zeros + row, a.sums + row, row_bias ? row_bias + row : nullptr, b.zeros + column,
+                      b.sums + column};
+    const auto finish = [&](auto count) {
+      finish_rows(sums, kernels.tile_columns, end, rows, count, c + row * ldc + column, ldc);
+    };
+    if (columns == 8)
+      finish(std::integral_constant<int, 8>{});
+    else if (columns == 32)
+      finish(std::integral_constant<int, 32>{});
+    else
+      finish(columns);
   }
 
   void tiles(int64_t row, int64_t row_end, int64_t column, int64_t column_end) const {

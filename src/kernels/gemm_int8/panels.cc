@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "kernels/gemm/multiplication.h"
+#include "kernels/gemm_int8/transpose_bytes.h"
 #include "kernels/scratch.h"
 
 namespace tenon::kernels {
@@ -43,20 +44,22 @@ void pack_rows(const uint8_t* from, int64_t ld, int64_t lanes, const BytePanels&
   }
 }
 
-// Byte j of word i and byte i of word j change places.
-void transpose(uint64_t (&words)[8]) {
-  constexpr uint64_t masks[3] = {0x00000000ffffffff, 0x0000ffff0000ffff, 0x00ff00ff00ff00ff};
-#pragma GCC unroll 3
-  for (int level = 0; level < 3; ++level) {
-    const int distance = 4 >> level, bits = 32 >> level;
-#pragma GCC unroll 8
-    for (int i = 0; i < 8; ++i) {
-      if (i & distance) continue;
-      const uint64_t moved = ((words[i] >> bits) ^ words[i + distance]) & masks[level];
-      words[i + distance] ^= moved;
-      words[i] ^= moved << bits;
-    }
-  }
+// Four rows of 8 bytes side by side: byte j of each, then byte j + 1 of each.
+inline void interleave_rows(const uint8_t* from, int64_t ld, uint8_t flip, uint8_t* to) {
+  using Row [[gnu::vector_size(8)]] = uint8_t;
+  using Rows [[gnu::vector_size(16)]] = uint8_t;
+  using Pairs [[gnu::vector_size(16)]] = uint16_t;
+  Row row[4];
+  for (int i = 0; i < 4; ++i) std::memcpy(&row[i], from + i * ld, 8);
+  const auto zipped = [&](Row a, Row b) {
+    return (Pairs)(__builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15) ^
+                   (Rows{} + flip));
+  };
+  const Pairs first = zipped(row[0], row[1]), second = zipped(row[2], row[3]);
+  const Pairs low = __builtin_shufflevector(first, second, 0, 8, 1, 9, 2, 10, 3, 11);
+  const Pairs high = __builtin_shufflevector(first, second, 4, 12, 5, 13, 6, 14, 7, 15);
+  std::memcpy(to, &low, 16);
+  std::memcpy(to + 16, &high, 16);
 }
 
 // Lanes that are contiguous, with steps of k that start ld apart: transposed in squares of 8 by 8.
@@ -64,7 +67,13 @@ template <int Group>
 void pack_columns(const uint8_t* from, int64_t ld, int64_t lanes, const BytePanels& panels, uint8_t flip, uint8_t* to) {
   constexpr int piece = piece_bytes<Group>;
   const int width = panels.width();
-  for (int64_t p = 0; p < panels.steps(); p += 8) {
+  int64_t p = 0;
+  for (; Group == 4 && lanes == width && p + 8 <= panels.k; p += 8) {
+    for (int64_t step = p; step < p + 8; step += 4) {
+      for (int64_t l = 0; l < width; l += 8) interleave_rows(from + step * ld + l, ld, flip, to + step * width + 4 * l);
+    }
+  }
+  for (; p < panels.steps(); p += 8) {
     const int64_t steps = std::clamp<int64_t>(panels.k - p, 0, 8), stored = std::min<int64_t>(8, panels.steps() - p);
     for (int64_t l = 0; l < width; l += 8) {
       const int64_t present = std::clamp<int64_t>(lanes - l, 0, 8);
@@ -80,7 +89,7 @@ void pack_columns(const uint8_t* from, int64_t ld, int64_t lanes, const BytePane
           std::memcpy(&words[i], bytes, 8);
         }
       }
-      transpose(words);
+      transpose_bytes(words);
       const int64_t lanes_here = std::min<int64_t>(8, width - l);
       for (int64_t j = 0; j < lanes_here; ++j) {
         for (int64_t i = 0; i < stored; i += piece) {
@@ -176,7 +185,7 @@ void sum_panels(ThreadPool* pool, const BytePanels& panels) {
         kernels.all_rows(groups, codes, ones.as<uint8_t>(), tile);
         for (int i = 0; i < panels.width(); ++i) sums[i] = tile[i * kernels.tile_columns];
       } else {
-        kernels.two_rows(groups, ones.as<uint8_t>(), codes, tile);
+        kernels.one_row(groups, ones.as<uint8_t>(), codes, tile);
         const auto k = static_cast<uint32_t>(panels.k);
         for (int j = 0; j < panels.width(); ++j) {
           sums[j] = static_cast<int32_t>(static_cast<uint32_t>(tile[j]) - k * static_cast<uint32_t>(zeros[j]));

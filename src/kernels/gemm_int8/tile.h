@@ -22,6 +22,7 @@ struct Int8Kernels {
   bool left_is_unsigned;
   Multiply all_rows;
   Multiply two_rows;  // may leave the other rows of the tile as they are
+  Multiply one_row;   // the same
   // Called by a thread before it multiplies, and after; may be null.
   void (*enter)() = nullptr;
   void (*leave)() = nullptr;
