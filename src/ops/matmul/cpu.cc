@@ -4,6 +4,7 @@
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/gemm_any.h"
 #include "kernels/gemm_bf16/gemm_bf16.h"
+#include "ops/cpu_support/compute_type.h"
 #include "ops/cpu_support/fused_epilogue.h"
 #include "ops/dispatch.h"
 #include "provider/cpu_kernels.h"
@@ -14,21 +15,9 @@ namespace {
 using kernels::GemmMatrix;
 
 // Types that the multiplication itself does not know are computed in float.
-Tensor to_float(const Tensor& tensor, Allocator& allocator) {
-  Tensor result(ElementType::float32, tensor.shape(), allocator);
-  auto out = result.mutable_data<float>();
-  dispatch<float16, bfloat16>(tensor.type(), [&]<typename T>() {
-    auto in = tensor.data<T>();
-    for (size_t i = 0; i < in.size(); ++i) out[i] = static_cast<float>(in[i]);
-  });
-  return result;
-}
-
-void from_float(const Tensor& from, Tensor& to) {
-  auto in = from.data<float>();
+void from_float(ThreadPool& threads, const Tensor& from, Tensor& to) {
   dispatch<float16, bfloat16>(to.type(), [&]<typename T>() {
-    auto out = to.mutable_data<T>();
-    for (size_t i = 0; i < in.size(); ++i) out[i] = T(in[i]);
+    convert_elements(threads, from.data<float>().data(), to.mutable_data<T>().data(), from.elements());
   });
 }
 
@@ -158,10 +147,11 @@ class MatMul final : public Kernel {
     }
     if (is_half(a.type())) {
       Tensor wide_y(ElementType::float32, y.shape(), run.allocator());
-      Tensor wide_a = to_float(a, run.allocator()), wide_b = to_float(b, run.allocator());
+      Tensor wide_a = as_type<float>(a, run.threads(), run.allocator()),
+             wide_b = as_type<float>(b, run.threads(), run.allocator());
       multiply(run.threads(), shape, wide_a.data<float>().data(), wide_b.data<float>().data(),
                wide_y.mutable_data<float>().data());
-      return from_float(wide_y, y);
+      return from_float(run.threads(), wide_y, y);
     }
     dispatch<float, double, int32_t, int64_t, uint32_t, uint64_t>(a.type(), [&]<typename T>() {
       multiply(run.threads(), shape, a.data<T>().data(), b.data<T>().data(), y.mutable_data<T>().data());
@@ -258,10 +248,11 @@ class Gemm final : public Kernel {
     if (a.type() == ElementType::float32) return run_float(run.threads(), a, b, c, y);
     if (is_half(a.type())) {
       Tensor wide_y(ElementType::float32, y.shape(), run.allocator());
-      Tensor wide_a = to_float(a, run.allocator()), wide_b = to_float(b, run.allocator()), wide_c;
-      if (c) wide_c = to_float(*c, run.allocator());
+      Tensor wide_a = as_type<float>(a, run.threads(), run.allocator()),
+             wide_b = as_type<float>(b, run.threads(), run.allocator()), wide_c;
+      if (c) wide_c = as_type<float>(*c, run.threads(), run.allocator());
       run_float(run.threads(), wide_a, wide_b, c ? &wide_c : nullptr, wide_y);
-      return from_float(wide_y, y);
+      return from_float(run.threads(), wide_y, y);
     }
     dispatch<double, int32_t, int64_t, uint32_t, uint64_t>(
         a.type(), [&]<typename T>() { run_any<T>(run.threads(), a, b, c, y); });
