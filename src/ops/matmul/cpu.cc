@@ -90,24 +90,28 @@ void multiply(ThreadPool& pool, const BatchShape& s, const T* a, const T* b, T* 
   }
 }
 
-// The right side of a product, packed when it is a constant matrix of floats.
+// The right side of a product, packed when it is a constant matrix of floats, of half precision too.
 class PackedRightSide {
  public:
   // `transposes_left`: whether the product uses its left side transposed.
   PackedRightSide(const NodeInfo& info, bool transposed, bool transposes_left) {
     const Tensor* b = info.constant(1);
-    if (!b || b->type() != ElementType::float32 || b->rank() != 2 || b->elements() == 0) return;
+    if (!b || b->rank() != 2 || b->elements() == 0) return;
+    const bool half = is_half(b->type());
+    if (!half && b->type() != ElementType::float32) return;
     const int64_t rows = b->dim(transposed ? 1 : 0), columns = b->dim(transposed ? 0 : 1);
-    const GemmMatrix matrix{b->data<float>().data(), b->dim(1), transposed};
     const std::string layout = transposed ? "right, transposed" : "right";
     const kernels::Bf16Kernels* fast =
-        info.precision() == Precision::fast && !transposes_left ? kernels::fast_bf16_kernels() : nullptr;
+        info.precision() == Precision::fast && !transposes_left && !half ? kernels::fast_bf16_kernels() : nullptr;
     if (fast) {
+      const GemmMatrix matrix{b->data<float>().data(), b->dim(1), transposed};
       rounded_ = info.packed<kernels::PackedBf16Matrix>({1}, layout, [&](PackedStorage& storage) {
         return kernels::PackedBf16Matrix(info.threads(), rows, columns, matrix, *fast, storage);
       });
     } else {
       floats_ = info.packed<kernels::PackedMatrix>({1}, layout, [&](PackedStorage& storage) {
+        const Tensor wide = storage.fills() ? as_type<float>(*b, info.threads()) : *b;
+        const GemmMatrix matrix{static_cast<const float*>(wide.raw()), b->dim(1), transposed};
         return kernels::PackedMatrix(info.threads(), kernels::GemmSide::right, rows, columns, matrix, storage);
       });
     }
@@ -141,24 +145,32 @@ class MatMul final : public Kernel {
     Tensor& y = run.output(0);
     if (y.elements() == 0) return;
     BatchShape shape(a.shape(), b.shape());
-    if (packed_ && shape.k > 0) {
+    if (packed_ && !is_half(a.type()) && shape.k > 0) {
       return packed_.multiply(run.threads(), shape.batch.elements() * shape.m, {a.data<float>().data(), shape.k},
                               y.mutable_data<float>().data(), shape.n);
     }
-    if (is_half(a.type())) {
-      Tensor wide_y(ElementType::float32, y.shape(), run.allocator());
-      Tensor wide_a = as_type<float>(a, run.threads(), run.allocator()),
-             wide_b = as_type<float>(b, run.threads(), run.allocator());
-      multiply(run.threads(), shape, wide_a.data<float>().data(), wide_b.data<float>().data(),
-               wide_y.mutable_data<float>().data());
-      return from_float(run.threads(), wide_y, y);
-    }
+    if (is_half(a.type())) return run_halves(run, shape);
     dispatch<float, double, int32_t, int64_t, uint32_t, uint64_t>(a.type(), [&]<typename T>() {
       multiply(run.threads(), shape, a.data<T>().data(), b.data<T>().data(), y.mutable_data<T>().data());
     });
   }
 
  private:
+  void run_halves(KernelRun& run, const BatchShape& shape) const {
+    Tensor& y = run.output(0);
+    Tensor wide_y(ElementType::float32, y.shape(), run.allocator());
+    const Tensor wide_a = as_type<float>(run.input(0), run.threads(), run.allocator());
+    const float* left = wide_a.data<float>().data();
+    float* out = wide_y.mutable_data<float>().data();
+    if (packed_ && shape.k > 0) {
+      packed_.multiply(run.threads(), shape.batch.elements() * shape.m, {left, shape.k}, out, shape.n);
+    } else {
+      const Tensor wide_b = as_type<float>(run.input(1), run.threads(), run.allocator());
+      multiply(run.threads(), shape, left, wide_b.data<float>().data(), out);
+    }
+    from_float(run.threads(), wide_y, y);
+  }
+
   PackedRightSide packed_;
 };
 
@@ -249,7 +261,7 @@ class Gemm final : public Kernel {
     if (is_half(a.type())) {
       Tensor wide_y(ElementType::float32, y.shape(), run.allocator());
       Tensor wide_a = as_type<float>(a, run.threads(), run.allocator()),
-             wide_b = as_type<float>(b, run.threads(), run.allocator()), wide_c;
+             wide_b = packed_ ? b : as_type<float>(b, run.threads(), run.allocator()), wide_c;
       if (c) wide_c = as_type<float>(*c, run.threads(), run.allocator());
       run_float(run.threads(), wide_a, wide_b, c ? &wide_c : nullptr, wide_y);
       return from_float(run.threads(), wide_y, y);
