@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "base/multiply_add.h"
 #include "kernels/scratch.h"
 
 namespace tenon::kernels {
@@ -21,15 +22,6 @@ void pack(const AnyMatrix<T>& b, int64_t column, int64_t columns, int64_t k, T* 
     for (int64_t j = 0; j < columns; ++j) panel[j] = src[j * stride];
     std::fill(panel + columns, panel + tile_columns<T>, T{});
   }
-}
-
-// a * b + c; of floating-point numbers rounded once, where there is an instruction for it.
-template <class T>
-T multiply_add(T a, T b, T c) {
-#if defined(__aarch64__) || defined(__FMA__)
-  if constexpr (std::is_floating_point_v<T>) return __builtin_fma(a, b, c);
-#endif
-  return a * b + c;
 }
 
 // acc[i][j] = sum over p of a[i * row_stride + p * k_stride] * panel[p][j].

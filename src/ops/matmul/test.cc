@@ -33,6 +33,18 @@ TEST(MatMul, Types) {
       .input<float16>({2, 1}, {float16(4), float16(5)})
       .expect<float16>({1, 1}, {float16(23)})
       .run();
+  OpTest("MatMul")
+      .input<float16>({2, 1, 2}, {float16(2), float16(3), float16(1), float16(-1)})
+      .constant<float16>({2, 1}, {float16(4), float16(5)})
+      .expect<float16>({2, 1, 1}, {float16(23), float16(-1)})
+      .run();
+  OpTest("Gemm")
+      .attribute("transB", 1)
+      .input<bfloat16>({1, 2}, {bfloat16(2), bfloat16(3)})
+      .constant<bfloat16>({3, 2}, {bfloat16(4), bfloat16(5), bfloat16(1), bfloat16(0), bfloat16(0), bfloat16(2)})
+      .input<bfloat16>({3}, {bfloat16(1), bfloat16(2), bfloat16(3)})
+      .expect<bfloat16>({1, 3}, {bfloat16(24), bfloat16(4), bfloat16(9)})
+      .run();
 }
 
 TEST(MatMul, Errors) {
