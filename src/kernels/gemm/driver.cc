@@ -286,7 +286,8 @@ void gemm_blocked(ThreadPool* pool, const GemmKernels& kernels, int64_t m, int64
   const Product p{pool, kernels, m, n, k, a, b, c, ldc, epilogue};
   const int64_t k_block = gemm_k_block(kernels, k);
   const int64_t row_panels = divide_up(m, kernels.tile_rows), column_panels = divide_up(n, kernels.tile_columns);
-  if (!pool && row_panels == 1 && a.ready() == 1 && b.ready() >= column_panels) {
+  const bool alone = !pool || pool->size() == 1;
+  if (alone && row_panels == 1 && a.ready() == 1 && b.ready() >= column_panels) {
     // Nothing to pack, nothing to share.
     for (int64_t k_begin = 0; k_begin == 0 || k_begin < k; k_begin += k_block) {
       multiply_tiles(p, {k_begin, std::min(k_block, k - k_begin), 0, 1, 0, column_panels, nullptr, nullptr}, 0, 1, 0,

@@ -29,12 +29,14 @@ void write(const Tensor& from, Tensor& to) {
   auto in = from.data<T>();
   auto out = to.mutable_data<std::string>();
   for (size_t i = 0; i < in.size(); ++i) {
-    if constexpr (std::is_floating_point_v<T>)
+    if constexpr (std::is_floating_point_v<T>) {
       out[i] = text_of(in[i]);
-    else if constexpr (std::is_same_v<T, bool>)
+    } else if constexpr (std::is_same_v<T, bool>) {
       out[i] = in[i] ? "1" : "0";
-    else
-      out[i] = fmt::format("{}", in[i]);
+    } else {
+      const fmt::format_int digits(in[i]);
+      out[i].assign(digits.data(), digits.size());
+    }
   }
 }
 

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <iterator>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -99,8 +100,14 @@ void dequantize_line(const T* __restrict x, float* __restrict y, int64_t n, cons
     const float factor = *scale;
     for (int64_t i = 0; i < n; ++i) y[i] = static_cast<float>(x[i]) * factor;
   } else if (step == 0) {
-    const float factor = *scale, shift = *zero;
-    for (int64_t i = 0; i < n; ++i) y[i] = (static_cast<float>(x[i]) - shift) * factor;
+    // Zero points have the type of x, so that differences of bytes are exact in 16 bits.
+    using Difference = std::conditional_t<sizeof(T) == 1, int16_t, float>;
+    const auto shift = static_cast<Difference>(*zero);
+    const float factor = *scale;
+    for (int64_t i = 0; i < n; ++i) {
+      const auto difference = static_cast<Difference>(static_cast<Difference>(x[i]) - shift);
+      y[i] = static_cast<float>(difference) * factor;
+    }
   } else {
     for (int64_t i = 0; i < n; ++i) y[i] = (static_cast<float>(x[i]) - zero[i]) * scale[i];
   }
