@@ -110,14 +110,16 @@ class RowMaxima {
             hs.size(), s_.dilation[1] * s_.input[2]};
   }
 
-  // Looks for NaN in what output rows [first, last] cover and rows before did not.
+  // Looks for NaN in what output rows [first, last] cover and rows before did not: in whole planes where these have a
+  // depth, or windows have gaps, since later rows may then cover what lies before.
   void look_for_nan(const T* x, int64_t first, int64_t last) {
     if constexpr (numbers_are_cheaper<T>) {
       const int64_t rows = s_.output[0] * s_.output[1];
-      Rows covered = covered_rows(x, place_of(first));
-      const T* p = std::max(searched_end_, covered.empty() ? x + first / rows * s_.input_size() : covered.first);
-      covered = covered_rows(x, place_of(last));
-      const T* end = covered.empty() ? x + (last / rows + 1) * s_.input_size() : covered.last() + s_.input[2];
+      const bool goes_on = s_.output[0] == 1 && s_.dilation[1] == 1;
+      const auto has_bounds = [&](const Rows& covered) { return goes_on && !covered.empty(); };
+      const Rows top = covered_rows(x, place_of(first)), bottom = covered_rows(x, place_of(last));
+      const T* p = std::max(searched_end_, has_bounds(top) ? top.first : x + first / rows * s_.input_size());
+      const T* end = has_bounds(bottom) ? bottom.last() + s_.input[2] : x + (last / rows + 1) * s_.input_size();
       searched_end_ = std::max(searched_end_, end);
       auto unequal = Vector{} != Vector{};
       for (; p + width <= end; p += width) unequal |= load(p) != load(p);
