@@ -121,7 +121,8 @@ nb::dict run(const Model& model, const nb::args& positional, nb::handle outputs,
     auto result = results.find(info.name);
     if (result == results.end()) continue;
     const nb::str name(info.name.data(), info.name.size());
-    arrays[name] = !into.is_none() && destinations.contains(name) ? nb::object(destinations[name]) : export_value(result->second);
+    arrays[name] =
+        !into.is_none() && destinations.contains(name) ? nb::object(destinations[name]) : export_value(result->second);
   }
   return arrays;
 }

@@ -126,7 +126,8 @@ TEST(MaxPoolFloat, NaNWinsWhereverItLies) {
       each_tap(s, [&](size_t o, int64_t i, bool) { covers[o] = covers[o] || i == static_cast<int64_t>(nan); });
       max_pool(pool, s, x.data(), y.data());
       for (size_t o = 0; o < y.size(); ++o)
-        ASSERT_EQ(std::isnan(y[o]), covers[o]) << "shape " << &s - shapes().data() << ", NaN at " << nan << ", output " << o;
+        ASSERT_EQ(std::isnan(y[o]), covers[o])
+            << "shape " << &s - shapes().data() << ", NaN at " << nan << ", output " << o;
     }
   }
 }
