@@ -340,13 +340,15 @@ void reduce_columns(const ReducePlan& plan, const T* x, T* y, int64_t row, int64
   Total totals[most_columns<Total>];
   std::fill_n(totals, n, F::template start<T, A>());
   const T* from = x + plan.first(row) + first;
-  // Several long rows at once; short ones are read faster one after the other.
+  // Several long rows at once; short ones are read faster one after the other. What is long does not depend on n, which
+  // depends on the number of threads: sums are to be the same for any.
   constexpr int64_t long_row = 4096;
+  const bool is_long = plan.inner >= long_row;
   const T* rows[4];
   int held = 0;
   const auto merge_one = [&](const T* one) { merge_rows<F, A, T, Total, 1>(totals, {one}, n); };
   plan.for_each_reduced([&](int64_t offset) {
-    if (n < long_row) return merge_one(from + offset);
+    if (!is_long) return merge_one(from + offset);
     rows[held++] = from + offset;
     if (held < 4) return;
     merge_rows<F, A>(totals, rows, n);
