@@ -253,6 +253,11 @@ auto reduce_short_run(const T* x, int64_t n) {
     if (n >= 4) return short_sum(x, n);
   }
   auto even = F::template start<T, A>(), odd = even;
+  if constexpr (std::is_integral_v<A>) {
+    // One lane: integers do not wait for long, and gcc 12 makes vectors of two 32-bit lanes that miss elements.
+    for (int64_t i = 0; i < n; ++i) even = F::merge(even, F::map(static_cast<A>(x[i])));
+    return even;
+  }
   int64_t i = 0;
   for (; i + 2 <= n; i += 2) {
     even = F::merge(even, F::map(static_cast<A>(x[i])));

@@ -118,6 +118,35 @@ TEST(Reduce, Large) {
   OpTest("ReduceSum").input(x).input<int64_t>({1}, {0}).expect(by_column).run();
 }
 
+template <typename T>
+void expect_sums_of_short_rows() {
+  for (int64_t n = 1; n < 40; ++n) {
+    Tensor x(element_type_of<T>, {3, n}), sums(element_type_of<T>, {3, 1}), squares(element_type_of<T>, {3, 1}),
+        magnitudes(element_type_of<T>, {3, 1});
+    for (size_t row = 0; row < 3; ++row) {
+      T sum = 0, square = 0, magnitude = 0;
+      for (int64_t i = 0; i < n; ++i) {
+        const T value = static_cast<T>((i * 7 + static_cast<int64_t>(row)) % 11 - 5);
+        x.mutable_data<T>()[row * static_cast<size_t>(n) + static_cast<size_t>(i)] = value;
+        sum += value, square += value * value, magnitude += value < 0 ? -value : value;
+      }
+      sums.mutable_data<T>()[row] = sum;
+      squares.mutable_data<T>()[row] = square;
+      magnitudes.mutable_data<T>()[row] = magnitude;
+    }
+    OpTest("ReduceSum").input(x).input<int64_t>({1}, {1}).expect(sums).run();
+    OpTest("ReduceSumSquare").input(x).input<int64_t>({1}, {1}).expect(squares).run();
+    OpTest("ReduceL1").input(x).input<int64_t>({1}, {1}).expect(magnitudes).run();
+  }
+}
+
+TEST(Reduce, ShortRowsOfAllTypes) {
+  expect_sums_of_short_rows<int32_t>();
+  expect_sums_of_short_rows<int64_t>();
+  expect_sums_of_short_rows<float>();
+  expect_sums_of_short_rows<double>();
+}
+
 TEST(Reduce, Types) {
   OpTest("ReduceSum")
       .attribute("keepdims", 0)
