@@ -237,7 +237,7 @@ class InferenceSession:
     def run(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any],
             run_options: RunOptions | None = None) -> list[Any]:
         """The outputs of these names, or all of them, in order."""
-        names = _names(output_names)
+        names = [] if output_names is None else _names(output_names)
         try:
             outputs = self._run_model(names, self._feed(input_feed), run_options)
         except Error as error:
@@ -293,6 +293,8 @@ class InferenceSession:
         if run_options is not None and not isinstance(run_options, RunOptions):
             raise TypeError(f"run_options are RunOptions, got {type(run_options).__name__}")
         try:
+            if run_options is None and not into and self._recorder is None:
+                return self.tenon.run(feed, outputs=names) if names else self.tenon.run(feed)
             return self._run_once(names, feed, run_options, into)
         except Error as error:
             if not (_providers.goes_on() and error.message.endswith("it must be the same everywhere")):
@@ -305,8 +307,6 @@ class InferenceSession:
 
     def _run_once(self, names: Sequence[str], feed: Mapping[str, Any], run_options: RunOptions | None,
                   into: Mapping[str, Any] | None) -> dict[str, Any]:
-        if run_options is None and not into and self._recorder is None:
-            return self.tenon.run(feed, outputs=names) if names else self.tenon.run(feed)
         profile = self._recorder.runs if self._recorder else None
         if run_options is None:
             return self.tenon.run(feed, outputs=names, into=into or None, profile=profile)
@@ -316,16 +316,13 @@ class InferenceSession:
         return outputs
 
     def _feed(self, feed: Mapping[str, Any]) -> Mapping[str, Any]:
-        if not self._text_inputs and OrtValue not in map(type, feed.values()):
-            return feed
-        plain = {}
-        for name, value in feed.items():
-            if isinstance(value, OrtValue):
-                value = value._value
-            elif name in self._text_inputs and not isinstance(value, _tenon.Tensor):
-                value = _texts(value)
-            plain[name] = value
-        return plain
+        if OrtValue in map(type, feed.values()):
+            feed = {name: value._value if isinstance(value, OrtValue) else value for name, value in feed.items()}
+        texts = {}
+        for name in self._text_inputs:
+            if name in feed and (text := _texts(feed[name])) is not feed[name]:
+                texts[name] = text
+        return {**feed, **texts} if texts else feed
 
     def _required(self) -> list[str]:
         return [info.name for info in self.tenon.inputs]
@@ -358,8 +355,10 @@ _TEXTS = frozenset((str, bytes))
 
 def _texts(value: Any) -> Any:
     """Objects as strings: onnxruntime takes what they print as."""
+    if isinstance(value, _tenon.Tensor):
+        return value
     array = value if isinstance(value, np.ndarray) else np.array(value, dtype=object)
-    if array.dtype != object or _TEXTS.issuperset(map(type, array.flat)):
+    if array.dtype.kind != "O" or _TEXTS.issuperset(map(type, array.flat)):
         return value
     texts = np.empty(array.shape, dtype=object)
     texts[...] = np.vectorize(str, otypes=[object])(array) if array.size else array
