@@ -4,8 +4,8 @@
 usage: pipelines.py [--rounds N]
 
 Both run in this process with one thread and take turns; the best round of each counts. Tenon is called as itself and in
-onnxruntime's own words (tenon.onnxruntime). Exit code 1 if a call takes more than half of onnxruntime's time. Run it with the Python
-of .venv, after `make bench`, which installs scikit-learn and skl2onnx.
+onnxruntime's own words (tenon.onnxruntime). Exit code 1 if a call of Tenon's own takes more than half of onnxruntime's time. Run it
+with the Python of .venv, after `make bench`, which installs scikit-learn and skl2onnx.
 """
 import argparse
 import sys
@@ -122,7 +122,7 @@ def main():
     rounds = parser.parse_args().rounds
     rng = np.random.default_rng(0)
     failed = False
-    print(f"{'µs per call':30}{'nodes':>6}{'tenon':>9}{'its onnxruntime':>17}{'onnxruntime':>13}{'share':>7}")
+    print(f"{'µs per call':30}{'nodes':>6}{'tenon':>9}{'share':>7}{'its onnxruntime':>17}{'share':>7}{'onnxruntime':>13}")
     for name, make in MODELS.items():
         model, feed = make(rng)
         data = model.SerializeToString()
@@ -134,9 +134,10 @@ def main():
             print(f"{name}: outputs are not onnxruntime's")
             failed = True
         best = best_times(calls, rounds)
-        share = max(best["tenon"], best["same"]) / best["other"]
-        failed |= share > MOST_SHARE
-        print(f"{name:30}{len(model.graph.node):6}{best['tenon'] * 1e6:9.2f}{best['same'] * 1e6:17.2f}{best['other'] * 1e6:13.2f}{share:7.2f}")
+        mine_share, same_share = best["tenon"] / best["other"], best["same"] / best["other"]
+        failed |= mine_share > MOST_SHARE
+        print(f"{name:30}{len(model.graph.node):6}{best['tenon'] * 1e6:9.2f}{mine_share:7.2f}{best['same'] * 1e6:17.2f}{same_share:7.2f}"
+              f"{best['other'] * 1e6:13.2f}")
     return int(failed)
 
 
