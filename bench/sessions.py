@@ -11,47 +11,25 @@ the name of a model of tests/models (default: mobilenet_v2 bert_base mlp).
 import argparse
 import statistics
 import sys
-import threading
-import time
 
 import tenon
 
 from compare import find_model
+from threads import run_side_by_side
 
 LEAST_SHARE = 0.9
-
-
-def runs_per_second(sessions, feeds, seconds):
-    """Of all of them together, each in a thread of its own."""
-    counts = [0] * len(sessions)
-    start = threading.Barrier(len(sessions) + 1)
-
-    def work(i):
-        start.wait()
-        end = time.perf_counter() + seconds
-        while time.perf_counter() < end:
-            sessions[i].run(feeds)
-            counts[i] += 1
-
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(len(sessions))]
-    for thread in threads:
-        thread.start()
-    start.wait()
-    begin = time.perf_counter()
-    for thread in threads:
-        thread.join()
-    return sum(counts) / (time.perf_counter() - begin)
 
 
 def measure(path, feeds, options):
     kwargs = {"threads": options.threads} if options.threads else {}
     sessions = [tenon.load(path, **kwargs) for _ in range(options.sessions)]
-    for session in sessions:
-        session.run(feeds)
+    calls = [lambda session=session: session.run(feeds) for session in sessions]
+    for call in calls:
+        call()
     ratios, best = [], [0, 0]
     for _ in range(options.rounds):
-        alone = sum(runs_per_second([session], feeds, options.seconds / options.sessions) for session in sessions) / options.sessions
-        together = runs_per_second(sessions, feeds, options.seconds)
+        alone = statistics.mean(run_side_by_side([call], options.seconds / options.sessions)[0] for call in calls)
+        together, _ = run_side_by_side(calls, options.seconds)
         ratios.append(together / alone)
         best = [max(best[0], alone), max(best[1], together)]
     return statistics.median(ratios), best

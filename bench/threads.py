@@ -28,31 +28,31 @@ def on_cpu_or_queue():
     return (int(running) + int(waiting)) / 1e9
 
 
-def run_side_by_side(call, threads, seconds):
-    """Runs per second, and the share of the threads' time in which they were blocked."""
-    counts, blocked = [0] * threads, [0.0] * threads
+def run_side_by_side(calls, seconds):
+    """Runs per second, each of the calls in a thread of its own, and the share of the threads' time in which they were blocked."""
+    counts, blocked = [0] * len(calls), [0.0] * len(calls)
 
     def work(i):
         before, start = on_cpu_or_queue(), time.perf_counter()
         while time.perf_counter() - start < seconds:
-            call()
+            calls[i]()
             counts[i] += 1
         blocked[i] = 1 - (on_cpu_or_queue() - before) / (time.perf_counter() - start)
 
-    workers = [threading.Thread(target=work, args=(i,)) for i in range(threads)]
+    workers = [threading.Thread(target=work, args=(i,)) for i in range(len(calls))]
     start = time.perf_counter()
     for worker in workers:
         worker.start()
     for worker in workers:
         worker.join()
-    return sum(counts) / (time.perf_counter() - start), sum(blocked) / threads
+    return sum(counts) / (time.perf_counter() - start), sum(blocked) / len(calls)
 
 
 def print_threads(name, call, threads, seconds):
     print(f"{name}\n  threads  runs/s  times  blocked")
-    alone, blocked = run_side_by_side(call, 1, seconds)
+    alone, blocked = run_side_by_side([call], seconds)
     print(f"  {1:7} {alone:7.1f}  {1:5.2f}  {100 * blocked:5.1f} %")
-    rate, blocked = run_side_by_side(call, threads, seconds)
+    rate, blocked = run_side_by_side([call] * threads, seconds)
     print(f"  {threads:7} {rate:7.1f}  {rate / alone:5.2f}  {100 * blocked:5.1f} %")
 
 

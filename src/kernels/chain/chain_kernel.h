@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "kernels/chain/chain.h"
+#include "kernels/simd/plain_address.h"
 #include "kernels/simd/simd.h"
 
 namespace tenon::kernels {
@@ -26,19 +27,11 @@ struct ChainArrays {
   static F lesser(F a, F b) { return choose((a < b) | (a != a), a, b); }
   static F greater(F a, F b) { return choose((a > b) | (a != a), a, b); }
 
-  // The same address, of which the compiler does not know that it belongs to an array: it would keep the address of
-  // each vector, for which there are too few registers.
-  template <class T>
-  static T* in_register(T* address) {
-    asm("" : "+r"(address));
-    return address;
-  }
-
   // Elements [at, at + width * vectors) of the arrays; with `part`, the first `count` of one vector.
   template <bool part, size_t... K>
   [[gnu::always_inline]] static void tile(const float* x, std::span<const ChainStep> steps, float* y, int64_t at,
                                           int64_t count, std::index_sequence<K...>) {
-    x = in_register(x + at), y = in_register(y + at);
+    x = plain_address(x + at), y = plain_address(y + at);
     auto load = [&](const float* from, size_t k) __attribute__((always_inline)) {
       if constexpr (part)
         return S::load_part(from, count);
@@ -59,7 +52,7 @@ struct ChainArrays {
       auto each = [&](auto function) __attribute__((always_inline)) { ((v[K] = function(v[K])), ...); };
       auto with_operand = [&](auto function) __attribute__((always_inline)) {
         if (step.stride) {
-          const float* operands = in_register(step.operand + at);
+          const float* operands = plain_address(step.operand + at);
           ((v[K] = function(v[K], load(operands, K))), ...);
         } else {
           const F operand = S::set(*step.operand);

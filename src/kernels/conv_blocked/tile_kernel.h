@@ -6,6 +6,7 @@
 
 #include "kernels/conv_blocked/depthwise_row_kernel.h"
 #include "kernels/conv_blocked/tile.h"
+#include "kernels/simd/plain_address.h"
 #include "kernels/simd/simd.h"
 
 namespace tenon::kernels {
@@ -23,13 +24,6 @@ struct ConvBlockedTiles {
   // Where vectors of pixels go.
   static auto places(int64_t pixel_step) {
     return [=](int i, int j) { return i * pixel_step + j * S::width; };
-  }
-
-  // The same address, of which the compiler knows nothing: it would keep each vector's in registers that there are not.
-  template <class T>
-  static T* plain_address(T* p) {
-    asm("" : "+r"(p));
-    return p;
   }
 
   template <int P, int Lanes, int Blocks>

@@ -8,6 +8,7 @@
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/gemm_any.h"
 #include "kernels/transpose/transpose.h"
+#include "ops/cpu_support/dot.h"
 #include "ops/cpu_support/row_statistics.h"
 #include "ops/dispatch.h"
 #include "ops/einsum/equation.h"
@@ -127,20 +128,6 @@ std::vector<int64_t> offsets_of(const Operand<T>& x, const std::vector<int>& bat
 }
 
 template <typename T>
-T dot(const T* x, const T* y, int64_t n) {
-  constexpr int64_t lane_count = 16;
-  T lanes[lane_count] = {};
-  int64_t i = 0;
-  for (; i + lane_count <= n; i += lane_count) {
-    for (int64_t lane = 0; lane < lane_count; ++lane) lanes[lane] += x[i + lane] * y[i + lane];
-  }
-  for (; i < n; ++i) lanes[i % lane_count] += x[i] * y[i];
-  T sum{};
-  for (T lane : lanes) sum += lane;
-  return sum;
-}
-
-template <typename T>
 T sum_of(const T* x, int64_t n) {
   T sum{};
   for (int64_t i = 0; i < n; ++i) sum += x[i];
@@ -158,7 +145,7 @@ void multiply_batch(ThreadPool& pool, int64_t m, int64_t n, int64_t k, const Sid
   if (m == 1 && n == 1 && rows_are_dense && columns_are_dense) {
     pool.parallel_for(count, 1 + (16 << 10) / (k + 1), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i)
-        c[at(places, i)] = dot(a.data + at(a.offsets, i), b.data + at(b.offsets, i), k);
+        c[at(places, i)] = dot<T>(a.data + at(a.offsets, i), b.data + at(b.offsets, i), k);
     });
   } else if constexpr (std::is_same_v<T, float>) {
     kernels::gemm_batch(

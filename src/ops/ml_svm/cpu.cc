@@ -4,6 +4,7 @@
 
 #include "kernels/gemm/gemm.h"
 #include "kernels/math/math.h"
+#include "ops/cpu_support/dot.h"
 #include "ops/cpu_support/feature_rows.h"
 #include "ops/cpu_support/post_transform.h"
 #include "ops/ml_svm/cpu_pairwise.h"
@@ -182,20 +183,6 @@ class LinearSvmClassifier final : public Kernel {
   float threshold_ = std::numeric_limits<float>::infinity();
 };
 
-// The sum of products, as several sums that do not wait for each other.
-double weighted_sum(const float* weights, const float* values, int64_t count) {
-  constexpr int64_t at_once = 8;
-  double sums[at_once] = {};
-  int64_t i = 0;
-  for (; i + at_once <= count; i += at_once) {
-    for (int64_t k = 0; k < at_once; ++k) sums[k] += weights[i + k] * values[i + k];
-  }
-  double result = 0;
-  for (; i < count; ++i) result += weights[i] * values[i];
-  for (double sum : sums) result += sum;
-  return result;
-}
-
 // One function for each pair of classes, which votes for one of them.
 class SvmClassifier final : public Kernel {
  public:
@@ -231,8 +218,8 @@ class SvmClassifier final : public Kernel {
   // vectors of class j against class i.
   void score_pairs(std::span<const float> comparisons, std::vector<float>& scores, std::vector<int>& votes) const {
     auto sum = [&](size_t coefficient_row, size_t first, int64_t count) {
-      return weighted_sum(coefficients_.data() + coefficient_row * vectors_.size() + first, comparisons.data() + first,
-                          count);
+      return dot<double>(coefficients_.data() + coefficient_row * vectors_.size() + first, comparisons.data() + first,
+                         count);
     };
     size_t first_of_i = 0;
     for (size_t i = 0; i < labels_.size(); ++i) {
