@@ -15,10 +15,9 @@ namespace {
 // True while this thread runs a body; a parallel_for inside it runs inline.
 thread_local bool inside_body = false;
 
-// Of a worker, from 1 on; 0 in threads of others.
-thread_local int own_number = 0;
-
-constexpr int64_t ranges_per_thread = 8;
+// Of a loop, at most; a thread takes several at once while many are left, so that all are done at about the same time
+// though threads need not be equally fast.
+constexpr int64_t ranges_per_thread = 32, takes_of_the_rest = 3;
 constexpr int spins_per_clock_read = 32;
 // How much longer threads wait awake while a Run is under way: sleeping and waking may take as long as a whole loop.
 constexpr int longer_in_runs = 50;
@@ -31,60 +30,84 @@ void pause_cpu() {
 #endif
 }
 
-}  // namespace
+// A loop as one number: its turn, which is another one for each loop of a slot, and how many ranges it has; none once
+// it is over. Ranges are at most ranges_per_thread for each thread.
+constexpr int range_bits = 24;
+uint64_t turn_of(uint64_t loop) { return loop >> range_bits; }
+int64_t ranges_of(uint64_t loop) { return static_cast<int64_t>(loop & ((uint64_t{1} << range_bits) - 1)); }
+uint64_t loop_of(uint64_t turn, int64_t ranges) { return turn << range_bits | static_cast<uint64_t>(ranges); }
 
-// How many of a share of a loop's ranges have been taken.
-struct alignas(64) Taken {
-  std::atomic<int64_t> count{0};
+struct Ranges {
+  int64_t begin, end;
+  int64_t count() const { return end - begin; }
 };
+
+// How many ranges of a thread's share have been taken, beside the turn of their loop. So nobody sets them back before a
+// loop, and who comes late to a loop that is over finds no range of it, whatever happens in the slot meanwhile.
+struct alignas(64) Share {
+  std::atomic<uint64_t> taken{0};
+
+  // The next of `count` ranges; none when all are taken.
+  Ranges take(uint64_t turn, int64_t count) {
+    uint64_t seen = taken.load(std::memory_order_relaxed);
+    for (;;) {
+      const int64_t begin = turn_of(seen) == turn ? ranges_of(seen) : 0;
+      if (turn_of(seen) > turn || begin >= count) return {};
+      const int64_t end = begin + std::max<int64_t>(1, (count - begin) / takes_of_the_rest);
+      if (taken.compare_exchange_weak(seen, loop_of(turn, end), std::memory_order_relaxed)) return {begin, end};
+    }
+  }
+};
+
+// The ranges that a thread has finished, of all loops.
+struct alignas(64) Finished {
+  std::atomic<uint64_t> ranges{0};
+};
+
+}  // namespace
 
 // A loop. It lives on the caller's stack. Each thread has a share of the ranges, takes those first and then what others
 // have left: so it need not wait for others to take theirs, and works near what it worked on in the loop before.
-struct ThreadPool::Job {
+struct alignas(64) ThreadPool::Job {
   FunctionRef<void(int64_t, int64_t)> body;
   const int64_t size;
   const int64_t range;
-  const int64_t ranges = divide_up(size, range);
-  int64_t shares = 1;
-  Taken* taken = &taken_alone;  // of each share
-  Taken taken_alone;
   const uint64_t mode = float_mode();
+  std::atomic<bool> failed{false};
   std::exception_ptr error;
 
   Job(FunctionRef<void(int64_t, int64_t)> loop_body, int64_t n, int64_t range_length)
       : body(loop_body), size(n), range(range_length) {}
 
-  int64_t first_of(int64_t share) const { return share * ranges / shares; }
+  int64_t ranges() const { return divide_up(size, range); }
 };
 
-// Where workers find a loop without a lock. A worker may touch the job once it has said that it is here and then seen
-// that the slot is open; the caller closes the slot and then waits for the workers that are here to leave: so each
-// writes where no other does. Callers who find no free slot work alone.
+// Where workers find a loop without a lock. A worker may touch the job while it has taken a range and not yet said that
+// it is finished; the caller waits until all ranges are. Each thread says so in a place of its own, which others only
+// read. Callers who find no free slot work alone.
 struct alignas(64) ThreadPool::Slot {
   static constexpr int count = 32;
-  static constexpr int all = std::numeric_limits<int>::max();
 
+  std::atomic<uint64_t> loop{0};
+  Job* job = nullptr;
   std::atomic<bool> is_taken{false};
   std::atomic<bool> caller_sleeps{false};
-  std::atomic<int> wanted{0};     // how many more workers
-  std::atomic<uint64_t> turn{0};  // odd while it is open
-  Job* job = nullptr;
-  std::unique_ptr<Taken[]> taken;  // for as many shares as there are threads
+  uint64_t ranges_before = 0;            // of all loops that are over
+  std::unique_ptr<Share[]> shares;       // one for each thread, that of the caller first
+  std::unique_ptr<Finished[]> finished;  // the same
 
-  static bool is_open(uint64_t turn) { return turn % 2 == 1; }
-  bool wants_help() const {
-    return is_open(turn.load(std::memory_order_relaxed)) && wanted.load(std::memory_order_relaxed) > 0;
+  uint64_t finished_by(size_t threads) const {
+    uint64_t sum = 0;
+    for (size_t i = 0; i < threads; ++i) sum += finished[i].ranges.load();
+    return sum;
   }
-  bool admit() { return wanted.load(std::memory_order_relaxed) == all || wanted.fetch_sub(1) > 0; }
 };
 
-struct alignas(64) ThreadPool::Worker {
-  std::atomic<Slot*> at{nullptr};
+struct ThreadPool::Worker {
+  size_t number;  // from 1 on
   // The loop that it left last: that has no more work.
   const Slot* last = nullptr;
-  uint64_t last_turn = 0;
-
-  bool knows(const Slot& slot) const { return last == &slot && last_turn == slot.turn.load(std::memory_order_relaxed); }
+  uint64_t last_loop = 0;
 };
 
 // Waits without sleeping until `done`, or until it has taken too long; returns whether it was done.
@@ -108,16 +131,17 @@ int default_spin_microseconds() { return number_in_environment("TENON_SPIN", 0).
 
 ThreadPool::ThreadPool(int threads, int spin_microseconds)
     : spin_time_(spin_microseconds), slots_(std::make_unique<Slot[]>(Slot::count)) {
-  const int count = threads > 0 ? threads : default_thread_count();
-  workers_ = std::make_unique<Worker[]>(static_cast<size_t>(count));
-  for (int i = 0; i < Slot::count; ++i)
-    slots_[static_cast<size_t>(i)].taken = std::make_unique<Taken[]>(static_cast<size_t>(count));
-  threads_.reserve(static_cast<size_t>(count - 1));
+  const auto count = static_cast<size_t>(threads > 0 ? threads : default_thread_count());
+  for (size_t i = 0; i < Slot::count; ++i) {
+    slots_[i].shares = std::make_unique<Share[]>(count);
+    slots_[i].finished = std::make_unique<Finished[]>(count);
+  }
+  threads_.reserve(count - 1);
   try {
-    for (int i = 1; i < count; ++i) {
-      threads_.emplace_back([this, i] {
-        own_number = i;
-        work(workers_[static_cast<size_t>(i - 1)]);
+    for (size_t number = 1; number < count; ++number) {
+      threads_.emplace_back([this, number] {
+        Worker self{number};
+        work(self);
       });
     }
   } catch (const std::system_error&) {
@@ -148,44 +172,42 @@ void ThreadPool::parallel_for(int64_t n, int64_t grain, FunctionRef<void(int64_t
   const int64_t range_count = ranges_per_thread * size();
   const int64_t range = std::max({grain, divide_up(n, range_count), int64_t{1}});
   Job job(body, n, range);
-  Slot* slot = open(job, job.ranges - 1);
-  run_ranges(job);
-  if (slot) close(*slot);
+  Slot* slot = open(job);
+  if (!slot) return body(0, n);
+  take_ranges(*slot, slot->loop.load(std::memory_order_relaxed), 0);
+  close(*slot);
   if (job.error) std::rethrow_exception(job.error);
 }
 
 // Lets workers in.
-ThreadPool::Slot* ThreadPool::open(Job& job, int64_t helpers_wanted) {
-  const int64_t wanted = std::min<int64_t>(helpers_wanted, size() - 1);
+ThreadPool::Slot* ThreadPool::open(Job& job) {
   for (int i = 0; i < Slot::count; ++i) {
     Slot& slot = slots_[static_cast<size_t>(i)];
     if (slot.is_taken.load(std::memory_order_relaxed) || slot.is_taken.exchange(true)) continue;
     slot.job = &job;
-    job.shares = wanted + 1;
-    job.taken = slot.taken.get();
-    for (int64_t share = 0; share < job.shares; ++share) job.taken[share].count.store(0, std::memory_order_relaxed);
-    slot.wanted.store(wanted == size() - 1 ? Slot::all : static_cast<int>(wanted), std::memory_order_relaxed);
-    slot.turn.store(slot.turn.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+    const uint64_t turn = turn_of(slot.loop.load(std::memory_order_relaxed)) + 1;
+    slot.loop.store(loop_of(turn, job.ranges()), std::memory_order_release);
+    int used = slots_used_.load();
+    while (used <= i && !slots_used_.compare_exchange_weak(used, i + 1)) continue;
     generation_.fetch_add(1);
-    wake(wanted);
+    wake(job.ranges() - 1);
     return &slot;
   }
   return nullptr;
 }
 
-// Lets no more in, and waits for those that are.
+// Waits until all ranges are finished.
 void ThreadPool::close(Slot& slot) {
-  slot.turn.store(slot.turn.load(std::memory_order_relaxed) + 1);
-  const auto all_left = [&, i = size_t{0}]() mutable {
-    while (i < threads_.size() && workers_[i].at.load() != &slot) ++i;
-    return i == threads_.size();
-  };
-  if (!wait_awake(all_left)) {
+  const uint64_t loop = slot.loop.load(std::memory_order_relaxed);
+  slot.ranges_before += static_cast<uint64_t>(ranges_of(loop));
+  const auto all_finished = [&] { return slot.finished_by(threads_.size() + 1) == slot.ranges_before; };
+  if (!wait_awake(all_finished)) {
     slot.caller_sleeps.store(true);
     std::unique_lock lock(mutex_);
-    left_.wait(lock, all_left);
+    done_.wait(lock, all_finished);
     slot.caller_sleeps.store(false);
   }
+  slot.loop.store(loop_of(turn_of(loop), 0), std::memory_order_relaxed);
   slot.is_taken.store(false, std::memory_order_release);
 }
 
@@ -198,51 +220,56 @@ void ThreadPool::wake(int64_t count) {
   for (; sleeping > 0; --sleeping) wake_.notify_one();
 }
 
-void ThreadPool::run_ranges(Job& job) {
+void ThreadPool::take_ranges(Slot& slot, uint64_t loop, size_t own_number) {
+  const int64_t ranges = ranges_of(loop), shares = std::min<int64_t>(ranges, size());
+  std::atomic<uint64_t>& finished = slot.finished[own_number].ranges;
+  for (int64_t i = 0; i < shares; ++i) {
+    const int64_t share = (static_cast<int64_t>(own_number) + i) % shares;
+    const int64_t first = share * ranges / shares, count = (share + 1) * ranges / shares - first;
+    Share& own = slot.shares[static_cast<size_t>(share)];
+    int64_t taken = 0;
+    for (Ranges next; (next = own.take(turn_of(loop), count)).count() > 0; taken += next.count())
+      run_ranges(*slot.job, first + next.begin, first + next.end);
+    if (taken > 0) finished.store(finished.load(std::memory_order_relaxed) + static_cast<uint64_t>(taken));
+  }
+}
+
+// Once a range has failed, the others are not run.
+void ThreadPool::run_ranges(Job& job, int64_t begin, int64_t end) {
+  if (job.failed.load(std::memory_order_relaxed)) return;
   const ScopedFloatMode mode(job.mode);
   inside_body = true;
-  for (int64_t i = 0; i < job.shares; ++i) {
-    const int64_t share = (own_number + i) % job.shares, first = job.first_of(share);
-    const int64_t count = job.first_of(share + 1) - first;
-    std::atomic<int64_t>& taken = job.taken[share].count;
-    while (taken.load(std::memory_order_relaxed) < count) {
-      const int64_t index = taken.fetch_add(1, std::memory_order_relaxed);
-      if (index >= count) break;
-      const int64_t begin = (first + index) * job.range;
-      try {
-        job.body(begin, std::min(begin + job.range, job.size));
-      } catch (...) {
-        for (int64_t other = 0; other < job.shares; ++other)
-          job.taken[other].count.store(job.ranges, std::memory_order_relaxed);
-        std::lock_guard lock(mutex_);
-        if (!job.error) job.error = std::current_exception();
-      }
-    }
+  try {
+    job.body(begin * job.range, std::min(end * job.range, job.size));
+  } catch (...) {
+    job.failed.store(true, std::memory_order_relaxed);
+    std::lock_guard lock(mutex_);
+    if (!job.error) job.error = std::current_exception();
   }
   inside_body = false;
 }
 
 // Works on a loop that it does not know yet; says whether there was one. Workers spread over the loops.
 bool ThreadPool::help(Worker& self) {
-  Slot* open[Slot::count];
-  int count = 0;
-  for (int i = 0; i < Slot::count; ++i) {
+  struct Found {
+    Slot* slot;
+    uint64_t loop;
+  };
+  Found found[Slot::count];
+  size_t count = 0;
+  for (int i = 0; i < slots_used_.load(std::memory_order_relaxed); ++i) {
     Slot& slot = slots_[static_cast<size_t>(i)];
-    if (slot.wants_help() && !self.knows(slot)) open[count++] = &slot;
+    const uint64_t loop = slot.loop.load(std::memory_order_acquire);
+    if (ranges_of(loop) > 0 && !(self.last == &slot && self.last_loop == loop)) found[count++] = {&slot, loop};
   }
   if (count == 0) return false;
-  Slot& slot = *open[own_number % count];
-  self.at.store(&slot);
-  const uint64_t turn = slot.turn.load();
-  if (Slot::is_open(turn) && slot.admit()) {
-    run_ranges(*slot.job);
-    self.last = &slot;
-    self.last_turn = turn;
-  }
-  self.at.store(nullptr);
-  if (slot.caller_sleeps.load()) {
+  const auto [slot, loop] = found[self.number % count];
+  take_ranges(*slot, loop, self.number);
+  self.last = slot;
+  self.last_loop = loop;
+  if (slot->caller_sleeps.load()) {
     { std::lock_guard lock(mutex_); }
-    left_.notify_all();
+    done_.notify_all();
   }
   return true;
 }

@@ -64,8 +64,9 @@ class ThreadPool {
 
   void work(Worker& self);
   bool help(Worker& self);
-  void run_ranges(Job& job);
-  Slot* open(Job& job, int64_t helpers_wanted);
+  void take_ranges(Slot& slot, uint64_t loop, size_t own_number);
+  void run_ranges(Job& job, int64_t begin, int64_t end);
+  Slot* open(Job& job);
   void close(Slot& slot);
   void wake(int64_t count);
   template <class Done>
@@ -73,15 +74,16 @@ class ThreadPool {
 
   const std::chrono::microseconds spin_time_;
   const std::unique_ptr<Slot[]> slots_;  // where workers find loops
-  std::unique_ptr<Worker[]> workers_;    // where each thread is
   std::vector<std::thread> threads_;
-  std::atomic<uint64_t> generation_{0};  // changes with every loop
   std::atomic<int> sleeping_{0};
   std::atomic<int> runs_{0};
   std::atomic<bool> stop_{false};
   std::mutex mutex_;              // guards falling asleep, and every Job's error
   std::condition_variable wake_;  // workers sleep here
-  std::condition_variable left_;  // callers sleep here until all workers have left their loop
+  std::condition_variable done_;  // callers sleep here until their loop is done
+  // What workers watch, apart from what others write.
+  alignas(64) std::atomic<uint64_t> generation_{0};  // changes with every loop
+  std::atomic<int> slots_used_{0};                   // the first so many, at some time
 };
 
 }  // namespace tenon
