@@ -275,8 +275,9 @@ bool ThreadPool::help(Worker& self) {
 }
 
 void ThreadPool::work(Worker& self) {
-  while (!stop_) {
-    const uint64_t seen = generation_.load();
+  for (;;) {
+    const uint64_t seen = generation_.load();  // before stop_, which is set before it changes for the last time
+    if (stop_) return;
     if (help(self)) continue;
     const auto changed = [this, seen] { return generation_.load() != seen; };
     if (wait_awake(changed)) continue;
