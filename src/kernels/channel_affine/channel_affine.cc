@@ -6,4 +6,8 @@ void f32_affine(const float* x, const float* scale, const float* shift, float lo
   affine_kernels().run(x, scale, shift, lo, hi, y, n);
 }
 
+void f32_affine_row(const float* x, float scale, float shift, float* y, int64_t n) {
+  affine_kernels().run_row(x, scale, shift, y, n);
+}
+
 }  // namespace tenon::kernels

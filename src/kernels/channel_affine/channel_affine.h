@@ -14,9 +14,13 @@ inline constexpr int affine_period = 16;
 // stays. y may be x. Single-threaded: callers split the arrays.
 void f32_affine(const float* x, const float* scale, const float* shift, float lo, float hi, float* y, int64_t n);
 
+// The same with one scale and one shift, and no bounds.
+void f32_affine_row(const float* x, float scale, float shift, float* y, int64_t n);
+
 struct AffineKernels {
   Isa isa;
   void (*run)(const float* x, const float* scale, const float* shift, float lo, float hi, float* y, int64_t n);
+  void (*run_row)(const float* x, float scale, float shift, float* y, int64_t n);
 };
 
 TENON_ISA_TABLES(AffineKernels, affine_kernels)

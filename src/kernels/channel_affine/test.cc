@@ -43,6 +43,19 @@ TEST_P(ChannelAffine, MatchesTheFormula) {
   }
 }
 
+TEST_P(ChannelAffine, Rows) {
+  const ScopedIsa scope(GetParam());
+  for (int64_t n = 0; n < 150; ++n) {
+    std::vector<float> x(static_cast<size_t>(n) + 1, 42.0f), y(x.size(), 42.0f);
+    for (int64_t i = 0; i < n; ++i) x[static_cast<size_t>(i)] = static_cast<float>(i * 13 % 31 - 15) / 4;
+    f32_affine_row(x.data(), -0.25f, 3.0f, y.data(), n);
+    for (size_t i = 0; i < static_cast<size_t>(n); ++i) EXPECT_EQ(y[i], x[i] * -0.25f + 3.0f) << i;
+    EXPECT_EQ(y.back(), 42.0f) << "wrote past the end";
+    f32_affine_row(x.data(), -0.25f, 3.0f, x.data(), n);
+    EXPECT_EQ(x, y);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Isas, ChannelAffine, testing::ValuesIn(available_isas(cpu_features())),
                          [](const auto& isa) { return std::string(isa_name(isa.param)); });
 
