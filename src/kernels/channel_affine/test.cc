@@ -43,16 +43,27 @@ TEST_P(ChannelAffine, MatchesTheFormula) {
   }
 }
 
-TEST_P(ChannelAffine, Rows) {
+TEST_P(ChannelAffine, PlanesOfSeveralImages) {
   const ScopedIsa scope(GetParam());
-  for (int64_t n = 0; n < 150; ++n) {
-    std::vector<float> x(static_cast<size_t>(n) + 1, 42.0f), y(x.size(), 42.0f);
-    for (int64_t i = 0; i < n; ++i) x[static_cast<size_t>(i)] = static_cast<float>(i * 13 % 31 - 15) / 4;
-    f32_affine_row(x.data(), -0.25f, 3.0f, y.data(), n);
-    for (size_t i = 0; i < static_cast<size_t>(n); ++i) EXPECT_EQ(y[i], x[i] * -0.25f + 3.0f) << i;
-    EXPECT_EQ(y.back(), 42.0f) << "wrote past the end";
-    f32_affine_row(x.data(), -0.25f, 3.0f, x.data(), n);
-    EXPECT_EQ(x, y);
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  constexpr int64_t channels = 3, planes = 7;
+  std::vector<float> scale, shift;
+  for (int i = 0; i < channels * affine_period; ++i) {
+    scale.push_back(static_cast<float>(i * 7 % 16 - 8) / 4);
+    shift.push_back(static_cast<float>(i * 5 % 16 - 7) / 8);
+  }
+  for (int64_t size : {1, 5, 16, 35, 64}) {
+    for (auto [lo, hi] : {std::pair(-infinity, infinity), std::pair(-1.0f, 1.5f)}) {
+      std::vector<float> x(static_cast<size_t>(planes * size)), y(x.size(), 42.0f), expected(x.size(), 42.0f);
+      for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i * 13 % 31) / 4 - 3;
+      const AffinePlanes all{x.data(), scale.data(), shift.data(), lo, hi, y.data(), size, channels};
+      f32_affine_planes(all, 2, planes - 1);
+      for (int64_t plane = 2; plane < planes - 1; ++plane) {
+        const int64_t own = plane % channels * affine_period, first = plane * size;
+        f32_affine(x.data() + first, scale.data() + own, shift.data() + own, lo, hi, expected.data() + first, size);
+      }
+      EXPECT_EQ(y, expected) << size;
+    }
   }
 }
 
