@@ -47,6 +47,8 @@ class StringSplit final : public Kernel {
     std::vector<Parts> blocks(divide_up(texts.size(), block));
     run.threads().parallel_for(std::ssize(blocks), 1, [&](int64_t begin, int64_t end) {
       for (auto b = static_cast<size_t>(begin); b < static_cast<size_t>(end); ++b) {
+        blocks[b].list.reserve(4 * block);
+        blocks[b].counts.reserve(block);
         for (const std::string& text : texts.subspan(b * block, std::min(block, texts.size() - b * block)))
           split(text, blocks[b]);
       }
@@ -61,7 +63,7 @@ class StringSplit final : public Kernel {
         std::string* row = out.data() + b * block * most;
         const std::string_view* part = blocks[b].list.data();
         for (size_t count : blocks[b].counts) {
-          for (size_t k = 0; k < count; ++k) row[k] = *part++;
+          for (size_t k = 0; k < count; ++k, ++part) row[k].assign(part->data(), part->size());
           row += most;
         }
       }
@@ -133,11 +135,10 @@ class StringSplit final : public Kernel {
   }
 
   void split_at_white_space(std::string_view text, std::vector<std::string_view>& parts) const {
-    const auto before = std::ssize(parts);
-    for (size_t begin = skip<true>(text, 0); begin < text.size();) {
-      bool last = std::ssize(parts) - before == most_splits_;
-      size_t end = last ? end_of_words(text, begin) : skip<false>(text, begin);
-      parts.push_back(text.substr(begin, end - begin));
+    int64_t splits = most_splits_;
+    for (size_t begin = skip<true>(text, 0); begin < text.size(); --splits) {
+      const size_t end = splits == 0 ? end_of_words(text, begin) : skip<false>(text, begin);
+      parts.emplace_back(text.data() + begin, end - begin);
       begin = skip<true>(text, end);
     }
   }
