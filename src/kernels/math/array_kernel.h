@@ -26,28 +26,34 @@ struct DoubleArrays {
 
   template <class Function>
   static void apply(const double* x, double* y, int64_t n) {
-    for (int64_t begin = 0; begin < n; begin += block) {
-      const int64_t size = n - begin < block ? n - begin : block;
-      if (size == block && are_within(Function::limit, x + begin))
-        apply_to_block<Function>(x + begin, y + begin);
-      else
-        for (int64_t i = begin; i < begin + size; ++i) y[i] = one<Function>(x[i]);
-    }
+    for (int64_t begin = 0; begin < n; begin += block)
+      apply_to_block<Function>(x + begin, y + begin, n - begin < block ? n - begin : block);
   }
 
   template <class Function>
-  static void apply_to_block(const double* x, double* y) {
-    constexpr int at_once = 4;
-    for (int64_t i = 0; i < block; i += at_once * M::width) {
-      D v[at_once];
-      for (int k = 0; k < at_once; ++k) v[k] = Function::vector(load(x + i + k * M::width));
-      for (int k = 0; k < at_once; ++k) std::memcpy(y + i + k * M::width, &v[k], sizeof v[k]);
+  static void apply_to_block(const double* x, double* y, int64_t n) {
+    int64_t i = 0;
+    if (are_within(Function::limit, x, n)) {
+      vectors<Function, 4>(x, y, i, n);
+      vectors<Function, 1>(x, y, i, n);
+    }
+    for (; i < n; ++i) y[i] = one<Function>(x[i]);
+  }
+
+  // As many groups of `count` vectors as there are from element i on.
+  template <class Function, int count>
+  [[gnu::always_inline]] static void vectors(const double* x, double* y, int64_t& i, int64_t n) {
+    for (; i + count * M::width <= n; i += count * M::width) {
+      D v[count];
+      for (int k = 0; k < count; ++k) v[k] = Function::vector(load(x + i + k * M::width));
+      for (int k = 0; k < count; ++k) std::memcpy(y + i + k * M::width, &v[k], sizeof v[k]);
     }
   }
 
-  static bool are_within(double limit, const double* x) {
+  // Whether the elements of all whole vectors are.
+  static bool are_within(double limit, const double* x, int64_t n) {
     L within = ~L{};
-    for (int64_t i = 0; i < block; i += M::width) within &= (D)((L)load(x + i) & INT64_MAX) <= limit;
+    for (int64_t i = 0; i + M::width <= n; i += M::width) within &= (D)((L)load(x + i) & INT64_MAX) <= limit;
     for (int lane = 0; lane < M::width; ++lane) {
       if (!within[lane]) return false;
     }

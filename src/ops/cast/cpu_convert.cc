@@ -368,10 +368,11 @@ void convert_into(const Tensor& from, Tensor& to, ThreadPool& threads, const Con
   if (bits_of(to.type()) < 8 && count > 0) static_cast<char*>(out)[to.bytes() - 1] = 0;
   // Without memory in between, more may be converted at a time.
   const bool from_plain = stage_of(from.type()) == from.type(), to_plain = stage_of(to.type()) == to.type();
-  const bool direct =
-      (from_plain && to_plain) || (stage_of(from.type()) == stage_of(to.type()) && (from_plain || to_plain));
-  const int64_t size = direct ? 8 * block : block;
+  const bool in_one_step = stage_of(from.type()) == stage_of(to.type()) && (from_plain || to_plain);
+  const int64_t size = in_one_step || (from_plain && to_plain) ? 8 * block : block;
   threads.parallel_for((count + size - 1) / size, 8 * block / size, [&](int64_t begin, int64_t end) {
+    if (in_one_step)
+      return convert_range(from, to.type(), out, begin * size, std::min(end * size, count) - begin * size, options);
     for (int64_t i = begin; i < end; ++i)
       convert_range(from, to.type(), out, i * size, std::min(size, count - i * size), options);
   });
