@@ -152,8 +152,8 @@ struct DoubleRow {
   double at_minus_infinity, at_infinity;
 };
 const DoubleRow double_rows[] = {
-    {"exp", f64_exp, std::exp, -746, 710, 0.0371, 1, 0, infinity},
-    {"exp", f64_exp, std::exp, -1, 1, 0.000171, 1, 0, infinity},
+    {"exp", f64_exp, std::exp, -746, 710, 0.0371, 1.25, 0, infinity},
+    {"exp", f64_exp, std::exp, -1, 1, 0.000171, 1.25, 0, infinity},
     {"sin", f64_sin, std::sin, -20, 20, 0.00171, 2.5, NAN, NAN},
     {"sin", f64_sin, std::sin, -1.1e6, 1.1e6, 97.1, 2.5, NAN, NAN},
     {"cos", f64_cos, std::cos, -20, 20, 0.00171, 2.5, NAN, NAN},
