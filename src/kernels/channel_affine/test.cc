@@ -43,6 +43,30 @@ TEST_P(ChannelAffine, MatchesTheFormula) {
   }
 }
 
+TEST_P(ChannelAffine, PlanesOfSeveralImages) {
+  const ScopedIsa scope(GetParam());
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  constexpr int64_t channels = 3, planes = 7;
+  std::vector<float> scale, shift;
+  for (int i = 0; i < channels * affine_period; ++i) {
+    scale.push_back(static_cast<float>(i * 7 % 16 - 8) / 4);
+    shift.push_back(static_cast<float>(i * 5 % 16 - 7) / 8);
+  }
+  for (int64_t size : {1, 5, 16, 35, 64}) {
+    for (auto [lo, hi] : {std::pair(-infinity, infinity), std::pair(-1.0f, 1.5f)}) {
+      std::vector<float> x(static_cast<size_t>(planes * size)), y(x.size(), 42.0f), expected(x.size(), 42.0f);
+      for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i * 13 % 31) / 4 - 3;
+      const AffinePlanes all{x.data(), scale.data(), shift.data(), lo, hi, y.data(), size, channels};
+      f32_affine_planes(all, 2, planes - 1);
+      for (int64_t plane = 2; plane < planes - 1; ++plane) {
+        const int64_t own = plane % channels * affine_period, first = plane * size;
+        f32_affine(x.data() + first, scale.data() + own, shift.data() + own, lo, hi, expected.data() + first, size);
+      }
+      EXPECT_EQ(y, expected) << size;
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Isas, ChannelAffine, testing::ValuesIn(available_isas(cpu_features())),
                          [](const auto& isa) { return std::string(isa_name(isa.param)); });
 

@@ -16,6 +16,8 @@ struct HalfArrays {
     int64_t i = 0;
     constexpr int64_t at_once = 4 * Arch::width;
     for (; i + at_once <= n; i += at_once) {
+      for (size_t ahead = 2048; ahead < 2048 + at_once * sizeof(From); ahead += 64)
+        __builtin_prefetch(reinterpret_cast<const char*>(x + i) + ahead);
 #pragma GCC unroll 4
       for (int64_t k = 0; k < at_once; k += Arch::width) Convert(x + i + k, y + i + k);
     }

@@ -4,10 +4,68 @@
 #include <cmath>
 #include <cstring>
 
+#include "kernels/math/double_functions.h"
 #include "kernels/math/functions.h"
 #include "kernels/math/math.h"
 
 namespace tenon::kernels {
+
+// Of doubles, a block at a time: vectors, unless one of its elements is too large for them.
+template <class Arch>
+struct DoubleArrays {
+  using M = DoubleFunctions<Arch>;
+  using D = typename M::D;
+  using L = typename M::L;
+  static constexpr int64_t block = 256;
+
+  static D load(const double* p) {
+    D v;
+    std::memcpy(&v, p, sizeof v);
+    return v;
+  }
+
+  template <class Function>
+  static void apply(const double* x, double* y, int64_t n) {
+    for (int64_t begin = 0; begin < n; begin += block)
+      apply_to_block<Function>(x + begin, y + begin, n - begin < block ? n - begin : block);
+  }
+
+  template <class Function>
+  static void apply_to_block(const double* x, double* y, int64_t n) {
+    int64_t i = 0;
+    if (are_within(Function::limit, x, n)) {
+      vectors<Function, 4>(x, y, i, n);
+      vectors<Function, 1>(x, y, i, n);
+    }
+    for (; i < n; ++i) y[i] = one<Function>(x[i]);
+  }
+
+  // As many groups of `count` vectors as there are from element i on.
+  template <class Function, int count>
+  [[gnu::always_inline]] static void vectors(const double* x, double* y, int64_t& i, int64_t n) {
+    for (; i + count * M::width <= n; i += count * M::width) {
+      D v[count];
+      for (int k = 0; k < count; ++k) v[k] = Function::vector(load(x + i + k * M::width));
+      for (int k = 0; k < count; ++k) std::memcpy(y + i + k * M::width, &v[k], sizeof v[k]);
+    }
+  }
+
+  // Whether the elements of all whole vectors are.
+  static bool are_within(double limit, const double* x, int64_t n) {
+    L within = ~L{};
+    for (int64_t i = 0; i + M::width <= n; i += M::width) within &= (D)((L)load(x + i) & INT64_MAX) <= limit;
+    for (int lane = 0; lane < M::width; ++lane) {
+      if (!within[lane]) return false;
+    }
+    return true;
+  }
+
+  // The same bits, wherever x is.
+  template <class Function>
+  static double one(double x) {
+    return std::fabs(x) <= Function::limit ? Function::vector(M::set(x))[0] : Function::exact(x);
+  }
+};
 
 template <class Arch>
 struct MathArrays {
@@ -61,6 +119,29 @@ struct MathArrays {
     S::store_part(y + i, v[0], n - i);
   }
 
+  static void reciprocal(const float* x, float* y, int64_t n) {
+    int64_t i = 0;
+    if constexpr (requires(F v) { Arch::reciprocal_estimate(v); }) {
+      for (; i + reciprocal_block <= n; i += reciprocal_block) reciprocals(x + i, y + i);
+    }
+    apply<M::reciprocal>(x + i, y + i, n - i);
+  }
+
+  static constexpr int64_t reciprocal_block = 256;
+  static void reciprocals(const float* x, float* y) {
+    constexpr int together = 8;
+    float copy[reciprocal_block];
+    if (x == y) x = static_cast<float*>(std::memcpy(copy, x, sizeof copy));
+    F doubt = {};
+    for (int64_t i = 0; i < reciprocal_block; i += together * S::width) {
+      F v[together];
+      for (int k = 0; k < together; ++k) v[k] = S::load(x + i + k * S::width);
+      M::reciprocals(v, doubt);
+      for (int k = 0; k < together; ++k) S::store(y + i + k * S::width, v[k]);
+    }
+    if (S::any(~(S::abs(doubt) < 0x1p64f))) apply<M::reciprocal>(x, y, reciprocal_block);
+  }
+
   // The same for functions that `Function` computes of small angles only, and `Exact` of all.
   template <F (*Function)(F), float (*Exact)(float)>
   static void apply_to_angles(const float* x, float* y, int64_t n) {
@@ -90,6 +171,21 @@ struct MathArrays {
     return !S::any(beyond);
   }
 
+  template <double (*Function)(double)>
+  static void each(const double* x, double* y, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) y[i] = Function(x[i]);
+  }
+
+  static constexpr MathKernels::DoubleKernels double_table() {
+    if constexpr (requires { typename Arch::D; }) {
+      using A = DoubleArrays<Arch>;
+      return {A::template apply<typename A::M::Exp>, A::template apply<typename A::M::Sin>,
+              A::template apply<typename A::M::Cos>};
+    } else {
+      return {each<std::exp>, each<std::sin>, each<std::cos>};
+    }
+  }
+
   static constexpr MathKernels table() {
     return {Arch::isa,
             apply<M::exp>,
@@ -107,10 +203,12 @@ struct MathArrays {
             apply_to_angles<M::sin, M::exact_sin>,
             apply_to_angles<M::cos, M::exact_cos>,
             apply<M::asin>,
-            apply<M::acos>,
+            apply_together<M::template acos<at_once>, M::template acos<1>>,
             apply<M::atan>,
+            reciprocal,
             apply<M::erf_for_half, uint16_t>,
-            apply<M::gelu_for_half, uint16_t>};
+            apply<M::gelu_for_half, uint16_t>,
+            double_table()};
   }
 };
 

@@ -28,6 +28,8 @@ BENCHMARK_CAPTURE(math_array, hard_swish, f32_hard_swish);
 BENCHMARK_CAPTURE(math_array, softplus, f32_softplus);
 BENCHMARK_CAPTURE(math_array, sin, f32_sin);
 BENCHMARK_CAPTURE(math_array, atan, f32_atan);
+BENCHMARK_CAPTURE(math_array, acos, f32_acos);
+BENCHMARK_CAPTURE(math_array, reciprocal, f32_reciprocal);
 
 }  // namespace
 }  // namespace tenon::kernels

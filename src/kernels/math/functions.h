@@ -208,6 +208,26 @@ struct MathFunctions {
     return copy_sign(e / (e + 1.0f), x);
   }
 
+  // 1 / x of several, rounded as a division is. Half of them are divided: the unit that does that is one of its own. A
+  // lane of `doubt` becomes NaN or larger than 2^64 where the other half may have gone wrong, beyond normal numbers.
+  template <int count>
+  [[gnu::always_inline]] static void reciprocals(F (&x)[count], F& doubt) {
+    static constexpr auto minus_one = in_all_lanes({-1.0f});
+    constexpr int half = count / 2;
+    F estimate[half], excess[half];
+    const auto find_excess = [&](int i) { excess[i] = S::fma(x[i], estimate[i], S::addend(minus_one.rows[0])); };
+    each<count - half>([&](int i) { x[half + i] = 1.0f / x[half + i]; });
+    // The last bit keeps estimates of numbers just below a power of two from being one, whose error rounds to nothing.
+    each<half>([&](int i) { estimate[i] = S::from_bits(S::bits(Arch::reciprocal_estimate(x[i])) | 1); });
+    each<half>(find_excess);
+    each<half>([&](int i) { excess[i] = Arch::fnma(excess[i], excess[i], excess[i]); });
+    each<half>([&](int i) { estimate[i] = Arch::fnma(estimate[i], excess[i], estimate[i]); });
+    each<half>(find_excess);
+    each<half>([&](int i) { doubt = S::fma(x[i], excess[i], doubt); });
+    each<half>([&](int i) { x[i] = Arch::fnma(estimate[i], excess[i], estimate[i]); });
+  }
+  static F reciprocal(F x) { return 1.0f / x; }
+
   // x / (1 + exp(-y)) for an x that is finite where y is below -89; 0 where that factor is no normal float, here and in
   // softplus: numbers that small are slow to compute with.
   static F times_sigmoid(F x, F y) { return x / (1.0f + exp_of_minus(S::at_least(S::set(-89.0f), y))); }
@@ -349,16 +369,24 @@ struct MathFunctions {
   }
 
   // acos(|x|) is sqrt(1 - |x|) times a polynomial of |x|. Where x has a sign, it is taken from pi, which is in two
-  // parts.
-  static F acos(F x) {
+  // parts. Of several at once.
+  template <int count>
+  [[gnu::always_inline]] static void acos(F (&x)[count]) {
     static constexpr auto coefficients =
-        in_all_lanes({-0.214602873f, 0.0890519589f, -0.0507268073f, 0.0330129272f, -0.0215663773f, 0.0119386115f,
-                      -0.00449939762f, 0.000809153667f});
-    const F a = S::abs(x), p = S::fma(a, polynomial(a, coefficients), S::set(half_pi));
-    const I negative = S::bits(x) >> 31;
-    const F start = S::from_bits(S::bits(S::set(pi)) & negative);
-    const F rest = S::from_bits(S::bits(S::set(-8.74227766e-8f)) & negative);
-    return S::fma(S::sqrt(1.0f - a), copy_sign(p, x), start) + rest;
+        in_all_lanes({half_pi, -0.21460436f, 0.0890767768f, -0.0508827671f, 0.0335086016f, -0.0224460876f,
+                      0.0128235224f, -0.00497150007f, 0.000913009859f});
+    static constexpr auto whole_pi = in_all_lanes({pi});
+    F a[count], angle[count], root[count];
+    each<count>([&](int i) { a[i] = S::abs(x[i]); });
+    each<count>([&](int i) { root[i] = S::sqrt(1.0f - a[i]); });
+    each<count>([&](int i) { angle[i] = S::load(coefficients.rows[8]); });
+#pragma GCC unroll 8
+    for (size_t k = 8; k > 0; --k)
+      each<count>([&](int i) { angle[i] = S::fma(angle[i], a[i], S::addend(coefficients.rows[k - 1])); });
+    each<count>([&](int i) {
+      const F rest = S::fma(-angle[i], root[i], S::addend(whole_pi.rows[0]));
+      x[i] = choose(x[i] < 0.0f, rest - 8.74227766e-8f, angle[i] * root[i]);
+    });
   }
 
   static F atan(F x) {

@@ -21,8 +21,13 @@ void f32_cos(const float* x, float* y, int64_t n) { math_kernels().cos(x, y, n);
 void f32_asin(const float* x, float* y, int64_t n) { math_kernels().asin(x, y, n); }
 void f32_acos(const float* x, float* y, int64_t n) { math_kernels().acos(x, y, n); }
 void f32_atan(const float* x, float* y, int64_t n) { math_kernels().atan(x, y, n); }
+void f32_reciprocal(const float* x, float* y, int64_t n) { math_kernels().reciprocal(x, y, n); }
 
 void f16_erf(const uint16_t* x, uint16_t* y, int64_t n) { math_kernels().half_erf(x, y, n); }
 void f16_gelu(const uint16_t* x, uint16_t* y, int64_t n) { math_kernels().half_gelu(x, y, n); }
+
+void f64_exp(const double* x, double* y, int64_t n) { math_kernels().of_doubles.exp(x, y, n); }
+void f64_sin(const double* x, double* y, int64_t n) { math_kernels().of_doubles.sin(x, y, n); }
+void f64_cos(const double* x, double* y, int64_t n) { math_kernels().of_doubles.cos(x, y, n); }
 
 }  // namespace tenon::kernels

@@ -29,18 +29,28 @@ void f32_cos(const float* x, float* y, int64_t n);
 void f32_asin(const float* x, float* y, int64_t n);
 void f32_acos(const float* x, float* y, int64_t n);
 void f32_atan(const float* x, float* y, int64_t n);
+void f32_reciprocal(const float* x, float* y, int64_t n);  // rounded as 1 / x is
 
 // The same for half precision floats, within one unit in the last place.
 void f16_erf(const uint16_t* x, uint16_t* y, int64_t n);
 void f16_gelu(const uint16_t* x, uint16_t* y, int64_t n);  // and 1e-6
 
+// The same for doubles.
+void f64_exp(const double* x, double* y, int64_t n);
+void f64_sin(const double* x, double* y, int64_t n);
+void f64_cos(const double* x, double* y, int64_t n);
+
 struct MathKernels {
   using Function = void (*)(const float* x, float* y, int64_t n);
   Isa isa;
   Function exp, expm1, expm1_nonpositive, log, tanh, sigmoid, erf, gelu, gelu_tanh, silu, hard_swish, softplus, sin,
-      cos, asin, acos, atan;
+      cos, asin, acos, atan, reciprocal;
   using HalfFunction = void (*)(const uint16_t* x, uint16_t* y, int64_t n);
   HalfFunction half_erf, half_gelu;
+  struct DoubleKernels {
+    using Function = void (*)(const double* x, double* y, int64_t n);
+    Function exp, sin, cos;
+  } of_doubles;
 };
 
 TENON_ISA_TABLES(MathKernels, math_kernels)

@@ -56,6 +56,7 @@ const Row rows[] = {
     {"acos", f32_acos, std::acos, -1, 1, 2, 0, NAN, NAN},
     {"atan", f32_atan, std::atan, -20, 20, 2, 0, static_cast<float>(-M_PI_2), static_cast<float>(M_PI_2)},
     {"atan huge", f32_atan, std::atan, -3e38f, 3e38f, 2, 0, static_cast<float>(-M_PI_2), static_cast<float>(M_PI_2)},
+    {"reciprocal", f32_reciprocal, [](double x) { return 1 / x; }, 0.1f, 20, 0.5, 0, 0, 0},
     {"sin large", f32_sin, std::sin, -20000, 20000, 2, 2e-7, NAN, NAN},
     {"sin huge", f32_sin, std::sin, -3e38f, 3e38f, 2, 2e-7, NAN, NAN},
     {"cos large", f32_cos, std::cos, -20000, 20000, 2, 2e-7, NAN, NAN},
@@ -140,6 +141,89 @@ TEST_P(Math, SpecialValues) {
     function(outside, y, 2);
     EXPECT_TRUE(std::isnan(y[0]) && std::isnan(y[1]));
   }
+}
+
+struct DoubleRow {
+  const char* name;
+  void (*function)(const double*, double*, int64_t);
+  long double (*reference)(long double);
+  double low, high, step;  // where it is tested, also where it may be 0
+  double ulps;             // allowed
+  double at_minus_infinity, at_infinity;
+};
+const DoubleRow double_rows[] = {
+    {"exp", f64_exp, std::exp, -746, 710, 0.0371, 1.25, 0, infinity},
+    {"exp", f64_exp, std::exp, -1, 1, 0.000171, 1.25, 0, infinity},
+    {"sin", f64_sin, std::sin, -20, 20, 0.00171, 2.5, NAN, NAN},
+    {"sin", f64_sin, std::sin, -1.1e6, 1.1e6, 97.1, 2.5, NAN, NAN},
+    {"cos", f64_cos, std::cos, -20, 20, 0.00171, 2.5, NAN, NAN},
+    {"cos", f64_cos, std::cos, -1.1e6, 1.1e6, 97.1, 2.5, NAN, NAN},
+};
+
+// Units in the last place of the double nearest to `expected`.
+double double_ulps(double value, long double expected) {
+  if (std::isinf(value)) return std::isinf(static_cast<double>(expected)) ? 0 : infinity;
+  const int exponent = expected == 0 ? -1022 : std::max(std::ilogb(expected), -1022);
+  return static_cast<double>(std::abs(value - expected) / std::ldexp(1.0L, exponent - 52));
+}
+
+TEST_P(Math, DoublesAreAccurate) {
+  const ScopedIsa forced(GetParam());
+  for (const DoubleRow& row : double_rows) {
+    std::vector<double> x, one(1);
+    for (double at = row.low; at < row.high; at += row.step) {
+      x.push_back(at);
+      x.push_back(std::nearbyint(at / M_PI_2) * M_PI_2);
+    }
+    std::vector<double> y(x.size());
+    row.function(x.data(), y.data(), static_cast<int64_t>(x.size()));
+    for (size_t i = 0; i < x.size(); ++i) {
+      EXPECT_LE(double_ulps(y[i], row.reference(x[i])), row.ulps) << row.name << " of " << x[i];
+      row.function(&x[i], one.data(), 1);
+      EXPECT_EQ(std::bit_cast<int64_t>(one[0]), std::bit_cast<int64_t>(y[i])) << row.name << " of " << x[i];
+    }
+    for (size_t n = 0; n < 600; n += 1 + n / 8) {
+      std::vector<double> part(n + 1, 7.0), in_place(x.begin(), x.begin() + static_cast<int64_t>(n));
+      row.function(x.data(), part.data(), static_cast<int64_t>(n));
+      EXPECT_EQ(part.back(), 7.0);
+      EXPECT_TRUE(std::equal(part.begin(), part.end() - 1, y.begin())) << row.name;
+      row.function(in_place.data(), in_place.data(), static_cast<int64_t>(n));
+      EXPECT_TRUE(std::equal(in_place.begin(), in_place.end(), y.begin())) << row.name;
+    }
+    // Among so many that vectors are used.
+    std::vector<double> special(512, 0.5);
+    special[3] = NAN, special[300] = -infinity, special[301] = infinity;
+    row.function(special.data(), special.data(), 512);
+    EXPECT_TRUE(std::isnan(special[3]));
+    for (auto [at, limit] : {std::pair(300, row.at_minus_infinity), std::pair(301, row.at_infinity)}) {
+      const double got = special[static_cast<size_t>(at)];
+      EXPECT_TRUE(got == limit || (std::isnan(got) && std::isnan(limit))) << row.name << " is " << got;
+    }
+  }
+}
+
+// Which of several vectors is divided depends on where it is.
+TEST_P(Math, ReciprocalsAreThoseOfDivision) {
+  const ScopedIsa forced(GetParam());
+  std::vector<float> x;
+  for (uint32_t bits = 0x3f800000; bits < 0x40000000; ++bits) x.push_back(std::bit_cast<float>(bits));
+  for (uint32_t bits = 0; bits < 0x7f900000; bits += 997) {
+    x.push_back(std::bit_cast<float>(bits));
+    x.push_back(-std::bit_cast<float>(bits));
+  }
+  std::vector<float> y(x.size());
+  for (int64_t first : {0, 16}) {
+    f32_reciprocal(x.data() + first, y.data() + first, std::ssize(x) - first);
+    int64_t wrong = 0;
+    for (size_t i = static_cast<size_t>(first); i < x.size(); ++i) {
+      const float expected = 1 / x[i];
+      wrong += std::bit_cast<int32_t>(expected) != std::bit_cast<int32_t>(y[i]) && expected == expected;
+      wrong += std::isnan(expected) && !std::isnan(y[i]);
+    }
+    EXPECT_EQ(wrong, 0);
+  }
+  f32_reciprocal(x.data(), x.data(), std::ssize(x));
+  EXPECT_TRUE(std::equal(x.begin(), x.begin() + 0x800000, y.begin()));
 }
 
 struct HalfRow {

@@ -14,6 +14,9 @@ struct Avx2 {
   using F [[gnu::vector_size(32)]] = float;
   using I [[gnu::vector_size(32)]] = int32_t;
   static F fma(F a, F b, F c) { return (F)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c); }
+  using D [[gnu::vector_size(32)]] = double;
+  using L [[gnu::vector_size(32)]] = int64_t;
+  static D fma(D a, D b, D c) { return (D)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c); }
   static F sqrt(F x) { return (F)_mm256_sqrt_ps((__m256)x); }
   static F load_halves(const uint16_t* p) {
     return (F)_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));

@@ -14,6 +14,9 @@ struct Avx512 {
   using F [[gnu::vector_size(64)]] = float;
   using I [[gnu::vector_size(64)]] = int32_t;
   static F fma(F a, F b, F c) { return (F)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c); }
+  using D [[gnu::vector_size(64)]] = double;
+  using L [[gnu::vector_size(64)]] = int64_t;
+  static D fma(D a, D b, D c) { return (D)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c); }
   static F sqrt(F x) { return (F)_mm512_sqrt_ps((__m512)x); }
   static F load_halves(const uint16_t* p) {
     return (F)_mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));

@@ -14,6 +14,10 @@ struct Neon {
   using F [[gnu::vector_size(16)]] = float;
   using I [[gnu::vector_size(16)]] = int32_t;
   static F fma(F a, F b, F c) { return (F)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b); }
+  using D [[gnu::vector_size(16)]] = double;
+  using L [[gnu::vector_size(16)]] = int64_t;
+  static F fnma(F a, F b, F c) { return (F)vfmsq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b); }  // c - a * b
+  static D fma(D a, D b, D c) { return (D)vfmaq_f64((float64x2_t)c, (float64x2_t)a, (float64x2_t)b); }
   // Not once for several vectors, nor in another order: see Simd::addend.
   static F load_anew(const float* lanes) {
     F v;
@@ -22,6 +26,7 @@ struct Neon {
   }
   static F abs(F x) { return (F)vabsq_f32((float32x4_t)x); }
   static F sqrt(F x) { return (F)vsqrtq_f32((float32x4_t)x); }
+  static F reciprocal_estimate(F x) { return (F)vrecpeq_f32((float32x4_t)x); }
   // NaN where either is NaN.
   static F max(F a, F b) { return (F)vmaxq_f32((float32x4_t)a, (float32x4_t)b); }
   static F min(F a, F b) { return (F)vminq_f32((float32x4_t)a, (float32x4_t)b); }

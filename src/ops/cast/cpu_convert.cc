@@ -1,4 +1,5 @@
 #include <bit>
+#include <cfenv>
 #include <cmath>
 #include <cstring>
 
@@ -69,15 +70,13 @@ To convert_one(From x) {
 
 using Loop = void (*)(const void* from, void* to, int64_t n);
 
-// Through 32 bits, where all numbers fit into them: false if they do not, and y is not to be used.
+// Through 32 bits, where all numbers fit into them: false if they do not, and y is not to be used. Converting one that
+// does not is an invalid operation, of which the processor keeps a flag.
 template <typename To>
 bool convert_through_int32(const float* __restrict x, To* __restrict y, int64_t n) {
-  int32_t beyond = 0;
-  for (int64_t i = 0; i < n; ++i) {
-    y[i] = static_cast<To>(static_cast<int32_t>(x[i]));
-    beyond |= static_cast<int32_t>(!(std::fabs(x[i]) < 0x1p31f));
-  }
-  return !beyond;
+  std::feclearexcept(FE_INVALID);
+  for (int64_t i = 0; i < n; ++i) y[i] = static_cast<To>(static_cast<int32_t>(x[i]));
+  return !std::fetestexcept(FE_INVALID);
 }
 
 // The low (first = 0) or high (first = 1) halves of 64-bit integers that fill two vectors.
@@ -90,16 +89,6 @@ Ints halves_of(Ints a, Ints b) {
                                    first + 14);
 }
 
-// 64-bit integers made of such halves: those of the lanes from `first` on, which fill one vector.
-template <int first, typename Ints>
-Ints from_halves(Ints low, Ints high) {
-  if constexpr (sizeof(Ints) == 16)
-    return __builtin_shufflevector(low, high, first, first + 4, first + 1, first + 5);
-  else
-    return __builtin_shufflevector(low, high, first, first + 8, first + 1, first + 9, first + 2, first + 10, first + 3,
-                                   first + 11);
-}
-
 using Floats = kernels::VectorOf<float>::Type;
 using Ints = kernels::VectorOf<int32_t>::Type;
 constexpr int64_t lanes = sizeof(Ints) / sizeof(int32_t);
@@ -109,27 +98,6 @@ bool has_any(Ints flags) {
     if (flags[lane]) return true;
   }
   return false;
-}
-
-bool convert_through_int32(const float* x, int64_t* y, int64_t n) {
-  // The bits of what is not negative order as the numbers do, and those of NaN come last.
-  constexpr int32_t limit = std::bit_cast<int32_t>(2147483520.0f);
-  Ints largest = {};
-  int64_t i = 0;
-#pragma GCC unroll 4
-  for (; i + lanes <= n; i += lanes) {
-    Floats values;
-    std::memcpy(&values, x + i, sizeof values);
-    const Ints magnitude = (Ints)values & INT32_MAX;
-    largest = magnitude > largest ? magnitude : largest;
-    const Ints low = __builtin_convertvector(values, Ints), high = low >> 31;
-    const Ints first = from_halves<0>(low, high), second = from_halves<lanes / 2>(low, high);
-    std::memcpy(y + i, &first, sizeof first);
-    std::memcpy(y + i + lanes / 2, &second, sizeof second);
-  }
-  if (has_any(largest > limit)) return false;
-  for (; i < n; ++i) y[i] = clamped<int64_t>(x[i]);
-  return true;
 }
 
 bool convert_through_int32(const int64_t* x, float* y, int64_t n) {
@@ -400,10 +368,11 @@ void convert_into(const Tensor& from, Tensor& to, ThreadPool& threads, const Con
   if (bits_of(to.type()) < 8 && count > 0) static_cast<char*>(out)[to.bytes() - 1] = 0;
   // Without memory in between, more may be converted at a time.
   const bool from_plain = stage_of(from.type()) == from.type(), to_plain = stage_of(to.type()) == to.type();
-  const bool direct =
-      (from_plain && to_plain) || (stage_of(from.type()) == stage_of(to.type()) && (from_plain || to_plain));
-  const int64_t size = direct ? 8 * block : block;
+  const bool in_one_step = stage_of(from.type()) == stage_of(to.type()) && (from_plain || to_plain);
+  const int64_t size = in_one_step || (from_plain && to_plain) ? 8 * block : block;
   threads.parallel_for((count + size - 1) / size, 8 * block / size, [&](int64_t begin, int64_t end) {
+    if (in_one_step)
+      return convert_range(from, to.type(), out, begin * size, std::min(end * size, count) - begin * size, options);
     for (int64_t i = begin; i < end; ++i)
       convert_range(from, to.type(), out, i * size, std::min(size, count - i * size), options);
   });

@@ -91,6 +91,19 @@ TEST(Cast, LimitsInVectors) {
   expect_cast<int64_t, float>(float32, {1, 3000000000, lowest, -1}, {1, 3e9f, -9223372036854775808.0f, -1});
 }
 
+// One number that does not fit into 32 bits, at every place.
+TEST(Cast, OneNumberBeyondTheOthers) {
+  expect_cast<float, int64_t>(ElementType::int64, {1.9f, -2.9f, 2147483520.0f, -2147483648.0f},
+                              {1, -2, 2147483520, -2147483648});
+  for (size_t at = 0; at < 40; ++at) {
+    std::vector<float> x(40, -1.5f);
+    x[at] = 2147483648.0f;
+    std::vector<int64_t> y(40, -1);
+    y[at] = 2147483648;
+    OpTest("Cast").attribute("to", number(ElementType::int64)).input(tensor_of(x)).expect(tensor_of(y)).run();
+  }
+}
+
 TEST(Cast, SmallTypes) {
   using enum ElementType;
   OpTest("Cast").attribute("to", number(int8)).input(packed(int4, {-8, 7, -1})).expect<int8_t>({3}, {-8, 7, -1}).run();

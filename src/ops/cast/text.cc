@@ -41,10 +41,9 @@ void write(const Tensor& from, Tensor& to) {
 }
 
 std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view blanks = " \t\r\n";
-  size_t first = text.find_first_not_of(blanks);
-  if (first == text.npos) return {};
-  text = text.substr(first, text.find_last_not_of(blanks) - first + 1);
+  const auto is_blank = [](char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; };
+  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
   if (text.starts_with('+')) text.remove_prefix(1);
   return text;
 }
@@ -62,6 +61,25 @@ double read_double(const std::string& text) {
   if (error == std::errc::result_out_of_range) return std::strtod(std::string(digits).c_str(), nullptr);
   if (error != std::errc()) fail_no_number(text);
   return value;
+}
+
+// Whether all of `digits` is a number of this type.
+template <typename T>
+bool read_all(std::string_view digits, T& value) {
+  auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  return error == std::errc() && end == digits.data() + digits.size() && !digits.empty();
+}
+
+int64_t read_integer(const std::string& text) {
+  const std::string_view digits = trimmed(text);
+  int64_t value = 0;
+  if (read_all(digits, value)) return value;
+  if (digits == "True" || digits == "true") return 1;
+  if (digits == "False" || digits == "false") return 0;
+  if (uint64_t large = 0; read_all(digits, large)) return static_cast<int64_t>(large);
+  const double number = read_double(text);
+  constexpr double two_to_63 = 9223372036854775808.0;
+  return number == number ? static_cast<int64_t>(std::clamp(number, -two_to_63, two_to_63 - 1024)) : 0;
 }
 
 }  // namespace
@@ -91,29 +109,10 @@ void numbers_to_text(const Tensor& from, Tensor& to) {
 Tensor text_to_numbers(const Tensor& from, bool floats) {
   auto in = from.data<std::string>();
   Tensor result(floats ? ElementType::float64 : ElementType::int64, from.shape());
-  for (size_t i = 0; i < in.size(); ++i) {
-    if (floats) {
-      result.mutable_data<double>()[i] = read_double(in[i]);
-      continue;
-    }
-    std::string_view digits = trimmed(in[i]);
-    int64_t value = 0;
-    auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    if (digits == "True" || digits == "true") {
-      value = 1;
-    } else if (digits == "False" || digits == "false") {
-      value = 0;
-    } else if (error != std::errc() || end != digits.data() + digits.size() || digits.empty()) {
-      uint64_t large = 0;
-      auto [large_end, large_error] = std::from_chars(digits.data(), digits.data() + digits.size(), large);
-      bool is_large = large_error == std::errc() && large_end == digits.data() + digits.size() && !digits.empty();
-      double number = is_large ? 0 : read_double(in[i]);
-      constexpr double two_to_63 = 9223372036854775808.0;
-      number = number == number ? std::clamp(number, -two_to_63, two_to_63 - 1024) : 0;
-      value = is_large ? static_cast<int64_t>(large) : static_cast<int64_t>(number);
-    }
-    result.mutable_data<int64_t>()[i] = value;
-  }
+  if (floats)
+    std::ranges::transform(in, result.mutable_data<double>().begin(), read_double);
+  else
+    std::ranges::transform(in, result.mutable_data<int64_t>().begin(), read_integer);
   return result;
 }
 

@@ -9,6 +9,10 @@
 
 namespace tenon::ops {
 
+// Elements that are fetched ahead where rows are read one after the other: while one ends, the next is on its way.
+template <typename T>
+inline constexpr int64_t read_ahead = 1024 / sizeof(T);
+
 // The largest (or smallest) of n >= 1 adjacent elements; NaN if one is NaN.
 template <bool largest, typename T>
 Compute<T> extreme(const T* x, int64_t n) {
@@ -29,6 +33,7 @@ Compute<T> extreme(const T* x, int64_t n) {
       Vector bests[vectors];
       std::memcpy(&bests, x, sizeof bests);
       for (i = width * vectors; i + width * vectors <= n; i += width * vectors) {
+        __builtin_prefetch(x + i + read_ahead<T>);
         for (int64_t k = 0; k < vectors; ++k) fold(bests[k], x + i + k * width);
       }
       for (int64_t k = 1; k < vectors; ++k) fold(bests[0], &bests[k]);

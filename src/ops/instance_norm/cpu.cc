@@ -32,7 +32,9 @@ class GroupNormalization final : public Kernel {
           const T factor = 1 / std::sqrt(variance + static_cast<T>(epsilon_));
           for (int64_t i = 0; i < per_group; ++i) {
             const int64_t c = (group * per_group + i) % channels;
-            normalize(from + i * size, y + group * n + i * size, size, mean, factor * scale[c], bias[c]);
+            const T gain = factor * scale[c];
+            const T shift = static_cast<T>(bias[c] - static_cast<double>(mean) * gain);
+            scale_row(from + i * size, y + group * n + i * size, size, gain, shift);
           }
         }
       });
@@ -41,12 +43,6 @@ class GroupNormalization final : public Kernel {
   }
 
  private:
-  template <typename T>
-  static void normalize(const T* __restrict x, T* __restrict y, int64_t n, T mean, T scale, T bias) {
-#pragma GCC unroll 4
-    for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - mean) * scale + bias;
-  }
-
   float epsilon_;
   int64_t groups_;
 };

@@ -2,7 +2,10 @@
 #include <cstring>
 #include <limits>
 
+#include "kernels/math/math.h"
 #include "ops/cpu_support/extreme.h"
+#include "ops/cpu_support/float_vectors.h"
+#include "ops/cpu_support/row_statistics.h"
 #include "ops/elementwise.h"
 #include "ops/reduce/plan.h"
 #include "provider/cpu_kernels.h"
@@ -51,6 +54,7 @@ A times(A a, A b) {
 
 // How values are collected: merge(a, map(x)), from `start` on.
 struct Sum {
+  static constexpr bool takes_vectors = true;
   template <typename T, typename A>
   static A start() {
     return A(0);
@@ -65,6 +69,7 @@ struct Sum {
   }
 };
 struct SumOfMagnitudes : Sum {
+  static constexpr bool takes_vectors = false;
   template <typename A>
   static A map(A x) {
     if constexpr (std::is_floating_point_v<A>)
@@ -85,6 +90,7 @@ struct LogarithmOfSum : Sum {
   static constexpr bool has_logarithms = true;
 };
 struct Product {
+  static constexpr bool takes_vectors = true;
   template <typename T, typename A>
   static A start() {
     return A(1);
@@ -186,15 +192,56 @@ A finished(ExponentialSum<A> total, Finish, int64_t) {
   return total.largest + std::log(total.sum);
 }
 
+// The loop of reduce_run for floats; how many elements that were. Compilers do not vectorise a loop that fetches ahead.
+template <typename F, int64_t lane_count>
+int64_t merge_vectors(const float* x, int64_t n, float (&lanes)[lane_count]) {
+  FloatVector totals[lane_count / float_lanes], value;
+  std::memcpy(totals, lanes, sizeof totals);
+  int64_t i = 0;
+  for (; i + lane_count <= n; i += lane_count) {
+    __builtin_prefetch(x + i + read_ahead<float>);
+    for (size_t k = 0; k < std::size(totals); ++k) {
+      std::memcpy(&value, x + i + k * float_lanes, sizeof value);
+      totals[k] = F::merge(totals[k], F::map(value));
+    }
+  }
+  std::memcpy(lanes, totals, sizeof totals);
+  return i;
+}
+
+// exp(x[0] - largest) + exp(x[1] - largest) + …
+float sum_of_exponentials(const float* x, int64_t n, float largest) {
+  constexpr int64_t block = 512;
+  float buffer[block], sum = 0;
+  for (int64_t begin = 0; begin < n; begin += block) {
+    const int64_t size = std::min(block, n - begin);
+    for (int64_t i = 0; i < size; ++i) buffer[i] = x[begin + i] - largest;
+    kernels::f32_exp(buffer, buffer, size);
+    sum += row_sum(buffer, size);
+  }
+  return sum;
+}
+
+template <typename F, typename T>
+constexpr bool merges_vectors() {
+  if constexpr (requires { F::takes_vectors; }) return F::takes_vectors && std::is_same_v<T, float>;
+  return false;
+}
+
 // Adjacent elements to one. Several independent lanes let the loop vectorise and keep rounding errors small.
 template <typename F, typename T, typename A>
 auto reduce_run(const T* x, int64_t n) {
   if constexpr (requires { F::is_largest; } && std::is_floating_point_v<A>) return extreme<F::is_largest>(x, n);
+  if constexpr (std::is_same_v<F, SumOfExponentials> && std::is_same_v<T, float>) {
+    if (const float largest = extreme<true>(x, n); std::isfinite(largest))
+      return ExponentialSum<float>{largest, sum_of_exponentials(x, n, largest)};
+  }
   using Total = decltype(F::template start<T, A>());
   constexpr int64_t lane_count = 16;
   Total lanes[lane_count];
   std::fill_n(lanes, lane_count, F::template start<T, A>());
   int64_t i = 0;
+  if constexpr (merges_vectors<F, T>()) i = merge_vectors<F>(x, n, lanes);
   for (; i + lane_count <= n; i += lane_count) {
     for (int64_t lane = 0; lane < lane_count; ++lane) {
       lanes[lane] = F::merge(lanes[lane], F::map(static_cast<A>(x[i + lane])));

@@ -200,6 +200,52 @@ TEST(Reduce, LogSumExpDoesNotOverflow) {
       .run();
 }
 
+TEST(Reduce, LogSumExpOfLongRows) {
+  for (float special : {0.5f, infinity, -infinity, static_cast<float>(NAN)}) {
+    Tensor x(ElementType::float32, {100});
+    std::ranges::fill(x.mutable_data<float>(), 0.5f);
+    x.mutable_data<float>()[70] = special;
+    const float expected = special == infinity    ? infinity
+                           : special == -infinity ? 0.5f + std::log(99.0f)
+                                                  : special + std::log(100.0f);
+    OpTest("ReduceLogSumExp").attribute("keepdims", 0).input(x).expect<float>({}, {expected}).run();
+  }
+  Tensor nothing(ElementType::float32, {100});
+  std::ranges::fill(nothing.mutable_data<float>(), -infinity);
+  OpTest("ReduceLogSumExp").attribute("keepdims", 0).input(nothing).expect<float>({}, {-infinity}).run();
+}
+
+// Rows of every length, against sums in double precision.
+TEST(Reduce, RowsOfEveryLength) {
+  struct Case {
+    const char* op;
+    double (*map)(double);
+    double (*finish)(double);
+  };
+  const auto same = [](double v) { return v; };
+  const Case cases[] = {
+      {"ReduceSum", same, same},
+      {"ReduceL1", [](double v) { return std::abs(v); }, same},
+      {"ReduceSumSquare", [](double v) { return v * v; }, same},
+      {"ReduceProd", [](double v) { return std::log(std::abs(v)); }, [](double v) { return std::exp(v); }},
+      {"ReduceLogSumExp", [](double v) { return std::exp(v); }, [](double v) { return std::log(v); }}};
+  std::vector<int64_t> lengths{767, 768, 4096, 4103, 10000};
+  for (int64_t n = 1; n < 100; ++n) lengths.push_back(n);
+  for (const Case& c : cases) {
+    for (int64_t n : lengths) {
+      Tensor x(ElementType::float32, {3, n}), y(ElementType::float32, {3});
+      const auto in = x.mutable_data<float>(), out = y.mutable_data<float>();
+      for (size_t i = 0; i < in.size(); ++i) in[i] = 1 + static_cast<float>(i * 37 % 64) / 65536;
+      for (size_t row = 0; row < 3; ++row) {
+        double sum = 0;
+        for (size_t i = 0; i < static_cast<size_t>(n); ++i) sum += c.map(in[row * static_cast<size_t>(n) + i]);
+        out[row] = static_cast<float>(c.finish(sum));
+      }
+      OpTest(c.op).attribute("keepdims", 0).input(x).constant<int64_t>({1}, {1}).tolerance(1e-5, 0).expect(y).run();
+    }
+  }
+}
+
 TEST(Reduce, OldVersions) {
   OpTest("ReduceSum", 11)
       .attribute("axes", std::vector<int64_t>{-1})

@@ -4,9 +4,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <vector>
 
+#include "kernels/math/math.h"
 #include "kernels/softmax/softmax.h"
 #include "ops/cast/convert.h"
+#include "ops/cpu_support/row_statistics.h"
 #include "ops/dispatch.h"
 #include "ops/elementwise.h"
 #include "provider/cpu_kernels.h"
@@ -25,20 +28,31 @@ void softmax(ThreadPool& threads, Kind kind, const float* x, float* y, const Axi
   middle(threads, x, y, view.outer, view.size, view.inner);
 }
 
+// y may not be x.
+void softmax_row(Kind kind, const double* x, double* y, int64_t n) {
+  const double largest = extreme<true>(x, n);
+  for (int64_t i = 0; i < n; ++i) y[i] = x[i] - largest;
+  kernels::f64_exp(y, y, n);
+  const double sum = row_sum(y, n), logarithm = std::log(sum);
+  for (int64_t i = 0; i < n; ++i) y[i] = kind == Kind::softmax ? y[i] / sum : x[i] - largest - logarithm;
+}
+
 void softmax(ThreadPool& threads, Kind kind, const double* x, double* y, const AxisView& view) {
-  threads.parallel_for(view.outer * view.inner, std::max<int64_t>(1, costly_grain / view.size),
-                       [&](int64_t begin, int64_t end) {
-                         for (int64_t row = begin; row < end; ++row) {
-                           int64_t first = row / view.inner * view.size * view.inner + row % view.inner;
-                           double largest = -std::numeric_limits<double>::infinity(), sum = 0;
-                           auto at = [&](int64_t i) { return first + i * view.inner; };
-                           for (int64_t i = 0; i < view.size; ++i) largest = std::max(largest, x[at(i)]);
-                           for (int64_t i = 0; i < view.size; ++i) sum += y[at(i)] = std::exp(x[at(i)] - largest);
-                           for (int64_t i = 0; i < view.size; ++i) {
-                             y[at(i)] = kind == Kind::softmax ? y[at(i)] / sum : x[at(i)] - largest - std::log(sum);
-                           }
-                         }
-                       });
+  const int64_t grain = std::max<int64_t>(1, costly_grain / view.size);
+  threads.parallel_for(view.outer * view.inner, grain, [&](int64_t begin, int64_t end) {
+    if (view.inner == 1) {
+      for (int64_t row = begin; row < end; ++row)
+        softmax_row(kind, x + row * view.size, y + row * view.size, view.size);
+      return;
+    }
+    std::vector<double> from(static_cast<size_t>(view.size)), to(from.size());
+    for (int64_t row = begin; row < end; ++row) {
+      const int64_t first = row / view.inner * view.size * view.inner + row % view.inner;
+      for (size_t i = 0; i < from.size(); ++i) from[i] = x[first + static_cast<int64_t>(i) * view.inner];
+      softmax_row(kind, from.data(), to.data(), view.size);
+      for (size_t i = 0; i < to.size(); ++i) y[first + static_cast<int64_t>(i) * view.inner] = to[i];
+    }
+  });
 }
 
 class Softmax final : public Kernel {

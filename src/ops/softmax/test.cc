@@ -42,6 +42,31 @@ TEST(Softmax, Types) {
       .run();
 }
 
+TEST(Softmax, DoublesOfEveryLength) {
+  for (int64_t n : {1, 2, 3, 7, 8, 9, 255, 300}) {
+    for (int64_t axis : {1, 2}) {
+      const Shape shape = axis == 2 ? Shape{2, 3, n} : Shape{2, n, 3};
+      const int64_t inner = axis == 2 ? 1 : 3;
+      Tensor x(ElementType::float64, shape), soft(ElementType::float64, shape), logarithms(ElementType::float64, shape);
+      const auto in = x.mutable_data<double>();
+      for (size_t i = 0; i < in.size(); ++i) in[i] = static_cast<double>(i * 37 % 101) / 7 - 5;
+      for (int64_t row = 0; row < 6; ++row) {
+        const auto at = [&](int64_t i) {
+          return static_cast<size_t>(row / inner * n * inner + row % inner + i * inner);
+        };
+        double sum = 0;
+        for (int64_t i = 0; i < n; ++i) sum += std::exp(in[at(i)]);
+        for (int64_t i = 0; i < n; ++i) {
+          soft.mutable_data<double>()[at(i)] = std::exp(in[at(i)]) / sum;
+          logarithms.mutable_data<double>()[at(i)] = in[at(i)] - std::log(sum);
+        }
+      }
+      OpTest("Softmax").attribute("axis", axis).input(x).tolerance(1e-13, 1e-300).expect(soft).run();
+      OpTest("LogSoftmax").attribute("axis", axis).input(x).tolerance(1e-13, 1e-13).expect(logarithms).run();
+    }
+  }
+}
+
 TEST(Softmax, OldVersions) {
   OpTest("Softmax", 11)
       .input<float>({1, 2, 2}, {1, 1, 1, 1})

@@ -47,6 +47,8 @@ class StringSplit final : public Kernel {
     std::vector<Parts> blocks(divide_up(texts.size(), block));
     run.threads().parallel_for(std::ssize(blocks), 1, [&](int64_t begin, int64_t end) {
       for (auto b = static_cast<size_t>(begin); b < static_cast<size_t>(end); ++b) {
+        blocks[b].list.reserve(4 * block);
+        blocks[b].counts.reserve(block);
         for (const std::string& text : texts.subspan(b * block, std::min(block, texts.size() - b * block)))
           split(text, blocks[b]);
       }
@@ -61,7 +63,7 @@ class StringSplit final : public Kernel {
         std::string* row = out.data() + b * block * most;
         const std::string_view* part = blocks[b].list.data();
         for (size_t count : blocks[b].counts) {
-          for (size_t k = 0; k < count; ++k) row[k] = *part++;
+          for (size_t k = 0; k < count; ++k, ++part) row[k].assign(part->data(), part->size());
           row += most;
         }
       }
@@ -102,25 +104,25 @@ class StringSplit final : public Kernel {
     parts.push_back(text);
   }
 
-  static bool is_white_byte(unsigned char byte) {
-    static const std::array<bool, 128> table = [] {
-      std::array<bool, 128> result;
-      for (size_t i = 0; i < result.size(); ++i) result[i] = is_white_space(static_cast<char32_t>(i));
-      return result;
-    }();
-    return table[byte];
-  }
+  static constexpr std::array<bool, 128> white_bytes = [] {
+    std::array<bool, 128> result{};
+    for (size_t byte : {0x09, 0x0A, 0x0B, 0x0C, 0x0D, 0x1C, 0x1D, 0x1E, 0x1F, 0x20}) result[byte] = true;
+    return result;
+  }();
 
   // The end of the characters from `from` on that are white space, or that are not.
-  static size_t skip(std::string_view text, size_t from, bool white_space) {
-    for (size_t at = from; at < text.size(); from = at) {
-      if (const auto byte = static_cast<unsigned char>(text[at]); byte < 128) {
-        if (is_white_byte(byte) != white_space) break;
-        ++at;
+  template <bool white_space>
+  static size_t skip(std::string_view text, size_t from) {
+    while (from < text.size()) {
+      if (const auto byte = static_cast<unsigned char>(text[from]); byte < 128) {
+        if (white_bytes[byte] != white_space) break;
+        ++from;
         continue;
       }
-      auto code_point = next_code_point(text, at);
+      size_t next = from;
+      const auto code_point = next_code_point(text, next);
       if ((code_point && is_white_space(*code_point)) != white_space) break;
+      from = next;
     }
     return from;
   }
@@ -128,17 +130,16 @@ class StringSplit final : public Kernel {
   // The end of `text` without the white space behind it; a word begins at `from`.
   static size_t end_of_words(std::string_view text, size_t from) {
     size_t end = from;
-    for (; from < text.size(); from = skip(text, end, true)) end = skip(text, from, false);
+    for (; from < text.size(); from = skip<true>(text, end)) end = skip<false>(text, from);
     return end;
   }
 
   void split_at_white_space(std::string_view text, std::vector<std::string_view>& parts) const {
-    const auto before = std::ssize(parts);
-    for (size_t begin = skip(text, 0, true); begin < text.size();) {
-      bool last = std::ssize(parts) - before == most_splits_;
-      size_t end = last ? end_of_words(text, begin) : skip(text, begin, false);
-      parts.push_back(text.substr(begin, end - begin));
-      begin = skip(text, end, true);
+    int64_t splits = most_splits_;
+    for (size_t begin = skip<true>(text, 0); begin < text.size(); --splits) {
+      const size_t end = splits == 0 ? end_of_words(text, begin) : skip<false>(text, begin);
+      parts.emplace_back(text.data() + begin, end - begin);
+      begin = skip<true>(text, end);
     }
   }
 

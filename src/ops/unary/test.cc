@@ -63,6 +63,27 @@ TEST(Unary, Integers) {
   OpTest("BitwiseNot").input<uint8_t>({2}, {0, 0xf0}).expect<uint8_t>({2}, {0xff, 0x0f}).run();
 }
 
+template <typename T>
+void expect_magnitudes() {
+  for (int64_t n = 0; n < 70; ++n) {
+    Tensor x(element_type_of<T>, {n}), y(element_type_of<T>, {n});
+    for (int64_t i = 0; i < n; ++i) {
+      const auto at = static_cast<size_t>(i);
+      const auto value = static_cast<T>(i % 7 == 3 ? std::numeric_limits<T>::min() : (i * 37 % 101) - 50);
+      x.mutable_data<T>()[at] = value;
+      y.mutable_data<T>()[at] = value < 0 && value != std::numeric_limits<T>::min() ? static_cast<T>(-value) : value;
+    }
+    OpTest("Abs").input(x).expect(y).run();
+  }
+}
+
+TEST(Unary, MagnitudesOfEveryLength) {
+  expect_magnitudes<int8_t>();
+  expect_magnitudes<int16_t>();
+  expect_magnitudes<int32_t>();
+  expect_magnitudes<int64_t>();
+}
+
 TEST(Unary, Predicates) {
   OpTest("IsNaN").input<float>({3}, {1, NAN, infinity}).expect<bool>({3}, {false, true, false}).run();
   OpTest("IsNaN").input<float16>({2}, {float16(NAN), float16(1)}).expect<bool>({2}, {true, false}).run();
