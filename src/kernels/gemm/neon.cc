@@ -36,8 +36,9 @@ struct Tile {
   // Multiplication number N of a step of R rows, and what is loaded after it. With 8 rows the load in the middle is
   // that of the first left vector.
   template <bool More, int N, int R, int V, class F>
-  static void multiply_add_and_load(F (&acc)[R][V], float32x4_t (&a)[2], const float32x4_t (&row)[V],
-                                    float32x4_t (&next)[V], const float* next_a, const float* next_b) {
+  [[gnu::always_inline]] static void multiply_add_and_load(F (&acc)[R][V], float32x4_t (&a)[2],
+                                                           const float32x4_t (&row)[V], float32x4_t (&next)[V],
+                                                           const float* next_a, const float* next_b) {
     constexpr int i = N / V, j = N % V, first_half = (V + 1) / 2;
     multiply_add<i % 4>(acc[i][j], row[j], a[i / 4]);
     if constexpr (More && R == 4) {
@@ -54,13 +55,15 @@ struct Tile {
     }
   }
   template <bool More, int R, int V, class F, int... N>
-  static void step(std::integer_sequence<int, N...>, F (&acc)[R][V], float32x4_t (&a)[2], const float32x4_t (&row)[V],
-                   float32x4_t (&next)[V], const float* next_a, const float* next_b) {
+  [[gnu::always_inline]] static void step(std::integer_sequence<int, N...>, F (&acc)[R][V], float32x4_t (&a)[2],
+                                          const float32x4_t (&row)[V], float32x4_t (&next)[V], const float* next_a,
+                                          const float* next_b) {
     (multiply_add_and_load<More, N>(acc, a, row, next, next_a, next_b), ...);
   }
 
   template <int R, int V, class B, class F>
-  static void multiply(int64_t k, const float* a, B b, const std::byte* ahead, int64_t ahead_step, F (&acc)[R][V]) {
+  [[gnu::always_inline]] static void multiply(int64_t k, const float* a, B b, const std::byte* ahead,
+                                              int64_t ahead_step, F (&acc)[R][V]) {
     if constexpr (R != 4 && R != 8) {
       multiply_few(k, a, b, ahead, ahead_step, acc);
     } else if (k > 0) {
@@ -83,7 +86,8 @@ struct Tile {
   }
 
   template <int R, int V, class B, class F>
-  static void multiply_few(int64_t k, const float* a, B b, const std::byte* ahead, int64_t ahead_step, F (&acc)[R][V]) {
+  [[gnu::always_inline]] static void multiply_few(int64_t k, const float* a, B b, const std::byte* ahead,
+                                                  int64_t ahead_step, F (&acc)[R][V]) {
     for (int64_t p = 0; p < k; ++p, a += R) {
       prefetch<B>(ahead, ahead_step);
       const float32x4_t left[2] = {load_lanes<(R < 4 ? R : 4)>(a), load_lanes<(R > 4 ? R - 4 : 0)>(a + 4)};

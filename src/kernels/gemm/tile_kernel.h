@@ -52,7 +52,7 @@ struct GemmTileKernels {
 
   // A tile of all columns, whose addend has columns side by side or one for all.
   template <int R, int V>
-  static void finish(Accumulators<R, V>& acc, const GemmTile& t) {
+  [[gnu::always_inline]] static void finish(Accumulators<R, V>& acc, const GemmTile& t) {
     if (t.alpha != 1.0f) each<R, V>(acc, [&](F& v, int, int) { v *= t.alpha; });
     if (t.accumulate) {
       each<R, V>(acc, [&](F& v, int i, int j) { v += S::load(t.c + i * t.ldc + j); });
@@ -123,8 +123,12 @@ struct GemmTileKernels {
     finish_part<R, V>(copy, t);
   }
 
+  // A tile of few columns leaves out the vectors that have none.
   template <int R, int V>
-  static void run(int64_t k, const float* a, const GemmPanel& b, const GemmTile& t) {
+  [[gnu::noinline]] static void run(int64_t k, const float* a, const GemmPanel& b, const GemmTile& t) {
+    if constexpr (V > 1) {
+      if (t.columns <= (V - 1) * S::width) return run<R, V - 1>(k, a, b, t);
+    }
     run_tile<R, V>(k, a, EvenRows{b.data, b.stride}, t);
   }
 
@@ -269,7 +273,8 @@ struct BroadcastTile {
   static constexpr int cache_line = 64;
 
   template <int R, int V, class B, class F>
-  static void multiply(int64_t k, const float* a, B b, const std::byte* ahead, int64_t ahead_step, F (&acc)[R][V]) {
+  [[gnu::always_inline]] static void multiply(int64_t k, const float* a, B b, const std::byte* ahead,
+                                              int64_t ahead_step, F (&acc)[R][V]) {
     for (int64_t p = 0; p < k; ++p, a += R, ahead += ahead_step) {
       const float* b_row = b.take();
       if constexpr (B::has_ahead) __builtin_prefetch(ahead, 0, 2);
