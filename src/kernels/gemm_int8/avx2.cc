@@ -10,11 +10,12 @@ namespace {
 constexpr int rows = 4, columns = 16, vectors = 2;
 
 // In 16 bits, because the instruction that multiplies bytes saturates.
-template <int Rows>
+// The left panel has `Lanes`.
+template <int Rows, int Lanes = rows>
 void multiply(int64_t groups, const uint8_t* a, const uint8_t* b, int32_t* tile) {
   __m256i acc[Rows][vectors];
   for (auto& row : acc) row[0] = row[1] = _mm256_setzero_si256();
-  for (int64_t p = 0; p < groups; ++p, a += 2 * rows, b += 2 * columns) {
+  for (int64_t p = 0; p < groups; ++p, a += 2 * Lanes, b += 2 * columns) {
     __m256i right[vectors];
     for (int j = 0; j < vectors; ++j) {
       right[j] = _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(b + 16 * j)));
@@ -37,7 +38,7 @@ void multiply(int64_t groups, const uint8_t* a, const uint8_t* b, int32_t* tile)
 
 }  // namespace
 
-constexpr Int8Kernels int8_kernels_avx2 = {"avx2", rows,           columns,     2,          2,
-                                           false,  multiply<rows>, multiply<2>, multiply<2>};
+constexpr Int8Kernels int8_kernels_avx2 = {"avx2", rows, columns,        2,           2,
+                                           false,  1,    multiply<rows>, multiply<2>, multiply<1, 1>};
 
 }  // namespace tenon::kernels
