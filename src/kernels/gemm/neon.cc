@@ -9,6 +9,7 @@ struct Tile {
   using Arch = Neon;
   static constexpr int rows = 8;
   static constexpr int vectors = 3;
+  static constexpr bool multiplies_rows_in_place = true;
 
   // These statements stay in their order: loads between the multiplications, as far from each other as can be, are what
   // keeps all four pipes of a core busy.
@@ -82,6 +83,41 @@ struct Tile {
       if (k == 1) return step<false>(all, acc, left, even, odd, a, row);
       step<true>(all, acc, left, even, odd, a + R, b.take());
       step<false>(all, acc, left, odd, even, a, row);
+    }
+  }
+
+  // Rows where they are, two steps at a time where there are registers for that. The processor looks far enough ahead,
+  // but has no time to bring near what others read.
+  template <int R, int V, class B, class F>
+  [[gnu::always_inline]] static void multiply(int64_t k, const GemmPanel& a, B b, const std::byte*, int64_t,
+                                              F (&acc)[R][V]) {
+    const float* at[R];
+#pragma GCC unroll 8
+    for (int i = 0; i < R; ++i) at[i] = a.data + i * a.stride;
+    int64_t offset = 0;  // in bytes
+    for (; V < 3 && k >= 2; k -= 2, offset += 8) {
+      float32x4_t left[R];
+      step_of_rows<0, 2>(at, offset, left, b.take(), acc);
+      step_of_rows<1, 0>(at, offset, left, b.take(), acc);
+    }
+    for (; k > 0; --k, offset += 4) {
+      float32x4_t left[R];
+      step_of_rows<0, 1>(at, offset, left, b.take(), acc);
+    }
+  }
+  // One step of all rows, of which `Loaded` floats are loaded before.
+  template <int Lane, int Loaded, int R, int V, class F>
+  [[gnu::always_inline]] static void step_of_rows(const float* const (&at)[R], int64_t offset, float32x4_t (&left)[R],
+                                                  const float* from, F (&acc)[R][V]) {
+    float32x4_t row[V];
+#pragma GCC unroll 4
+    for (int j = 0; j < V; ++j) load(row[j], from + 4 * j);
+#pragma GCC unroll 8
+    for (int i = 0; i < R; ++i) {
+      if constexpr (Loaded == 1) asm volatile("ldr %s0, [%1, %2]" : "=w"(left[i]) : "r"(at[i]), "r"(offset));
+      if constexpr (Loaded == 2) asm volatile("ldr %d0, [%1, %2]" : "=w"(left[i]) : "r"(at[i]), "r"(offset));
+#pragma GCC unroll 4
+      for (int j = 0; j < V; ++j) multiply_add<Lane>(acc[i][j], row[j], left[i]);
     }
   }
 

@@ -117,6 +117,19 @@ TEST_P(Gemm, HasTheSameBitsForAnyNumberOfThreads) {
   }
 }
 
+TEST_P(Gemm, BackwardsIsTheSame) {
+  const ScopedIsa forced(GetParam());
+  ThreadPool pool(1);
+  for (int64_t n : {5, 12, 64, 250}) {
+    const Problem p{1, n, 900};
+    const PackedMatrix right(pool, GemmSide::right, p.k, n, p.right());
+    auto forwards = p.output(), backwards = p.output();
+    gemm(pool, 1, p.left(), right, forwards.data(), p.ldc());
+    gemm(pool, 1, p.left(), right, backwards.data(), p.ldc(), {}, true);
+    EXPECT_EQ(forwards, backwards) << n;
+  }
+}
+
 TEST_P(Gemm, AddsToItsOutputInPlace) {
   const ScopedIsa forced(GetParam());
   ThreadPool pool(2);
