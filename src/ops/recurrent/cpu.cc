@@ -145,7 +145,7 @@ class Recurrent final : public Kernel {
     const RecurrentActivation* activations;
     bool reverse;
     int64_t d;
-    const T* projected;       // [sequence, batch, gates * hidden]: X times W, biases added
+    const T* projected;       // [longest sequence, batch, gates * hidden]: X times W, biases added
     const T* recurrent_bias;  // of the gate h of a GRU, when it is added before the reset
     const T* peephole;        // [3 * hidden] or null
     const int32_t* lengths;   // or null
@@ -180,7 +180,8 @@ class Recurrent final : public Kernel {
       x = time_major.data<T>().data();
     }
 
-    const int64_t steps = checked_mul(n.sequence, n.batch);
+    const int64_t longest = lengths ? *std::max_element(lengths, lengths + n.batch) : n.sequence;
+    const int64_t steps = checked_mul(longest, n.batch);
     Tensor projected(element_type_of<T>, Shape{directions_, steps, rows}, run.allocator());
     const T *bias = arguments.in(3), *initial_h = arguments.in(5);
     const T *initial_c = cell_ == Cell::lstm ? arguments.in(6) : nullptr,
@@ -237,6 +238,12 @@ class Recurrent final : public Kernel {
     return (batch_first_ ? (b * n.sequence + t) * directions_ + d : (t * directions_ + d) * n.batch + b) * n.hidden;
   }
 
+  // How many of the batch elements [first, last) there are up to the last one whose sequence has step t.
+  static int64_t active_rows(const int32_t* lengths, int64_t t, int64_t first, int64_t last) {
+    while (lengths && last > first && t >= lengths[last - 1]) --last;
+    return last - first;
+  }
+
   // All steps of the batch elements [first, last). Elements whose sequence is over, or in reverse not yet begun, keep
   // their state.
   template <typename T>
@@ -253,10 +260,13 @@ class Recurrent final : public Kernel {
     }
     for (int64_t step = 0; step < n.sequence; ++step) {
       const int64_t t = w.reverse ? n.sequence - 1 - step : step;
-      const T* projected = w.projected + (t * n.batch + first) * width;
-      const bool backwards = step % 2 != 0;
-      w.direction->recurrent.multiply(pool, m, h.data(), gates.data(), width, projected, width, backwards);
-      if (cell_ == Cell::gru) gru_candidates(pool, w, m, h.data(), gates.data(), extra.data(), projected, backwards);
+      if (const int64_t rows = active_rows(w.lengths, t, first, last)) {
+        const T* projected = w.projected + (t * n.batch + first) * width;
+        const bool backwards = step % 2 != 0;
+        w.direction->recurrent.multiply(pool, rows, h.data(), gates.data(), width, projected, width, backwards);
+        if (cell_ == Cell::gru)
+          gru_candidates(pool, w, rows, h.data(), gates.data(), extra.data(), projected, backwards);
+      }
       for (int64_t b = 0; b < m; ++b) {
         T *state = h.data() + b * n.hidden, *own = gates.data() + b * width;
         const bool active = !w.lengths || t < w.lengths[first + b];
