@@ -86,8 +86,8 @@ struct Tile {
     }
   }
 
-  // Rows where they are, two steps at a time where there are registers for that. The processor looks far enough ahead,
-  // but has no time to bring near what others read.
+  // Rows where they are, four or two steps at a time where there are registers for that. The processor looks far enough
+  // ahead, but has no time to bring near what others read.
   template <int R, int V, class B, class F>
   [[gnu::always_inline]] static void multiply(int64_t k, const GemmPanel& a, B b, const std::byte*, int64_t,
                                               F (&acc)[R][V]) {
@@ -95,7 +95,14 @@ struct Tile {
 #pragma GCC unroll 8
     for (int i = 0; i < R; ++i) at[i] = a.data + i * a.stride;
     int64_t offset = 0;  // in bytes
-    for (; V < 3 && k >= 2; k -= 2, offset += 8) {
+    for (; V == 1 && k >= 4; k -= 4, offset += 16) {
+      float32x4_t left[R];
+      step_of_rows<0, 4>(at, offset, left, b.take(), acc);
+      step_of_rows<1, 0>(at, offset, left, b.take(), acc);
+      step_of_rows<2, 0>(at, offset, left, b.take(), acc);
+      step_of_rows<3, 0>(at, offset, left, b.take(), acc);
+    }
+    for (; V == 2 && k >= 2; k -= 2, offset += 8) {
       float32x4_t left[R];
       step_of_rows<0, 2>(at, offset, left, b.take(), acc);
       step_of_rows<1, 0>(at, offset, left, b.take(), acc);
@@ -115,6 +122,7 @@ struct Tile {
 #pragma GCC unroll 8
     for (int i = 0; i < R; ++i) {
       if constexpr (Loaded == 1) asm volatile("ldr %s0, [%1, %2]" : "=w"(left[i]) : "r"(at[i]), "r"(offset));
+      if constexpr (Loaded == 4) asm volatile("ldr %q0, [%1, %2]" : "=w"(left[i]) : "r"(at[i]), "r"(offset));
       if constexpr (Loaded == 2) asm volatile("ldr %d0, [%1, %2]" : "=w"(left[i]) : "r"(at[i]), "r"(offset));
 #pragma GCC unroll 4
       for (int j = 0; j < V; ++j) multiply_add<Lane>(acc[i][j], row[j], left[i]);

@@ -20,6 +20,10 @@ struct EvenRows {
     return row;
   }
 };
+// Where they are few, so that they and what is written are near anyway.
+struct NearRows : EvenRows {
+  static constexpr bool has_ahead = false;
+};
 struct RowsAt {
   static constexpr bool has_ahead = false;
   const float* data;
@@ -158,7 +162,7 @@ struct GemmTileKernels {
     if constexpr (V > 1) {
       if (t.columns <= (V - 1) * S::width) return run_in_place<V - 1>(k, a, b, t);
     }
-    run_tile<rows, V>(k, a, EvenRows{b.data, b.stride}, t);
+    run_tile<rows, V>(k, a, NearRows{{b.data, b.stride}}, t);
   }
 
   static constexpr GemmRowsKernel in_place_kernel() {
