@@ -1,6 +1,7 @@
 #include "kernels/conv/depthwise.h"
 
 #include <algorithm>
+#include <type_traits>
 #include <vector>
 
 #include "kernels/conv/image.h"
@@ -38,6 +39,15 @@ struct PhaseLayout {
   std::vector<int64_t> offsets;
 };
 
+// Floats have no zero point.
+template <class T>
+float centered(T value, T zero) {
+  if constexpr (std::is_same_v<T, float>)
+    return value;
+  else
+    return static_cast<float>(value - zero);
+}
+
 // Splits one input row, less `zero`; columns outside it are zero.
 template <int Stride, class T>
 void split_row(const ConvShape& shape, const T* from, T zero, int64_t phase, float* to) {
@@ -49,7 +59,7 @@ void split_row(const ConvShape& shape, const T* from, T zero, int64_t phase, flo
     const int64_t end =
         std::clamp<int64_t>(shape.input[2] <= shift ? 0 : (shape.input[2] - 1 - shift) / step + 1, begin, phase);
     std::fill(to, to + begin, 0.0f);
-    for (int64_t i = begin; i < end; ++i) to[i] = static_cast<float>(from[shift + i * step] - zero);
+    for (int64_t i = begin; i < end; ++i) to[i] = centered(from[shift + i * step], zero);
     std::fill(to + end, to + phase, 0.0f);
   }
 }
