@@ -14,7 +14,8 @@ constexpr int rows = 4, columns = 16, vectors = 2;
 template <int Rows, int Lanes = rows>
 void multiply(int64_t groups, const uint8_t* a, const uint8_t* b, int32_t* tile) {
   __m256i acc[Rows][vectors];
-  for (auto& row : acc) row[0] = row[1] = _mm256_setzero_si256();
+#pragma GCC unroll 4
+  for (int i = 0; i < Rows; ++i) acc[i][0] = acc[i][1] = _mm256_setzero_si256();
   for (int64_t p = 0; p < groups; ++p, a += 2 * Lanes, b += 2 * columns) {
     __m256i right[vectors];
     for (int j = 0; j < vectors; ++j) {
@@ -29,10 +30,10 @@ void multiply(int64_t groups, const uint8_t* a, const uint8_t* b, int32_t* tile)
       acc[i][1] = _mm256_add_epi32(acc[i][1], _mm256_madd_epi16(left, right[1]));
     }
   }
+#pragma GCC unroll 4
   for (int i = 0; i < Rows; ++i) {
-    for (int j = 0; j < vectors; ++j) {
-      _mm256_storeu_si256(reinterpret_cast<__m256i*>(tile + i * columns + 8 * j), acc[i][j]);
-    }
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(tile + i * columns), acc[i][0]);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(tile + i * columns + 8), acc[i][1]);
   }
 }
 

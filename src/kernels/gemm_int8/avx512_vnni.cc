@@ -24,15 +24,18 @@ template <int Rows, int Lanes>
       acc[i][1] = _mm512_dpbusd_epi32(acc[i][1], left, b1);
     }
   }
+#pragma GCC unroll 8
   for (int i = 0; i < Rows; ++i) {
-    for (int j = 0; j < vectors; ++j) _mm512_storeu_si512(c + i * ldc + 16 * j, acc[i][j]);
+    _mm512_storeu_si512(c + i * ldc, acc[i][0]);
+    _mm512_storeu_si512(c + i * ldc + 16, acc[i][1]);
   }
 }
 
 template <int Rows, int Lanes = rows>
 void multiply(int64_t groups, const uint8_t* a, const uint8_t* b, int32_t* tile) {
   __m512i acc[Rows][vectors];
-  for (auto& row : acc) row[0] = row[1] = _mm512_setzero_si512();
+#pragma GCC unroll 8
+  for (int i = 0; i < Rows; ++i) acc[i][0] = acc[i][1] = _mm512_setzero_si512();
   multiply<Rows, Lanes>(groups, a, b, acc, tile, columns);
 }
 
@@ -42,8 +45,9 @@ void multiply_into(int64_t groups, const uint8_t* a, const uint8_t* b, const int
   __m512i acc[Rows][vectors];
 #pragma GCC unroll 8
   for (int i = 0; i < Rows; ++i) {
-    for (int j = 0; j < vectors; ++j)
-      acc[i][j] = _mm512_add_epi32(_mm512_set1_epi32(of_rows[i]), _mm512_loadu_si512(of_columns + 16 * j));
+    const __m512i row = _mm512_set1_epi32(of_rows[i]);
+    acc[i][0] = _mm512_add_epi32(row, _mm512_loadu_si512(of_columns));
+    acc[i][1] = _mm512_add_epi32(row, _mm512_loadu_si512(of_columns + 16));
   }
   multiply<Rows, Lanes>(groups, a, b, acc, c, ldc);
 }
