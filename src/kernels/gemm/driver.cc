@@ -186,7 +186,7 @@ int64_t cached_panels(const GemmKernels& kernels, int64_t k) {
 // Left panels of a task: those that stay in the L2 cache, or in the L1 cache where they are rows in place, which are
 // read more slowly from the other.
 int64_t panels_per_task(const Product& p, int64_t k) {
-  if (!p.a.has_rows() || p.a.ready() == 0) return cached_panels(p.kernels, k);
+  if (!p.a.has_rows()) return cached_panels(p.kernels, k);
   constexpr int64_t least = 4;
   return std::max(least, cpu_features().l1d_bytes / 4 / std::max<int64_t>(1, k * p.kernels.tile_rows * 4));
 }

@@ -18,7 +18,7 @@ class PanelSource {
   virtual int64_t ready() const = 0;
   // Left panels of the same k follow each other.
   virtual GemmPanel ready_panel(int64_t k_begin, int64_t k, int64_t panel) const = 0;
-  // Whether left panels that are ready are not packed, but rows that lie `stride` apart.
+  // Whether there are left panels that are ready, and not packed, but rows that lie `stride` apart.
   virtual bool has_rows() const { return false; }
   // Writes panels [first, last) for k steps [k_begin, k_begin + k), k * width floats apart.
   virtual void pack(int64_t k_begin, int64_t k, int64_t first, int64_t last, float* out) const = 0;
@@ -34,7 +34,7 @@ class MatrixPanels : public PanelSource {
                bool read_in_place);
   int64_t ready() const override { return ready_; }
   GemmPanel ready_panel(int64_t k_begin, int64_t k, int64_t panel) const override;
-  bool has_rows() const override { return side_ == GemmSide::left && lanes_ > 1; }
+  bool has_rows() const override { return side_ == GemmSide::left && lanes_ > 1 && ready_ > 0; }
   void pack(int64_t k_begin, int64_t k, int64_t first, int64_t last, float* out) const override;
 
  private:
