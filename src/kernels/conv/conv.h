@@ -50,6 +50,8 @@ class PackedConvWeights {
   // "depthwise" or "implicit gemm".
   const char* algorithm() const { return matrices_.empty() ? "depthwise" : "implicit gemm"; }
   size_t bytes() const;
+  // Those of a depthwise convolution, [out_channels, kernel...]; null for others.
+  const float* depthwise() const { return matrices_.empty() ? depthwise_.as<float>() : nullptr; }
 
  private:
   friend void conv(ThreadPool&, const ConvShape&, const float*, const PackedConvWeights&, float*, const ConvEpilogue&);

@@ -1,6 +1,7 @@
 #include "kernels/conv/depthwise.h"
 
 #include <algorithm>
+#include <type_traits>
 #include <vector>
 
 #include "kernels/conv/image.h"
@@ -38,9 +39,18 @@ struct PhaseLayout {
   std::vector<int64_t> offsets;
 };
 
-// Splits one input row; columns outside it are zero.
-template <int Stride>
-void split_row(const ConvShape& shape, const float* from, int64_t phase, float* to) {
+// Floats have no zero point.
+template <class T>
+float centered(T value, T zero) {
+  if constexpr (std::is_same_v<T, float>)
+    return value;
+  else
+    return static_cast<float>(value - zero);
+}
+
+// Splits one input row, less `zero`; columns outside it are zero.
+template <int Stride, class T>
+void split_row(const ConvShape& shape, const T* from, T zero, int64_t phase, float* to) {
   const int64_t step = Stride ? Stride : shape.stride[2];
   for (int64_t r = 0; r < step; ++r, to += phase) {
     // Output i of this phase is column shift + i * step of the input.
@@ -49,16 +59,16 @@ void split_row(const ConvShape& shape, const float* from, int64_t phase, float* 
     const int64_t end =
         std::clamp<int64_t>(shape.input[2] <= shift ? 0 : (shape.input[2] - 1 - shift) / step + 1, begin, phase);
     std::fill(to, to + begin, 0.0f);
-    for (int64_t i = begin; i < end; ++i) to[i] = from[shift + i * step];
+    for (int64_t i = begin; i < end; ++i) to[i] = centered(from[shift + i * step], zero);
     std::fill(to + end, to + phase, 0.0f);
   }
 }
 
 // Fills `to`, layout.total floats, from one channel.
-void fill(const ConvShape& shape, const PhaseLayout& layout, const float* channel, float* to) {
+template <class T>
+void fill(const ConvShape& shape, const PhaseLayout& layout, const T* channel, T zero, float* to) {
   std::fill(to + layout.total - slack, to + layout.total, 0.0f);
-  if (layout.stride == 1) return pad_channel(shape, layout.extent, channel, to);
-  const auto split = layout.stride == 2 ? split_row<2> : split_row<0>;
+  const auto split = layout.stride == 1 ? split_row<1, T> : layout.stride == 2 ? split_row<2, T> : split_row<0, T>;
   for (int64_t d = 0; d < layout.extent.size[0]; ++d) {
     const int64_t from_d = d - shape.pad[0];
     for (int64_t h = 0; h < layout.extent.size[1]; ++h, to += layout.row) {
@@ -66,7 +76,7 @@ void fill(const ConvShape& shape, const PhaseLayout& layout, const float* channe
       if (from_d < 0 || from_d >= shape.input[0] || from_h < 0 || from_h >= shape.input[1]) {
         std::fill(to, to + layout.row, 0.0f);
       } else {
-        split(shape, channel + (from_d * shape.input[1] + from_h) * shape.input[2], layout.phase, to);
+        split(shape, channel + (from_d * shape.input[1] + from_h) * shape.input[2], zero, layout.phase, to);
       }
     }
   }
@@ -81,20 +91,57 @@ void finish_plane(float* out, const float* residual, int64_t n, const ConvEpilog
   if (epilogue.activation) epilogue.activation(out, out, n);
 }
 
-}  // namespace
+// Images of floats become planes in memory.
+struct FloatPlanes {
+  const ConvShape& shape;
+  const float* x;
+  float* y;
+  const ConvEpilogue& epilogue;
 
-void conv_depthwise(ThreadPool& pool, const ConvShape& shape, const float* x, const float* weights, float* y,
-                    const ConvEpilogue& epilogue) {
+  void fill_image(const PhaseLayout& layout, int64_t channel, float* to) const {
+    const float* from = x + channel * shape.input_size();
+    if (layout.stride > 1) return fill(shape, layout, from, 0.0f, to);
+    std::fill(to + layout.total - slack, to + layout.total, 0.0f);
+    pad_channel(shape, layout.extent, from, to);
+  }
+  int64_t spare_floats() const { return 0; }
+  float* plane(int64_t number, float*) const { return y + number * shape.output_size(); }
+  void finish(int64_t number, float* sums) const {
+    const float* residual = epilogue.residual ? epilogue.residual + number * shape.output_size() : nullptr;
+    finish_plane(sums, residual, shape.output_size(), epilogue);
+  }
+};
+
+// Images of bytes become planes that someone else stores.
+template <class T>
+struct BytePlanes {
+  const ConvShape& shape;
+  const T* x;
+  T zero;
+  FunctionRef<void(int64_t, const float*)> store;
+
+  void fill_image(const PhaseLayout& layout, int64_t channel, float* to) const {
+    fill(shape, layout, x + channel * shape.input_size(), zero, to);
+  }
+  int64_t spare_floats() const { return shape.output_size(); }
+  float* plane(int64_t, float* spare) const { return spare; }
+  void finish(int64_t number, const float* sums) const { store(number, sums); }
+};
+
+// Of the epilogue it knows bias, lo and hi.
+template <class Planes>
+void run_planes(ThreadPool& pool, const ConvShape& shape, const float* weights, const ConvEpilogue& epilogue,
+                const Planes& planes) {
   const DepthwiseKernels& kernels = depthwise_kernels();
   const PhaseLayout layout(shape);
   const int64_t multiplier = shape.out_channels / shape.in_channels;
   const int64_t taps = shape.kernel_size(), outputs = shape.output_size();
   const int64_t grain = 1 + flops_per_task / std::max<int64_t>(1, 2 * taps * outputs * multiplier);
   pool.parallel_for(shape.batch * shape.in_channels, grain, [&](int64_t begin, int64_t end) {
-    const Scratch scratch(static_cast<size_t>(layout.total) * sizeof(float));
+    const Scratch scratch(static_cast<size_t>(layout.total + planes.spare_floats()) * sizeof(float));
     float* image = scratch.as<float>();
     for (int64_t i = begin; i < end; ++i) {
-      fill(shape, layout, x + i * shape.input_size(), image);
+      planes.fill_image(layout, i, image);
       for (int64_t m = 0; m < multiplier; ++m) {
         const int64_t channel = i % shape.in_channels * multiplier + m;
         DepthwiseRows rows{image,
@@ -102,20 +149,40 @@ void conv_depthwise(ThreadPool& pool, const ConvShape& shape, const float* x, co
                            weights + channel * taps,
                            taps,
                            epilogue.bias ? epilogue.bias[channel] : 0.0f,
-                           epilogue.residual ? -infinity : epilogue.lo,
-                           epilogue.residual ? infinity : epilogue.hi,
+                           epilogue.lo,
+                           epilogue.hi,
                            shape.output[1],
                            shape.stride[1] * layout.row};
-        float* const plane = y + (i * multiplier + m) * outputs;
+        float* const plane = planes.plane(i * multiplier + m, image + layout.total);
         for (int64_t d = 0; d < shape.output[0]; ++d) {
           rows.from = image + d * shape.stride[0] * layout.plane;
           kernels.rows(rows, plane + d * shape.output[1] * shape.output[2], shape.output[2]);
         }
-        const int64_t offset = plane - y;
-        finish_plane(plane, epilogue.residual ? epilogue.residual + offset : nullptr, outputs, epilogue);
+        planes.finish(i * multiplier + m, plane);
       }
     }
   });
+}
+
+}  // namespace
+
+void conv_depthwise(ThreadPool& pool, const ConvShape& shape, const float* x, const float* weights, float* y,
+                    const ConvEpilogue& epilogue) {
+  ConvEpilogue of_rows = epilogue;
+  if (epilogue.residual) of_rows.lo = -infinity, of_rows.hi = infinity;
+  run_planes(pool, shape, weights, of_rows, FloatPlanes{shape, x, y, epilogue});
+}
+
+void conv_depthwise_bytes(ThreadPool& pool, const ConvShape& shape, const void* x, bool is_signed, int32_t zero,
+                          const float* weights, const float* bias,
+                          FunctionRef<void(int64_t plane, const float* sums)> store) {
+  const auto run = [&]<class T>(const T* bytes) {
+    run_planes(pool, shape, weights, {.bias = bias}, BytePlanes<T>{shape, bytes, static_cast<T>(zero), store});
+  };
+  if (is_signed)
+    run(static_cast<const int8_t*>(x));
+  else
+    run(static_cast<const uint8_t*>(x));
 }
 
 }  // namespace tenon::kernels

@@ -85,22 +85,6 @@ class PixelImage {
   Scratch memory_;
 };
 
-// Four times 16 bytes, 4 from each of four places at a time: to[g * stride…] has bytes 4 * g… of all of them.
-inline void interleave_by_fours(const uint8_t* const* from, int64_t offset, uint8_t* to, int64_t stride) {
-  using Words [[gnu::vector_size(16)]] = uint32_t;
-  Words in[4], out[4];
-  for (int i = 0; i < 4; ++i) std::memcpy(&in[i], from[i] + offset, 16);
-  const Words a = __builtin_shufflevector(in[0], in[1], 0, 4, 1, 5),
-              b = __builtin_shufflevector(in[2], in[3], 0, 4, 1, 5);
-  const Words c = __builtin_shufflevector(in[0], in[1], 2, 6, 3, 7),
-              d = __builtin_shufflevector(in[2], in[3], 2, 6, 3, 7);
-  out[0] = __builtin_shufflevector(a, b, 0, 1, 4, 5);
-  out[1] = __builtin_shufflevector(a, b, 2, 3, 6, 7);
-  out[2] = __builtin_shufflevector(c, d, 0, 1, 4, 5);
-  out[3] = __builtin_shufflevector(c, d, 2, 3, 6, 7);
-  for (int i = 0; i < 4; ++i) std::memcpy(to + i * stride, &out[i], 16);
-}
-
 // Patches of an image as the right side of a product, for some of the outputs.
 template <int Group>
 void pack_patches(const ConvShape& s, const PixelImage& image, const std::vector<int64_t>& taps, int64_t first,
@@ -119,7 +103,7 @@ void pack_patches(const ConvShape& s, const PixelImage& image, const std::vector
     for (int64_t tap : taps) {
       int64_t c = 0;
       for (; Group == 4 && c + 16 <= image.pixel(); c += 16, out += 16 * width) {
-        for (int j = 0; j < width; j += 4) interleave_by_fours(at + j, tap + c, out + 4 * j, 4 * width);
+        for (int j = 0; j < width; j += 4) interleave_by_fours(at + j, tap + c, 0, out + 4 * j, 4 * width);
       }
       for (; c < image.pixel(); c += Group) {
         for (int j = 0; j < width; ++j, out += Group) std::memcpy(out, at[j] + tap + c, Group);

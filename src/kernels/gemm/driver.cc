@@ -35,6 +35,7 @@ struct Product {
   float* c;
   int64_t ldc;
   const GemmEpilogue& epilogue;
+  bool backwards;
 
   void share(int64_t n_tasks, int64_t grain, FunctionRef<void(int64_t, int64_t)> body) const {
     if (pool) {
@@ -112,7 +113,8 @@ int64_t multiply_row(const Product& p, const Block& block, int64_t column_begin,
   const auto panel_at = [&](int64_t j) { return block.panel(p.b, block.packed_b, block.column_panel, j, columns); };
   if (panel_at(column_begin).stride != columns) return column_begin;
   const int64_t panels = column_end - column_begin, groups = divide_up(panels, at_once);
-  for (int64_t group = 0; group < groups; ++group) {
+  for (int64_t turn = 0; turn < groups; ++turn) {
+    const int64_t group = p.backwards ? groups - 1 - turn : turn;
     const int64_t j = column_begin + group * panels / groups, end = column_begin + (group + 1) * panels / groups;
     tile.columns = static_cast<int>(std::min<int64_t>(columns, p.n - (end - 1) * columns));
     tile.c = p.c + j * columns;
@@ -139,22 +141,32 @@ void multiply_tiles(const Product& p, const Block& block, int64_t row_begin, int
   tile.lo = e.lo;
   tile.hi = e.hi;
   const int64_t first_tile = p.m == 1 ? multiply_row(p, block, column_begin, column_end, tile) : column_begin;
+  const int64_t rows_end = p.a.has_rows() ? p.a.ready() : 0;
   GemmPanel next = block.panel(p.b, block.packed_b, block.column_panel, first_tile, columns);
   for (int64_t j = first_tile; j < column_end; ++j) {
     const GemmPanel b = next;
     if (j + 1 < column_end) next = block.panel(p.b, block.packed_b, block.column_panel, j + 1, columns);
     tile.columns = static_cast<int>(std::min<int64_t>(columns, p.n - j * columns));
+    tile.c = p.c + row_begin * rows * p.ldc + j * columns;
+    tile.addend =
+        e.addend ? e.addend + row_begin * rows * e.addend_row_stride + j * columns * e.addend_column_stride : nullptr;
+    tile.residual = e.residual && last_k ? e.residual + (tile.c - p.c) : nullptr;
     const Ahead ahead(next, j + 1 == column_end, columns, block.k, row_end - row_begin);
-    const float* a = block.panel(p.a, block.packed_a, block.row_panel, row_begin, rows).data;
-    for (int64_t i = row_begin; i < row_end; ++i, a += block.k * rows) {
-      const auto height = static_cast<int>(std::min<int64_t>(rows, p.m - i * rows));
-      tile.c = p.c + i * rows * p.ldc + j * columns;
-      tile.addend =
-          e.addend ? e.addend + i * rows * e.addend_row_stride + j * columns * e.addend_column_stride : nullptr;
-      tile.residual = e.residual && last_k ? e.residual + (tile.c - p.c) : nullptr;
-      tile.ahead = ahead.part(i - row_begin);
-      tile.ahead_step = ahead.step();
-      p.kernels.by_rows[height](block.k, a, b, tile);
+    tile.ahead_step = ahead.step();
+    GemmPanel a{};
+    for (int64_t i = row_begin; i < row_end; ++i) {
+      if (i == row_begin || i == rows_end) a = block.panel(p.a, block.packed_a, block.row_panel, i, rows);
+      if (i < rows_end) {
+        p.kernels.rows_in_place(block.k, a, b, tile);
+        a.data += rows * a.stride;
+      } else {
+        tile.ahead = ahead.part(i - row_begin);
+        p.kernels.by_rows[std::min<int64_t>(rows, p.m - i * rows)](block.k, a.data, b, tile);
+        a.data += rows * block.k;
+      }
+      tile.c += rows * p.ldc;
+      if (tile.addend) tile.addend += rows * e.addend_row_stride;
+      if (tile.residual) tile.residual += rows * p.ldc;
     }
   }
   if (!e.activation || !last_k) return;
@@ -171,12 +183,20 @@ int64_t cached_panels(const GemmKernels& kernels, int64_t k) {
   return std::max<int64_t>(1, cpu_features().l2_bytes / 8 / std::max<int64_t>(1, k * kernels.tile_rows * 4));
 }
 
-// Cuts the block into tasks: rows so that a task's left panels stay in the L2 cache, columns so that there are
-// enough tasks for all threads.
+// Left panels of a task: those that stay in the L2 cache, or in the L1 cache where they are rows in place, which are
+// read more slowly from the other.
+int64_t panels_per_task(const Product& p, int64_t k) {
+  if (!p.a.has_rows()) return cached_panels(p.kernels, k);
+  constexpr int64_t least = 4;
+  return std::max(least, cpu_features().l1d_bytes / 4 / std::max<int64_t>(1, k * p.kernels.tile_rows * 4));
+}
+
+// Cuts the block into tasks: rows so that a task's left panels stay in a cache, columns so that there are enough tasks
+// for all threads.
 void multiply_block(const Product& p, const Block& block) {
   const int64_t row_panels = block.row_panel_end - block.row_panel;
   const int64_t column_panels = block.column_panel_end - block.column_panel;
-  int64_t row_tasks = divide_up(row_panels, cached_panels(p.kernels, block.k));
+  int64_t row_tasks = divide_up(row_panels, panels_per_task(p, block.k));
   const int64_t wanted = p.pool ? tasks_per_thread * p.pool->size() : 1;
   int64_t column_tasks = std::min(column_panels, divide_up(wanted, row_tasks));
   if (p.epilogue.activation) {
@@ -228,7 +248,8 @@ void multiply_few_rows(const Product& p, int64_t k_block, int64_t row_panels, in
   if (p.epilogue.activation) tasks = std::max(tasks, p.m * p.n / floats_to_activate);
   const int64_t columns_each = divide_up(column_panels, std::min(tasks, column_panels));
   const int64_t column_tasks = divide_up(column_panels, columns_each);
-  const int64_t rows_each = divide_up(row_panels, std::min(row_panels, divide_up(tasks, column_tasks)));
+  int64_t rows_each = divide_up(row_panels, std::min(row_panels, divide_up(tasks, column_tasks)));
+  if (p.a.has_rows()) rows_each = std::min(rows_each, panels_per_task(p, k_block));
   p.share(divide_up(row_panels, rows_each) * column_tasks, 1, [&](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; ++task) {
       const int64_t row = task / column_tasks * rows_each, column = task % column_tasks * columns_each;
@@ -250,12 +271,12 @@ MatrixPanels::MatrixPanels(GemmSide side, const float* data, int64_t ld, bool la
       lanes_contiguous_(lanes_contiguous),
       lanes_(lanes),
       width_(width),
-      ready_(!read_in_place           ? 0
-             : side == GemmSide::left ? 1
-                                      : lanes / width) {}
+      ready_(!read_in_place                         ? 0
+             : side == GemmSide::left && lanes == 1 ? 1
+                                                    : lanes / width) {}
 
 GemmPanel MatrixPanels::ready_panel(int64_t k_begin, int64_t, int64_t panel) const {
-  if (side_ == GemmSide::left) return {data_ + k_begin, 1};
+  if (side_ == GemmSide::left) return {data_ + panel * width_ * ld_ + k_begin, ld_};
   return {data_ + k_begin * ld_ + panel * width_, ld_};
 }
 
@@ -281,9 +302,9 @@ int64_t gemm_k_block(const GemmKernels& kernels, int64_t k) {
 }
 
 void gemm_blocked(ThreadPool* pool, const GemmKernels& kernels, int64_t m, int64_t n, int64_t k, const PanelSource& a,
-                  const PanelSource& b, float* c, int64_t ldc, const GemmEpilogue& epilogue) {
+                  const PanelSource& b, float* c, int64_t ldc, const GemmEpilogue& epilogue, bool backwards) {
   if (m <= 0 || n <= 0) return;
-  const Product p{pool, kernels, m, n, k, a, b, c, ldc, epilogue};
+  const Product p{pool, kernels, m, n, k, a, b, c, ldc, epilogue, backwards};
   const int64_t k_block = gemm_k_block(kernels, k);
   const int64_t row_panels = divide_up(m, kernels.tile_rows), column_panels = divide_up(n, kernels.tile_columns);
   const bool alone = !pool || pool->size() == 1;

@@ -16,8 +16,10 @@ class PanelSource {
   virtual ~PanelSource() = default;
   // Panels [0, ready()) can be read where they are, with `ready_panel`; `pack` fills the others.
   virtual int64_t ready() const = 0;
-  // Left panels are all ready or none is, and those of the same k follow each other.
+  // Left panels of the same k follow each other.
   virtual GemmPanel ready_panel(int64_t k_begin, int64_t k, int64_t panel) const = 0;
+  // Whether there are left panels that are ready, and not packed, but rows that lie `stride` apart.
+  virtual bool has_rows() const { return false; }
   // Writes panels [first, last) for k steps [k_begin, k_begin + k), k * width floats apart.
   virtual void pack(int64_t k_begin, int64_t k, int64_t first, int64_t last, float* out) const = 0;
 };
@@ -26,12 +28,13 @@ class PanelSource {
 class MatrixPanels : public PanelSource {
  public:
   // Lane l at step p is data[p * ld + l] when `lanes_contiguous`, else data[l * ld + p].
-  // `read_in_place` uses full panels of the right side without packing, if its lanes are contiguous, or a left side of
-  // one lane that is not.
+  // `read_in_place` uses full panels of the right side without packing, if its lanes are contiguous, or of the left
+  // side if they are not; one lane alone is a full panel there.
   MatrixPanels(GemmSide side, const float* data, int64_t ld, bool lanes_contiguous, int64_t lanes, int width,
                bool read_in_place);
   int64_t ready() const override { return ready_; }
   GemmPanel ready_panel(int64_t k_begin, int64_t k, int64_t panel) const override;
+  bool has_rows() const override { return side_ == GemmSide::left && lanes_ > 1 && ready_ > 0; }
   void pack(int64_t k_begin, int64_t k, int64_t first, int64_t last, float* out) const override;
 
  private:
@@ -66,9 +69,9 @@ inline bool has_limits(const GemmEpilogue& e) {
 // The length of k blocks: the same for every product of depth k with these kernels.
 int64_t gemm_k_block(const GemmKernels& kernels, int64_t k);
 
-// c[m, n] = epilogue(a * b). With `pool` null it runs in the calling thread.
+// c[m, n] = epilogue(a * b). With `pool` null it runs in the calling thread. `backwards`: see gemm.
 void gemm_blocked(ThreadPool* pool, const GemmKernels& kernels, int64_t m, int64_t n, int64_t k, const PanelSource& a,
-                  const PanelSource& b, float* c, int64_t ldc, const GemmEpilogue& epilogue);
+                  const PanelSource& b, float* c, int64_t ldc, const GemmEpilogue& epilogue, bool backwards = false);
 
 // The pool, or null where the work is too small to share.
 ThreadPool* pool_for_flops(ThreadPool& pool, double flops);

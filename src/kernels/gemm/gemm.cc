@@ -12,6 +12,14 @@ namespace {
 // Up to this many rows of a packed left side, packing the right side costs more than reading it where it is.
 constexpr int64_t most_rows_unpacked = 16;
 
+// Whether the left side is read where it is. Packing it costs as much as multiplying it with a few columns. Rows that
+// are far apart are in each other's way in the first cache.
+bool reads_left_in_place(const GemmKernels& kernels, GemmMatrix a, int64_t m, int64_t n) {
+  constexpr int64_t most_columns = 256, most_floats_apart = 1024;
+  if (a.transposed) return false;
+  return m == 1 || (kernels.rows_in_place && n <= most_columns && a.ld <= most_floats_apart);
+}
+
 void run(ThreadPool* pool, const GemmKernels& kernels, int64_t m, int64_t n, int64_t k, GemmMatrix a, GemmMatrix b,
          float* c, int64_t ldc, const GemmEpilogue& epilogue) {
   if (m <= 0 || n <= 0) return;
@@ -25,7 +33,8 @@ void run(ThreadPool* pool, const GemmKernels& kernels, int64_t m, int64_t n, int
     const int64_t stride = b.transposed ? 1 : b.ld;
     return gemv(pool, kernels, 1, m, k, {b.data, 0, stride}, {a.data, a.ld, !a.transposed}, {c, 1, ldc}, swapped);
   }
-  const MatrixPanels left(GemmSide::left, a.data, a.ld, a.transposed, m, kernels.tile_rows, false);
+  const MatrixPanels left(GemmSide::left, a.data, a.ld, a.transposed, m, kernels.tile_rows,
+                          reads_left_in_place(kernels, a, m, n));
   const MatrixPanels right(GemmSide::right, b.data, b.ld, !b.transposed, n, kernels.tile_columns, false);
   gemm_blocked(pool, kernels, m, n, k, left, right, c, ldc, epilogue);
 }
@@ -82,11 +91,12 @@ void gemm(ThreadPool& pool, int64_t m, int64_t n, int64_t k, GemmMatrix a, GemmM
 }
 
 void gemm(ThreadPool& pool, int64_t m, GemmMatrix a, const PackedMatrix& b, float* c, int64_t ldc,
-          const GemmEpilogue& epilogue) {
+          const GemmEpilogue& epilogue, bool backwards) {
   const GemmKernels& kernels = gemm_kernels_of(b.isa());
-  const MatrixPanels left(GemmSide::left, a.data, a.ld, a.transposed, m, kernels.tile_rows, m == 1 && !a.transposed);
+  const MatrixPanels left(GemmSide::left, a.data, a.ld, a.transposed, m, kernels.tile_rows,
+                          reads_left_in_place(kernels, a, m, b.columns()));
   gemm_blocked(pool_for(pool, m, b.columns(), b.rows()), kernels, m, b.columns(), b.rows(), left, PackedPanels(b), c,
-               ldc, epilogue);
+               ldc, epilogue, backwards);
 }
 
 void gemm(ThreadPool& pool, int64_t n, const PackedMatrix& a, GemmMatrix b, float* c, int64_t ldc,

@@ -68,9 +68,10 @@ Isa gemm_isa();
 // c[m, n] = epilogue(a[m, k] * b[k, n]); c is row-major with rows ldc floats apart and overlaps neither a nor b.
 void gemm(ThreadPool& pool, int64_t m, int64_t n, int64_t k, GemmMatrix a, GemmMatrix b, float* c, int64_t ldc,
           const GemmEpilogue& epilogue = {});
-// The same with the right (n and k come from it) or the left (m and k) side packed ahead.
+// The same with the right (n and k come from it) or the left (m and k) side packed ahead. A row times weights may go
+// `backwards` through them: what it reads first then is what the one before read last, and still in a cache.
 void gemm(ThreadPool& pool, int64_t m, GemmMatrix a, const PackedMatrix& b, float* c, int64_t ldc,
-          const GemmEpilogue& epilogue = {});
+          const GemmEpilogue& epilogue = {}, bool backwards = false);
 void gemm(ThreadPool& pool, int64_t n, const PackedMatrix& a, GemmMatrix b, float* c, int64_t ldc,
           const GemmEpilogue& epilogue = {});
 

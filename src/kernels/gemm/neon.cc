@@ -9,6 +9,7 @@ struct Tile {
   using Arch = Neon;
   static constexpr int rows = 8;
   static constexpr int vectors = 3;
+  static constexpr bool multiplies_rows_in_place = true;
 
   // These statements stay in their order: loads between the multiplications, as far from each other as can be, are what
   // keeps all four pipes of a core busy.
@@ -36,8 +37,9 @@ struct Tile {
   // Multiplication number N of a step of R rows, and what is loaded after it. With 8 rows the load in the middle is
   // that of the first left vector.
   template <bool More, int N, int R, int V, class F>
-  static void multiply_add_and_load(F (&acc)[R][V], float32x4_t (&a)[2], const float32x4_t (&row)[V],
-                                    float32x4_t (&next)[V], const float* next_a, const float* next_b) {
+  [[gnu::always_inline]] static void multiply_add_and_load(F (&acc)[R][V], float32x4_t (&a)[2],
+                                                           const float32x4_t (&row)[V], float32x4_t (&next)[V],
+                                                           const float* next_a, const float* next_b) {
     constexpr int i = N / V, j = N % V, first_half = (V + 1) / 2;
     multiply_add<i % 4>(acc[i][j], row[j], a[i / 4]);
     if constexpr (More && R == 4) {
@@ -54,13 +56,15 @@ struct Tile {
     }
   }
   template <bool More, int R, int V, class F, int... N>
-  static void step(std::integer_sequence<int, N...>, F (&acc)[R][V], float32x4_t (&a)[2], const float32x4_t (&row)[V],
-                   float32x4_t (&next)[V], const float* next_a, const float* next_b) {
+  [[gnu::always_inline]] static void step(std::integer_sequence<int, N...>, F (&acc)[R][V], float32x4_t (&a)[2],
+                                          const float32x4_t (&row)[V], float32x4_t (&next)[V], const float* next_a,
+                                          const float* next_b) {
     (multiply_add_and_load<More, N>(acc, a, row, next, next_a, next_b), ...);
   }
 
   template <int R, int V, class B, class F>
-  static void multiply(int64_t k, const float* a, B b, const std::byte* ahead, int64_t ahead_step, F (&acc)[R][V]) {
+  [[gnu::always_inline]] static void multiply(int64_t k, const float* a, B b, const std::byte* ahead,
+                                              int64_t ahead_step, F (&acc)[R][V]) {
     if constexpr (R != 4 && R != 8) {
       multiply_few(k, a, b, ahead, ahead_step, acc);
     } else if (k > 0) {
@@ -82,8 +86,52 @@ struct Tile {
     }
   }
 
+  // Rows where they are, four or two steps at a time where there are registers for that. The processor looks far enough
+  // ahead, but has no time to bring near what others read.
   template <int R, int V, class B, class F>
-  static void multiply_few(int64_t k, const float* a, B b, const std::byte* ahead, int64_t ahead_step, F (&acc)[R][V]) {
+  [[gnu::always_inline]] static void multiply(int64_t k, const GemmPanel& a, B b, const std::byte*, int64_t,
+                                              F (&acc)[R][V]) {
+    const float* at[R];
+#pragma GCC unroll 8
+    for (int i = 0; i < R; ++i) at[i] = a.data + i * a.stride;
+    int64_t offset = 0;  // in bytes
+    for (; V == 1 && k >= 4; k -= 4, offset += 16) {
+      float32x4_t left[R];
+      step_of_rows<0, 4>(at, offset, left, b.take(), acc);
+      step_of_rows<1, 0>(at, offset, left, b.take(), acc);
+      step_of_rows<2, 0>(at, offset, left, b.take(), acc);
+      step_of_rows<3, 0>(at, offset, left, b.take(), acc);
+    }
+    for (; V == 2 && k >= 2; k -= 2, offset += 8) {
+      float32x4_t left[R];
+      step_of_rows<0, 2>(at, offset, left, b.take(), acc);
+      step_of_rows<1, 0>(at, offset, left, b.take(), acc);
+    }
+    for (; k > 0; --k, offset += 4) {
+      float32x4_t left[R];
+      step_of_rows<0, 1>(at, offset, left, b.take(), acc);
+    }
+  }
+  // One step of all rows, of which `Loaded` floats are loaded before.
+  template <int Lane, int Loaded, int R, int V, class F>
+  [[gnu::always_inline]] static void step_of_rows(const float* const (&at)[R], int64_t offset, float32x4_t (&left)[R],
+                                                  const float* from, F (&acc)[R][V]) {
+    float32x4_t row[V];
+#pragma GCC unroll 4
+    for (int j = 0; j < V; ++j) load(row[j], from + 4 * j);
+#pragma GCC unroll 8
+    for (int i = 0; i < R; ++i) {
+      if constexpr (Loaded == 1) asm volatile("ldr %s0, [%1, %2]" : "=w"(left[i]) : "r"(at[i]), "r"(offset));
+      if constexpr (Loaded == 4) asm volatile("ldr %q0, [%1, %2]" : "=w"(left[i]) : "r"(at[i]), "r"(offset));
+      if constexpr (Loaded == 2) asm volatile("ldr %d0, [%1, %2]" : "=w"(left[i]) : "r"(at[i]), "r"(offset));
+#pragma GCC unroll 4
+      for (int j = 0; j < V; ++j) multiply_add<Lane>(acc[i][j], row[j], left[i]);
+    }
+  }
+
+  template <int R, int V, class B, class F>
+  [[gnu::always_inline]] static void multiply_few(int64_t k, const float* a, B b, const std::byte* ahead,
+                                                  int64_t ahead_step, F (&acc)[R][V]) {
     for (int64_t p = 0; p < k; ++p, a += R) {
       prefetch<B>(ahead, ahead_step);
       const float32x4_t left[2] = {load_lanes<(R < 4 ? R : 4)>(a), load_lanes<(R > 4 ? R - 4 : 0)>(a + 4)};

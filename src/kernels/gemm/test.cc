@@ -80,7 +80,7 @@ TEST_P(Gemm, MatchesReference) {
   const int64_t shapes[][3] = {{1, 1, 1},     {1, 37, 19},    {29, 1, 33},   {2, 3, 4},     {8, 12, 16},
                                {7, 11, 5},    {14, 32, 7},    {17, 33, 65},  {5, 600, 9},   {64, 64, 0},
                                {33, 50, 700}, {130, 70, 513}, {3, 25, 1000}, {1, 1200, 50}, {700, 1, 90},
-                               {100, 13, 40}, {60, 30, 1700}, {1, 90, 1700}};
+                               {100, 13, 40}, {60, 30, 1700}, {1, 90, 1700}, {40, 64, 33},  {11, 20, 6}};
   for (const auto& [m, n, k] : shapes) {
     for (int transposition = 0; transposition < 4; ++transposition) {
       const Problem p{m, n, k, (transposition & 1) != 0, (transposition & 2) != 0};
@@ -114,6 +114,19 @@ TEST_P(Gemm, HasTheSameBitsForAnyNumberOfThreads) {
       return c;
     };
     EXPECT_EQ(products(one), products(many)) << m << "x" << n << "x" << k;
+  }
+}
+
+TEST_P(Gemm, BackwardsIsTheSame) {
+  const ScopedIsa forced(GetParam());
+  ThreadPool pool(1);
+  for (int64_t n : {5, 12, 64, 250}) {
+    const Problem p{1, n, 900};
+    const PackedMatrix right(pool, GemmSide::right, p.k, n, p.right());
+    auto forwards = p.output(), backwards = p.output();
+    gemm(pool, 1, p.left(), right, forwards.data(), p.ldc());
+    gemm(pool, 1, p.left(), right, backwards.data(), p.ldc(), {}, true);
+    EXPECT_EQ(forwards, backwards) << n;
   }
 }
 

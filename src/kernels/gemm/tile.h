@@ -27,7 +27,7 @@ struct GemmTile {
   int64_t ahead_step;
 };
 
-// A B panel: row p, tile_columns floats, is at data + p * stride.
+// A B panel: row p, tile_columns floats, is at data + p * stride. Or rows of A.
 struct GemmPanel {
   const float* data;
   int64_t stride;
@@ -36,6 +36,9 @@ struct GemmPanel {
 // Multiplies k columns of an A panel (each as many floats as the tile has rows) with k rows of a B panel and finishes
 // the tile.
 using GemmTileKernel = void (*)(int64_t k, const float* a, const GemmPanel& b, const GemmTile& tile);
+
+// The same with the rows of the left side where they are, as many as a tile has: row i is at a.data + i * a.stride.
+using GemmRowsKernel = void (*)(int64_t k, const GemmPanel& a, const GemmPanel& b, const GemmTile& tile);
 
 // The same for some tiles side by side, of the same A panel. Row p of the B panels is at b + offsets[p]. Of `tile`,
 // `columns` is for the last one.
@@ -60,6 +63,7 @@ struct GemmKernels {
   int narrow_columns;
   // By the number of rows, 1..tile_rows; [0] is not used.
   GemmTileKernel by_rows[most_tile_rows + 1];
+  GemmRowsKernel rows_in_place;  // null where it would be slower
   GemmTilesKernel tiles_by_rows[most_tile_rows + 1];
   GemmTilesKernel narrow_tiles_by_rows[most_tile_rows + 1];  // of narrow_columns each
   int panels_at_once;

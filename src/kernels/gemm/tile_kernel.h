@@ -20,6 +20,10 @@ struct EvenRows {
     return row;
   }
 };
+// Where they are few, so that they and what is written are near anyway.
+struct NearRows : EvenRows {
+  static constexpr bool has_ahead = false;
+};
 struct RowsAt {
   static constexpr bool has_ahead = false;
   const float* data;
@@ -28,7 +32,8 @@ struct RowsAt {
 };
 
 // Tile is a struct of internal linkage: Arch, rows, vectors (columns in vectors) and multiply, which adds the product
-// of k steps to what `acc` holds and brings `ahead` near.
+// of k steps to what `acc` holds and brings `ahead` near; where multiplies_rows_in_place, of rows that are GemmPanel
+// too.
 template <class Tile>
 struct GemmTileKernels {
   using S = Simd<typename Tile::Arch>;
@@ -52,7 +57,7 @@ struct GemmTileKernels {
 
   // A tile of all columns, whose addend has columns side by side or one for all.
   template <int R, int V>
-  static void finish(Accumulators<R, V>& acc, const GemmTile& t) {
+  [[gnu::always_inline]] static void finish(Accumulators<R, V>& acc, const GemmTile& t) {
     if (t.alpha != 1.0f) each<R, V>(acc, [&](F& v, int, int) { v *= t.alpha; });
     if (t.accumulate) {
       each<R, V>(acc, [&](F& v, int i, int j) { v += S::load(t.c + i * t.ldc + j); });
@@ -105,8 +110,31 @@ struct GemmTileKernels {
     for (int i = 0; i < R; ++i) std::memcpy(t.c + i * t.ldc, c[i], static_cast<size_t>(t.columns) * sizeof(float));
   }
 
-  template <int R, int V, class B>
-  [[gnu::always_inline]] static void run_tile(int64_t k, const float* a, B b, const GemmTile& t) {
+  // What another function is given is a copy, so that sums stay in registers.
+  template <int R, int V>
+  [[gnu::always_inline]] static void finish_any(Accumulators<R, V>& acc, const GemmTile& t) {
+    if (t.columns == V * S::width && (t.addend_column_stride <= 1 || t.accumulate)) return finish<R, V>(acc, t);
+    F copy[R][V];
+    each<R, V>(acc, [&](F& v, int i, int j) { copy[i][j / S::width] = v; });
+    finish_part<R, V>(copy, t);
+  }
+
+  // The same for one row, without the vectors that have no columns.
+  template <int V>
+  [[gnu::always_inline]] static void finish_row(Accumulators<1, V>& acc, const GemmTile& t) {
+    if constexpr (V > 1) {
+      if (t.columns <= (V - 1) * S::width) {
+        F fewer[1][V - 1];
+        each<1, V - 1>(fewer, [&](F& v, int, int j) { v = acc[0][j / S::width]; });
+        return finish_row(fewer, t);
+      }
+    }
+    finish_any<1, V>(acc, t);
+  }
+
+  // A is a pointer to packed rows, or GemmPanel.
+  template <int R, int V, class A, class B>
+  [[gnu::always_inline]] static void run_tile(int64_t k, A a, B b, const GemmTile& t) {
     constexpr int columns = V * S::width;
     // Of tiles side by side the processor sees by itself what they are going to write.
 #pragma GCC unroll 16
@@ -117,15 +145,31 @@ struct GemmTileKernels {
     }
     F acc[R][V] = {};
     Tile::template multiply<R, V>(k, a, b, t.ahead, t.ahead_step, acc);
-    if (t.columns == columns && (t.addend_column_stride <= 1 || t.accumulate)) return finish<R, V>(acc, t);
-    F copy[R][V];
-    each<R, V>(acc, [&](F& v, int i, int j) { copy[i][j / S::width] = v; });
-    finish_part<R, V>(copy, t);
+    finish_any<R, V>(acc, t);
   }
 
+  // A tile of few columns leaves out the vectors that have none.
   template <int R, int V>
-  static void run(int64_t k, const float* a, const GemmPanel& b, const GemmTile& t) {
+  [[gnu::noinline]] static void run(int64_t k, const float* a, const GemmPanel& b, const GemmTile& t) {
+    if constexpr (V > 1) {
+      if (t.columns <= (V - 1) * S::width) return run<R, V - 1>(k, a, b, t);
+    }
     run_tile<R, V>(k, a, EvenRows{b.data, b.stride}, t);
+  }
+
+  template <int V>
+  [[gnu::noinline]] static void run_in_place(int64_t k, const GemmPanel& a, const GemmPanel& b, const GemmTile& t) {
+    if constexpr (V > 1) {
+      if (t.columns <= (V - 1) * S::width) return run_in_place<V - 1>(k, a, b, t);
+    }
+    run_tile<rows, V>(k, a, NearRows{{b.data, b.stride}}, t);
+  }
+
+  static constexpr GemmRowsKernel in_place_kernel() {
+    if constexpr (Tile::multiplies_rows_in_place)
+      return &run_in_place<vectors>;
+    else
+      return nullptr;
   }
 
   template <int R, int V>
@@ -167,12 +211,10 @@ struct GemmTileKernels {
     for (; p + 4 <= k; p += 4) add(std::integral_constant<int, 4>{});
     for (; p < k; ++p) add(std::integral_constant<int, 1>{});
     GemmTile tile = t;
+#pragma GCC unroll 8
     for (int i = 0; i < Panels; ++i) {
       tile.columns = i + 1 < Panels ? columns : t.columns;
-      if (tile.columns == columns && (tile.addend_column_stride <= 1 || tile.accumulate))
-        finish<1, vectors>(acc[i], tile);
-      else
-        finish_part<1, vectors>(acc[i], tile);
+      finish_row(acc[i], tile);
       tile.c += columns;
       if (tile.addend) tile.addend += columns * tile.addend_column_stride;
       if (tile.residual) tile.residual += columns;
@@ -247,6 +289,7 @@ struct GemmTileKernels {
             vectors * S::width,
             narrow_vectors * S::width,
             {nullptr, &run<R + 1, vectors>...},
+            in_place_kernel(),
             {nullptr, &run_tiles<R + 1, vectors>...},
             {nullptr, &run_tiles<R + 1, narrow_vectors>...},
             panels_at_once,
@@ -267,9 +310,11 @@ struct BroadcastTile {
   static constexpr int rows = Rows;
   static constexpr int vectors = Vectors;
   static constexpr int cache_line = 64;
+  static constexpr bool multiplies_rows_in_place = false;
 
   template <int R, int V, class B, class F>
-  static void multiply(int64_t k, const float* a, B b, const std::byte* ahead, int64_t ahead_step, F (&acc)[R][V]) {
+  [[gnu::always_inline]] static void multiply(int64_t k, const float* a, B b, const std::byte* ahead,
+                                              int64_t ahead_step, F (&acc)[R][V]) {
     for (int64_t p = 0; p < k; ++p, a += R, ahead += ahead_step) {
       const float* b_row = b.take();
       if constexpr (B::has_ahead) __builtin_prefetch(ahead, 0, 2);

@@ -28,7 +28,7 @@ void multiply(int64_t groups, const uint8_t* a, const uint8_t* b, int32_t* tile)
 
 }  // namespace
 
-constexpr Int8Kernels int8_kernels_amx = {"amx",    rows,     columns,  4,         row_bytes, false,
-                                          multiply, multiply, multiply, enter_amx, leave_amx};
+constexpr Int8Kernels int8_kernels_amx = {"amx",    rows,     columns,  4,       row_bytes, false,     rows,
+                                          multiply, multiply, multiply, nullptr, nullptr,   enter_amx, leave_amx};
 
 }  // namespace tenon::kernels

@@ -10,11 +10,13 @@ namespace {
 constexpr int rows = 4, columns = 16, vectors = 2;
 
 // In 16 bits, because the instruction that multiplies bytes saturates.
-template <int Rows>
+// The left panel has `Lanes`.
+template <int Rows, int Lanes = rows>
 void multiply(int64_t groups, const uint8_t* a, const uint8_t* b, int32_t* tile) {
   __m256i acc[Rows][vectors];
-  for (auto& row : acc) row[0] = row[1] = _mm256_setzero_si256();
-  for (int64_t p = 0; p < groups; ++p, a += 2 * rows, b += 2 * columns) {
+#pragma GCC unroll 4
+  for (int i = 0; i < Rows; ++i) acc[i][0] = acc[i][1] = _mm256_setzero_si256();
+  for (int64_t p = 0; p < groups; ++p, a += 2 * Lanes, b += 2 * columns) {
     __m256i right[vectors];
     for (int j = 0; j < vectors; ++j) {
       right[j] = _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(b + 16 * j)));
@@ -28,16 +30,16 @@ void multiply(int64_t groups, const uint8_t* a, const uint8_t* b, int32_t* tile)
       acc[i][1] = _mm256_add_epi32(acc[i][1], _mm256_madd_epi16(left, right[1]));
     }
   }
+#pragma GCC unroll 4
   for (int i = 0; i < Rows; ++i) {
-    for (int j = 0; j < vectors; ++j) {
-      _mm256_storeu_si256(reinterpret_cast<__m256i*>(tile + i * columns + 8 * j), acc[i][j]);
-    }
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(tile + i * columns), acc[i][0]);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(tile + i * columns + 8), acc[i][1]);
   }
 }
 
 }  // namespace
 
-constexpr Int8Kernels int8_kernels_avx2 = {"avx2", rows,           columns,     2,          2,
-                                           false,  multiply<rows>, multiply<2>, multiply<2>};
+constexpr Int8Kernels int8_kernels_avx2 = {"avx2", rows, columns,        2,           2,
+                                           false,  1,    multiply<rows>, multiply<2>, multiply<1, 1>};
 
 }  // namespace tenon::kernels

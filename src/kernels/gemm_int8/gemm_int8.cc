@@ -39,11 +39,24 @@ void finish_rows(const int32_t* __restrict tile, int tile_columns, const TileEnd
   }
 }
 
+bool are_equal(const int32_t* zeros, int64_t count) {
+  return std::all_of(zeros, zeros + count, [&](int32_t zero) { return zero == *zeros; });
+}
+
+// to[i] = bias[i] (or 0) - zero * sums[i].
+void add_zero_point(const int32_t* bias, int32_t zero, const int32_t* sums, int64_t count, int32_t* to) {
+  const auto factor = static_cast<uint32_t>(zero);
+  for (int64_t i = 0; i < count; ++i) to[i] = static_cast<int32_t>(-factor * static_cast<uint32_t>(sums[i]));
+  for (int64_t i = 0; bias && i < count; ++i)
+    to[i] = static_cast<int32_t>(static_cast<uint32_t>(to[i]) + static_cast<uint32_t>(bias[i]));
+}
+
 struct Product {
   const BytePanels &a, &b;
   const int32_t* row_bias;
   int32_t* c;
   int64_t ldc;
+  const int32_t *of_rows = nullptr, *of_columns = nullptr;  // what is added to rows and columns, or null
 
   void tile(int64_t row_panel, int64_t column_panel) const {
     const Int8Kernels& kernels = *a.kernels;
@@ -51,9 +64,14 @@ struct Product {
     const auto rows = static_cast<int>(std::min<int64_t>(kernels.tile_rows, a.lanes - row));
     const auto columns = static_cast<int>(std::min<int64_t>(kernels.tile_columns, b.lanes - column));
     int32_t sums[most_int8_tile_rows * most_int8_tile_columns];
-    const auto multiply = rows == 1 ? kernels.one_row : rows == 2 ? kernels.two_rows : kernels.all_rows;
-    multiply(b.steps() / kernels.k_group, a.codes + row_panel * a.panel_bytes(),
-             b.codes + column_panel * b.panel_bytes(), sums);
+    const int64_t groups = b.steps() / kernels.k_group;
+    const uint8_t *left = a.codes + row_panel * a.panel_bytes(), *right = b.codes + column_panel * b.panel_bytes();
+    if (of_rows && (rows == kernels.tile_rows || a.lanes == 1) && columns == kernels.tile_columns) {
+      const auto multiply_into = a.lanes == 1 ? kernels.one_row_into : kernels.all_rows_into;
+      return multiply_into(groups, left, right, of_rows + row, of_columns + column, c + row * ldc + column, ldc);
+    }
+    const auto multiply = a.lanes == 1 ? kernels.one_row : rows <= 2 ? kernels.two_rows : kernels.all_rows;
+    multiply(groups, left, right, sums);
     const TileEnd end{a.zeros + row, a.sums + row, row_bias ? row_bias + row : nullptr, b.zeros + column,
                       b.sums + column};
     const auto finish = [&](auto count) {
@@ -109,7 +127,18 @@ PackedBytes::PackedBytes(ThreadPool& pool, GemmSide side, int64_t lanes, int64_t
 void multiply_panels(ThreadPool* pool, const BytePanels& a, const BytePanels& b, const int32_t* row_bias, int32_t* c,
                      int64_t ldc) {
   if (a.lanes <= 0 || b.lanes <= 0) return;
-  const Product product{a, b, row_bias, c, ldc};
+  Product product{a, b, row_bias, c, ldc};
+  // Where all rows have one zero point, and all columns, what they add is a number for each row and one for each
+  // column.
+  const bool is_simple = a.kernels->all_rows_into && are_equal(a.zeros, a.lanes) && are_equal(b.zeros, b.lanes);
+  const Scratch added(is_simple ? static_cast<size_t>(a.lanes + b.lanes) * sizeof(int32_t) : 0);
+  if (is_simple) {
+    auto *of_rows = added.as<int32_t>(), *of_columns = of_rows + a.lanes;
+    add_zero_point(row_bias, b.zeros[0], a.sums, a.lanes, of_rows);
+    add_zero_point(nullptr, a.zeros[0], b.sums, b.lanes, of_columns);
+    product.of_rows = of_rows;
+    product.of_columns = of_columns;
+  }
   share_panels(pool, *a.kernels, a.panels(), b.panels(), a.panel_bytes(),
                [&](int64_t row, int64_t row_end, int64_t column, int64_t column_end) {
                  product.tiles(row, row_end, column, column_end);

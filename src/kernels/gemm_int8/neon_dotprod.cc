@@ -1,5 +1,8 @@
 #include <arm_neon.h>
 
+#include <cstring>
+#include <type_traits>
+
 #include "kernels/gemm_int8/tile.h"
 
 namespace tenon::kernels {
@@ -24,9 +27,10 @@ inline void multiply_add(int32x4_t (&acc)[rows][vectors], int first, int8x16_t a
 
 inline int8x16_t load(const uint8_t* p) { return vreinterpretq_s8_u8(vld1q_u8(p)); }
 
+// Adds products to what `acc` holds and stores it.
 template <int Rows>
-void multiply(int64_t groups, const uint8_t* a, const uint8_t* b, int32_t* tile) {
-  int32x4_t acc[rows][vectors] = {};
+[[gnu::always_inline]] inline void multiply(int64_t groups, const uint8_t* a, const uint8_t* b,
+                                            int32x4_t (&acc)[rows][vectors], int32_t* c, int64_t ldc) {
   for (int64_t p = 0; p < groups; ++p, a += 4 * rows, b += 4 * columns) {
     const int8x16_t b0 = load(b), b1 = load(b + 16);
     multiply_add<Rows>(acc, 0, load(a), b0, b1);
@@ -34,33 +38,72 @@ void multiply(int64_t groups, const uint8_t* a, const uint8_t* b, int32_t* tile)
   }
 #pragma GCC unroll 8
   for (int i = 0; i < Rows; ++i) {
-    vst1q_s32(tile + i * columns, acc[i][0]);
-    vst1q_s32(tile + i * columns + 4, acc[i][1]);
+    vst1q_s32(c + i * ldc, acc[i][0]);
+    vst1q_s32(c + i * ldc + 4, acc[i][1]);
   }
 }
 
-// Two groups at a time, whose sums do not wait for each other.
-void multiply_one(int64_t groups, const uint8_t* a, const uint8_t* b, int32_t* tile) {
-  int32x4_t even[vectors] = {}, odd[vectors] = {};
-  const auto add = [](int32x4_t(&acc)[vectors], const uint8_t* left, const uint8_t* right) {
-    const int8x16_t row = load(left);
-    acc[0] = vdotq_laneq_s32(acc[0], load(right), row, 0);
-    acc[1] = vdotq_laneq_s32(acc[1], load(right + 16), row, 0);
+template <int Rows>
+void multiply(int64_t groups, const uint8_t* a, const uint8_t* b, int32_t* tile) {
+  int32x4_t acc[rows][vectors] = {};
+  multiply<Rows>(groups, a, b, acc, tile, columns);
+}
+
+void multiply_into(int64_t groups, const uint8_t* a, const uint8_t* b, const int32_t* of_rows,
+                   const int32_t* of_columns, int32_t* c, int64_t ldc) {
+  int32x4_t acc[rows][vectors];
+  const int32x4_t first = vld1q_s32(of_columns), second = vld1q_s32(of_columns + 4);
+#pragma GCC unroll 8
+  for (int i = 0; i < rows; ++i) {
+    const int32x4_t row = vld1q_dup_s32(of_rows + i);
+    acc[i][0] = vaddq_s32(first, row);
+    acc[i][1] = vaddq_s32(second, row);
+  }
+  multiply<rows>(groups, a, b, acc, c, ldc);
+}
+
+// A row alone: adds products to what `even` holds and stores it. Groups that follow each other add to sums that do not
+// wait for each other.
+[[gnu::always_inline]] inline void multiply_row(int64_t groups, const uint8_t* a, const uint8_t* b,
+                                                int32x4_t (&even)[vectors], int32_t* c) {
+  int32x4_t odd[vectors] = {};
+  const auto add = [&]<int Lane>(int32x4_t(&acc)[vectors], int8x16_t row, std::integral_constant<int, Lane>) {
+    acc[0] = vdotq_laneq_s32(acc[0], load(b + 4 * columns * Lane), row, Lane);
+    acc[1] = vdotq_laneq_s32(acc[1], load(b + 4 * columns * Lane + 16), row, Lane);
   };
   int64_t p = 0;
-#pragma GCC unroll 2
-  for (; p + 2 <= groups; p += 2, a += 8 * rows, b += 8 * columns) {
-    add(even, a, b);
-    add(odd, a + 4 * rows, b + 4 * columns);
+  for (; p + 4 <= groups; p += 4, a += 16, b += 16 * columns) {
+    const int8x16_t row = load(a);
+    add(even, row, std::integral_constant<int, 0>{});
+    add(odd, row, std::integral_constant<int, 1>{});
+    add(even, row, std::integral_constant<int, 2>{});
+    add(odd, row, std::integral_constant<int, 3>{});
   }
-  if (p < groups) add(even, a, b);
-  vst1q_s32(tile, vaddq_s32(even[0], odd[0]));
-  vst1q_s32(tile + 4, vaddq_s32(even[1], odd[1]));
+  for (; p < groups; ++p, a += 4, b += 4 * columns) {
+    int32_t codes;
+    std::memcpy(&codes, a, sizeof codes);
+    add(even, vreinterpretq_s8_s32(vdupq_n_s32(codes)), std::integral_constant<int, 0>{});
+  }
+  vst1q_s32(c, vaddq_s32(even[0], odd[0]));
+  vst1q_s32(c + 4, vaddq_s32(even[1], odd[1]));
+}
+
+void multiply_row(int64_t groups, const uint8_t* a, const uint8_t* b, int32_t* tile) {
+  int32x4_t acc[vectors] = {};
+  multiply_row(groups, a, b, acc, tile);
+}
+
+void multiply_row_into(int64_t groups, const uint8_t* a, const uint8_t* b, const int32_t* of_rows,
+                       const int32_t* of_columns, int32_t* c, int64_t) {
+  const int32x4_t row = vld1q_dup_s32(of_rows);
+  int32x4_t acc[vectors] = {vaddq_s32(vld1q_s32(of_columns), row), vaddq_s32(vld1q_s32(of_columns + 4), row)};
+  multiply_row(groups, a, b, acc, c);
 }
 
 }  // namespace
 
-constexpr Int8Kernels int8_kernels_neon_dotprod = {"neon_dotprod", rows,           columns,     4,           4,
-                                                   false,          multiply<rows>, multiply<2>, multiply_one};
+constexpr Int8Kernels int8_kernels_neon_dotprod = {
+    "neon_dotprod", rows,          columns,          4, 4, false, 1, multiply<rows>, multiply<2>,
+    multiply_row,   multiply_into, multiply_row_into};
 
 }  // namespace tenon::kernels

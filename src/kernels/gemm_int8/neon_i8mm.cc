@@ -37,7 +37,7 @@ void multiply(int64_t groups, const uint8_t* a, const uint8_t* b, int32_t* tile)
 
 }  // namespace
 
-constexpr Int8Kernels int8_kernels_neon_i8mm = {"neon_i8mm", rows,           columns,     8,          8,
-                                                false,       multiply<rows>, multiply<2>, multiply<2>};
+constexpr Int8Kernels int8_kernels_neon_i8mm = {"neon_i8mm", rows, columns,        8,           8,
+                                                false,       rows, multiply<rows>, multiply<2>, multiply<2>};
 
 }  // namespace tenon::kernels

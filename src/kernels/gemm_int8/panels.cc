@@ -26,15 +26,26 @@ void copy_piece(const uint8_t* from, uint64_t mask, uint8_t* to) {
   std::memcpy(to, &word, Bytes);
 }
 
+// Four lanes whose steps of k are contiguous and that start ld apart, as far as 16 steps at a time go. Returns how many
+// steps that are.
+int64_t pack_four_rows(const uint8_t* from, int64_t ld, int64_t k, int width, uint8_t flip, uint8_t* to) {
+  const uint8_t* const lanes[4] = {from, from + ld, from + 2 * ld, from + 3 * ld};
+  int64_t p = 0;
+  for (; p + 16 <= k; p += 16) interleave_by_fours(lanes, p, flip, to + p * width, 4 * width);
+  return p;
+}
+
 // Lanes whose steps of k are contiguous and that start ld apart.
 template <int Group>
 void pack_rows(const uint8_t* from, int64_t ld, int64_t lanes, const BytePanels& panels, uint8_t flip, uint8_t* to) {
   constexpr int piece = piece_bytes<Group>;
   const int width = panels.width();
   const int64_t k = panels.k, groups = panels.steps() / Group;
+  int64_t packed = 0;  // steps, of the four lanes in hand
   for (int l = 0; l < width; ++l, from += ld, to += Group) {
+    if (l % 4 == 0) packed = Group == 4 && l + 4 <= lanes ? pack_four_rows(from, ld, k, width, flip, to) : 0;
     const int64_t whole = l < lanes ? k / Group : 0, rest = l < lanes ? k % Group : 0;
-    for (int64_t q = 0; q < whole; ++q) {
+    for (int64_t q = packed / Group; q < whole; ++q) {
       for (int i = 0; i < Group; i += piece)
         copy_piece<piece>(from + q * Group + i, repeated(flip), to + q * width * Group + i);
     }
@@ -182,7 +193,7 @@ void sum_panels(ThreadPool* pool, const BytePanels& panels) {
       int32_t* sums = panels.sums + panel * panels.width();
       const int32_t* zeros = panels.zeros + panel * panels.width();
       if (left) {
-        kernels.all_rows(groups, codes, ones.as<uint8_t>(), tile);
+        (panels.lanes == 1 ? kernels.one_row : kernels.all_rows)(groups, codes, ones.as<uint8_t>(), tile);
         for (int i = 0; i < panels.width(); ++i) sums[i] = tile[i * kernels.tile_columns];
       } else {
         kernels.one_row(groups, ones.as<uint8_t>(), codes, tile);

@@ -33,7 +33,10 @@ struct BytePanels {
   int32_t* zeros;  // zero points as the codes are shifted
   int32_t* sums;   // over k, of the left side's codes and of the right side's codes less their zero points
 
-  int width() const { return side == GemmSide::left ? kernels->tile_rows : kernels->tile_columns; }
+  int width() const {
+    if (side == GemmSide::right) return kernels->tile_columns;
+    return lanes == 1 ? kernels->row_lanes : kernels->tile_rows;
+  }
   int64_t panels() const { return (lanes + width() - 1) / width(); }
   int group() const { return side == GemmSide::left ? kernels->left_k_group : kernels->k_group; }
   int64_t steps() const { return (k + kernels->left_k_group - 1) / kernels->left_k_group * kernels->left_k_group; }

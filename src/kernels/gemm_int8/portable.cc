@@ -5,10 +5,11 @@ namespace {
 
 constexpr int rows = 4, columns = 16;
 
-template <int Rows>
+// The left panel has `Lanes`.
+template <int Rows, int Lanes = rows>
 void multiply(int64_t groups, const uint8_t* a, const uint8_t* b, int32_t* tile) {
   uint32_t acc[Rows][columns] = {};
-  for (int64_t p = 0; p < groups; ++p, a += rows, b += columns) {
+  for (int64_t p = 0; p < groups; ++p, a += Lanes, b += columns) {
     int16_t row[columns];
     for (int j = 0; j < columns; ++j) row[j] = static_cast<int8_t>(b[j]);
     for (int i = 0; i < Rows; ++i) {
@@ -23,7 +24,7 @@ void multiply(int64_t groups, const uint8_t* a, const uint8_t* b, int32_t* tile)
 
 }  // namespace
 
-constexpr Int8Kernels int8_kernels_portable = {"portable", rows,           columns,     1,          1,
-                                               false,      multiply<rows>, multiply<2>, multiply<2>};
+constexpr Int8Kernels int8_kernels_portable = {"portable", rows, columns,        1,           1,
+                                               false,      1,    multiply<rows>, multiply<2>, multiply<1, 1>};
 
 }  // namespace tenon::kernels

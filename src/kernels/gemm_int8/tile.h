@@ -14,15 +14,22 @@ struct Int8Kernels {
   // side.
   using Multiply = void (*)(int64_t groups, const uint8_t* a, const uint8_t* b, int32_t* tile);
 
+  // c[i * ldc + j] = that, plus of_rows[i], plus of_columns[j].
+  using MultiplyInto = void (*)(int64_t groups, const uint8_t* a, const uint8_t* b, const int32_t* of_rows,
+                                const int32_t* of_columns, int32_t* c, int64_t ldc);
+
   const char* name;
   int tile_rows;
   int tile_columns;  // a multiple of 8, at most most_tile_columns
   int k_group;       // of the right side: 1, 2, 4 or 8
   int left_k_group;  // the same, or 64; steps are a multiple of both
   bool left_is_unsigned;
+  int row_lanes;  // of the panel of a left side of one row: 1 or tile_rows
   Multiply all_rows;
-  Multiply two_rows;  // may leave the other rows of the tile as they are
-  Multiply one_row;   // the same
+  Multiply two_rows;                     // may leave the other rows of the tile as they are
+  Multiply one_row;                      // the same, of a left side of one row
+  MultiplyInto all_rows_into = nullptr;  // may be null, both or none
+  MultiplyInto one_row_into = nullptr;
   // Called by a thread before it multiplies, and after; may be null.
   void (*enter)() = nullptr;
   void (*leave)() = nullptr;

@@ -1,9 +1,10 @@
 #include "kernels/simd/avx2.h"
 
-#include "kernels/quantize/quantize_kernel.h"
+#include "kernels/quantize/requantize_kernel.h"
 
 namespace tenon::kernels {
 
 constexpr QuantizeKernels quantize_kernels_avx2 = QuantizeArrays<Avx2>::table();
+constexpr RequantizeKernels requantize_kernels_avx2 = RequantizeArrays<Avx2>::requantize_table();
 
 }  // namespace tenon::kernels

@@ -1,9 +1,10 @@
 #include "kernels/simd/avx512.h"
 
-#include "kernels/quantize/quantize_kernel.h"
+#include "kernels/quantize/requantize_kernel.h"
 
 namespace tenon::kernels {
 
 constexpr QuantizeKernels quantize_kernels_avx512 = QuantizeArrays<Avx512>::table();
+constexpr RequantizeKernels requantize_kernels_avx512 = RequantizeArrays<Avx512>::requantize_table();
 
 }  // namespace tenon::kernels

@@ -1,6 +1,6 @@
 #include "kernels/simd/neon.h"
 
-#include "kernels/quantize/quantize_kernel.h"
+#include "kernels/quantize/requantize_kernel.h"
 
 namespace tenon::kernels {
 namespace {
@@ -26,5 +26,6 @@ struct NarrowingNeon : Neon {
 }  // namespace
 
 constexpr QuantizeKernels quantize_kernels_neon = QuantizeArrays<NarrowingNeon>::table();
+constexpr RequantizeKernels requantize_kernels_neon = RequantizeArrays<NarrowingNeon>::requantize_table();
 
 }  // namespace tenon::kernels

@@ -1,9 +1,10 @@
 #include "kernels/simd/portable.h"
 
-#include "kernels/quantize/quantize_kernel.h"
+#include "kernels/quantize/requantize_kernel.h"
 
 namespace tenon::kernels {
 
 constexpr QuantizeKernels quantize_kernels_portable = QuantizeArrays<Portable>::table();
+constexpr RequantizeKernels requantize_kernels_portable = RequantizeArrays<Portable>::requantize_table();
 
 }  // namespace tenon::kernels

@@ -4,12 +4,13 @@
 #include <span>
 #include <vector>
 
+#include "kernels/conv/depthwise.h"
 #include "kernels/conv_int8/conv_int8.h"
+#include "kernels/quantize/requantize.h"
 #include "kernels/scratch.h"
 #include "ops/cpu_support/conv_shape.h"
 #include "ops/dispatch.h"
 #include "ops/elementwise.h"
-#include "ops/quantize/cpu_requantize.h"
 #include "provider/cpu_kernels.h"
 
 namespace tenon::ops {
@@ -76,20 +77,26 @@ class IntegerConv : public Kernel {
   }
 
  protected:
-  // Sums of products, plus `bias` unless it is null, into `sums`; or, where floats hold them exactly, into `floats`,
-  // without the bias. Says whether it was the floats.
-  bool convolve(KernelRun& run, size_t x_zero_input, const int32_t* bias, int32_t* sums, float* floats) const {
+  // What is done with the sums of one plane of the output, to which `addend` is still to be added.
+  using StorePlane = FunctionRef<void(int64_t plane, const float* sums, int32_t addend)>;
+
+  // Sums of products, plus `bias` unless it is null, into `sums`; or, where floats hold them exactly, to `store`. Says
+  // whether it was that.
+  bool convolve(KernelRun& run, size_t x_zero_input, const int32_t* bias, int32_t* sums, StorePlane store) const {
     const Tensor &x = run.input(0), &w = run.input(w_input_);
     const Tensor* x_zero = run.has_input(x_zero_input) ? &run.input(x_zero_input) : nullptr;
     const Tensor* w_zero = run.has_input(w_zero_input_) ? &run.input(w_zero_input_) : nullptr;
     if (x_zero && x_zero->elements() != 1)
       fail(ErrorCode::shape_mismatch, "x_zero_point has {} elements; it must have 1", x_zero->elements());
     const auto shape = conv_shape(window_, groups_, x.shape(), w.shape(), run.output(0).shape());
+    const int32_t zero = x_zero ? ints_of(*x_zero)[0] : 0;
     if (w.elements() > 0 && exact_in_floats(shape)) {
-      convolve_floats(run, shape, x_zero, w_zero, floats);
+      if (exact_weights_)
+        convolve_floats(run, shape, zero, *exact_weights_, bias, store);
+      else
+        convolve_floats(run, shape, zero, packed_floats(run.threads(), shape, w, w_zero), bias, store);
       return true;
     }
-    const int32_t zero = x_zero ? ints_of(*x_zero)[0] : 0;
     if (w.elements() == 0 || !by_gemm(shape))
       conv_any<int32_t>(run.threads(), shape, centered(x, x_zero).data(), centered(w, w_zero).data(), bias, sums);
     else if (weights_)
@@ -104,12 +111,27 @@ class IntegerConv : public Kernel {
   // A product with one row does too little with what was arranged for it.
   static bool by_gemm(const kernels::ConvShape& shape) { return shape.out_channels > shape.groups; }
 
+  // The largest sum of products of 8-bit numbers.
+  static int64_t largest_sum(const kernels::ConvShape& shape) {
+    constexpr int64_t largest_product = 255 * 255;
+    return largest_product * shape.kernel_size() * (shape.in_channels / shape.groups);
+  }
+
   // Sums of few products of 8-bit numbers are whole numbers that floats hold exactly, in any order of summation. With
   // one output channel a group, the kernel for floats is the faster one.
+  static constexpr int64_t exact_below = 1 << 24;
   static bool exact_in_floats(const kernels::ConvShape& shape) {
-    constexpr int64_t largest_product = 255 * 255, exact_below = 1 << 24;
-    return !by_gemm(shape) && shape.groups > 0 &&
-           shape.kernel_size() <= exact_below / largest_product / (shape.in_channels / shape.groups);
+    return !by_gemm(shape) && shape.groups > 0 && largest_sum(shape) < exact_below;
+  }
+
+  // As floats, if all sums that begin with them are exact; else none.
+  static std::vector<float> exact_bias(const kernels::ConvShape& shape, const int32_t* bias) {
+    if (!bias) return {};
+    const std::span values(bias, static_cast<size_t>(shape.out_channels));
+    const int64_t most = exact_below - 1 - largest_sum(shape);
+    const auto is_small = [&](int64_t value) { return -most <= value && value <= most; };
+    return std::ranges::all_of(values, is_small) ? std::vector<float>(values.begin(), values.end())
+                                                 : std::vector<float>();
   }
 
   static kernels::PackedConvWeights packed_floats(ThreadPool& threads, const kernels::ConvShape& shape, const Tensor& w,
@@ -119,22 +141,31 @@ class IntegerConv : public Kernel {
     return {threads, shape, std::vector<float>(values.begin(), values.end()).data(), storage};
   }
 
-  void convolve_floats(KernelRun& run, const kernels::ConvShape& shape, const Tensor* x_zero, const Tensor* w_zero,
-                       float* sums) const {
-    const Tensor &x = run.input(0), &w = run.input(w_input_);
-    const int32_t zero = x_zero ? ints_of(*x_zero)[0] : 0;
-    const kernels::Scratch inputs(static_cast<size_t>(x.elements()) * sizeof(float));
-    float* in = inputs.as<float>();
+  static void convolve_floats(KernelRun& run, const kernels::ConvShape& shape, int32_t zero,
+                              const kernels::PackedConvWeights& weights, const int32_t* bias, StorePlane store) {
+    const Tensor& x = run.input(0);
+    const std::vector<float> own_bias = exact_bias(shape, bias);
+    const float* first = own_bias.empty() ? nullptr : own_bias.data();
+    const int32_t* rest = first ? nullptr : bias;
+    const auto store_plane = [&](int64_t plane, const float* sums) {
+      store(plane, sums, rest ? rest[plane % shape.out_channels] : 0);
+    };
+    if (weights.depthwise())
+      return kernels::conv_depthwise_bytes(run.threads(), shape, x.raw(), is_signed(x), zero, weights.depthwise(),
+                                           first, store_plane);
+    const int64_t size = shape.output_size(), planes = shape.batch * shape.out_channels;
+    const kernels::Scratch memory(static_cast<size_t>(x.elements() + planes * size) * sizeof(float));
+    float *in = memory.as<float>(), *out = in + x.elements();
     dispatch<int8_t, uint8_t>(x.type(), [&]<typename T>() {
       const T* from = x.data<T>().data();
       run.threads().parallel_for(x.elements(), cheap_grain, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) in[i] = static_cast<float>(from[i] - zero);
       });
     });
-    if (exact_weights_)
-      kernels::conv(run.threads(), shape, in, *exact_weights_, sums);
-    else
-      kernels::conv(run.threads(), shape, in, packed_floats(run.threads(), shape, w, w_zero), sums);
+    kernels::conv(run.threads(), shape, in, weights, out, {.bias = first});
+    run.threads().parallel_for(planes, 1 + cheap_grain / (size + 1), [&](int64_t begin, int64_t end) {
+      for (int64_t plane = begin; plane < end; ++plane) store_plane(plane, out + plane * size);
+    });
   }
 
   static kernels::PackedByteConvWeights packed(ThreadPool& threads, const kernels::ConvShape& shape, const Tensor& w,
@@ -159,11 +190,9 @@ class ConvInteger final : public IntegerConv {
     Tensor& y = run.output(0);
     if (y.elements() == 0) return;
     int32_t* to = y.mutable_data<int32_t>().data();
-    const kernels::Scratch floats(static_cast<size_t>(y.elements()) * sizeof(float));
-    const float* from = floats.as<float>();
-    if (!convolve(run, 2, nullptr, to, floats.as<float>())) return;
-    run.threads().parallel_for(y.elements(), cheap_grain, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) to[i] = static_cast<int32_t>(from[i]);
+    const int64_t size = y.shape().elements(2, y.rank());
+    convolve(run, 2, nullptr, to, [&](int64_t plane, const float* sums, int32_t) {
+      std::transform(sums, sums + size, to + plane * size, [](float sum) { return static_cast<int32_t>(sum); });
     });
   }
 };
@@ -183,31 +212,28 @@ class QLinearConv final : public IntegerConv {
     if (w_scale.size() != 1 && static_cast<int64_t>(w_scale.size()) != y.dim(1)) {
       fail(ErrorCode::shape_mismatch, "w_scale has {} elements; it may have 1 or {}", w_scale.size(), y.dim(1));
     }
-    const int32_t* bias = run.has_input(8) ? run.data<int32_t>(8).data() : nullptr;
-    const kernels::Scratch sums(static_cast<size_t>(y.elements()) * sizeof(int32_t));
-    const bool floats = convolve(run, 2, bias, sums.as<int32_t>(), sums.as<float>());
-    dispatch<int8_t, uint8_t>(y.type(), [&]<typename T>() {
-      if (floats)
-        store<T>(run, sums.as<float>(), bias);
-      else
-        store<T>(run, sums.as<int32_t>(), nullptr);
-    });
+    dispatch<int8_t, uint8_t>(y.type(), [&]<typename T>() { compute<T>(run); });
   }
 
  private:
-  template <typename T, typename From>
-  static void store(KernelRun& run, const From* from, const int32_t* bias) {
+  template <typename T>
+  void compute(KernelRun& run) const {
     Tensor& y = run.output(0);
     const int64_t channels = y.dim(1), size = y.shape().elements(2, y.rank());
     const auto w_scale = run.data<float>(4);
     const T zero = run.data<T>(7)[0];
     T* to = y.mutable_data<T>().data();
+    const auto store = [&](int64_t plane, const auto* sums, int32_t addend) {
+      const size_t channel = w_scale.size() == 1 ? 0 : static_cast<size_t>(plane % channels);
+      const float scale = run.data<float>(1)[0] * w_scale[channel] / run.data<float>(6)[0];
+      kernels::requantize(sums, addend, {&scale, 0}, zero, to + plane * size, size);
+    };
+    const int32_t* bias = run.has_input(8) ? run.data<int32_t>(8).data() : nullptr;
+    const kernels::Scratch sums(static_cast<size_t>(y.elements()) * sizeof(int32_t));
+    const int32_t* from = sums.as<int32_t>();
+    if (convolve(run, 2, bias, sums.as<int32_t>(), store)) return;
     run.threads().parallel_for(y.dim(0) * channels, 1 + cheap_grain / (size + 1), [&](int64_t begin, int64_t end) {
-      for (int64_t plane = begin; plane < end; ++plane) {
-        const auto channel = static_cast<size_t>(plane % channels);
-        const float scale = run.data<float>(1)[0] * w_scale[w_scale.size() == 1 ? 0 : channel] / run.data<float>(6)[0];
-        requantize(from + plane * size, bias ? bias[channel] : 0, {&scale, 0}, zero, to + plane * size, size);
-      }
+      for (int64_t plane = begin; plane < end; ++plane) store(plane, from + plane * size, 0);
     });
   }
 };

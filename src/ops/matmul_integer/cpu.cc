@@ -8,9 +8,9 @@
 
 #include "kernels/gemm/gemm_any.h"
 #include "kernels/gemm_int8/gemm_int8.h"
+#include "kernels/quantize/requantize.h"
 #include "ops/dispatch.h"
 #include "ops/quantize/codec.h"
-#include "ops/quantize/cpu_requantize.h"
 #include "provider/cpu_kernels.h"
 
 namespace tenon::ops {
@@ -249,8 +249,8 @@ void store_bytes(KernelRun& run, const Batch& batch, const int32_t* products) {
   dispatch<int8_t, uint8_t>(y.type(), [&]<typename T>() {
     T* to = y.mutable_data<T>().data();
     each_scaled_row<float>(run, batch, rescaling, [&](int64_t row, const std::vector<float>& scales) {
-      requantize(products + row * batch.n, 0, {scales.data(), 1}, static_cast<T>(rescaling.y_zero.at(row)),
-                 to + row * batch.n, batch.n);
+      kernels::requantize(products + row * batch.n, 0, {scales.data(), 1}, static_cast<T>(rescaling.y_zero.at(row)),
+                          to + row * batch.n, batch.n);
     });
   });
 }

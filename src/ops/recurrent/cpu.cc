@@ -25,15 +25,16 @@ class Weights<float> {
     if (k > 0 && rows > 0)
       packed_.emplace(pool, kernels::GemmSide::right, k, rows, kernels::GemmMatrix{data, k, true}, storage);
   }
-  // c = a * weights^T + addend, whose rows are `addend_stride` apart.
+  // c = a * weights^T + addend, whose rows are `addend_stride` apart. Steps that take turns with `backwards` find
+  // weights in a cache.
   void multiply(ThreadPool& pool, int64_t m, const float* a, float* c, int64_t ldc, const float* addend,
-                int64_t addend_stride) const {
+                int64_t addend_stride, bool backwards = false) const {
     if (!packed_) return;
     kernels::GemmEpilogue epilogue;
     epilogue.addend = addend;
     epilogue.addend_row_stride = addend_stride;
     epilogue.addend_column_stride = 1;
-    kernels::gemm(pool, m, {a, packed_->rows()}, *packed_, c, ldc, epilogue);
+    kernels::gemm(pool, m, {a, packed_->rows()}, *packed_, c, ldc, epilogue, backwards);
   }
 
   size_t bytes() const { return packed_ ? packed_->bytes() : 0; }
@@ -48,7 +49,7 @@ class Weights<double> {
   Weights() = default;
   Weights(ThreadPool&, const double* data, int64_t rows, int64_t k, PackedStorage&) : data_(data), rows_(rows), k_(k) {}
   void multiply(ThreadPool& pool, int64_t m, const double* a, double* c, int64_t ldc, const double* addend,
-                int64_t addend_stride) const {
+                int64_t addend_stride, bool = false) const {
     kernels::gemm_any<double>(pool, m, rows_, k_, {a, k_}, {data_, k_, true}, c, ldc);
     for (int64_t i = 0; i < m; ++i) {
       for (int64_t j = 0; j < rows_; ++j) c[i * ldc + j] += addend[i * addend_stride + j];
@@ -144,7 +145,7 @@ class Recurrent final : public Kernel {
     const RecurrentActivation* activations;
     bool reverse;
     int64_t d;
-    const T* projected;       // [sequence, batch, gates * hidden]: X times W, biases added
+    const T* projected;       // [longest sequence, batch, gates * hidden]: X times W, biases added
     const T* recurrent_bias;  // of the gate h of a GRU, when it is added before the reset
     const T* peephole;        // [3 * hidden] or null
     const int32_t* lengths;   // or null
@@ -179,7 +180,8 @@ class Recurrent final : public Kernel {
       x = time_major.data<T>().data();
     }
 
-    const int64_t steps = checked_mul(n.sequence, n.batch);
+    const int64_t longest = lengths ? *std::max_element(lengths, lengths + n.batch) : n.sequence;
+    const int64_t steps = checked_mul(longest, n.batch);
     Tensor projected(element_type_of<T>, Shape{directions_, steps, rows}, run.allocator());
     const T *bias = arguments.in(3), *initial_h = arguments.in(5);
     const T *initial_c = cell_ == Cell::lstm ? arguments.in(6) : nullptr,
@@ -236,6 +238,12 @@ class Recurrent final : public Kernel {
     return (batch_first_ ? (b * n.sequence + t) * directions_ + d : (t * directions_ + d) * n.batch + b) * n.hidden;
   }
 
+  // How many of the batch elements [first, last) there are up to the last one whose sequence has step t.
+  static int64_t active_rows(const int32_t* lengths, int64_t t, int64_t first, int64_t last) {
+    while (lengths && last > first && t >= lengths[last - 1]) --last;
+    return last - first;
+  }
+
   // All steps of the batch elements [first, last). Elements whose sequence is over, or in reverse not yet begun, keep
   // their state.
   template <typename T>
@@ -252,9 +260,13 @@ class Recurrent final : public Kernel {
     }
     for (int64_t step = 0; step < n.sequence; ++step) {
       const int64_t t = w.reverse ? n.sequence - 1 - step : step;
-      const T* projected = w.projected + (t * n.batch + first) * width;
-      w.direction->recurrent.multiply(pool, m, h.data(), gates.data(), width, projected, width);
-      if (cell_ == Cell::gru) gru_candidates(pool, w, m, h.data(), gates.data(), extra.data(), projected);
+      if (const int64_t rows = active_rows(w.lengths, t, first, last)) {
+        const T* projected = w.projected + (t * n.batch + first) * width;
+        const bool backwards = step % 2 != 0;
+        w.direction->recurrent.multiply(pool, rows, h.data(), gates.data(), width, projected, width, backwards);
+        if (cell_ == Cell::gru)
+          gru_candidates(pool, w, rows, h.data(), gates.data(), extra.data(), projected, backwards);
+      }
       for (int64_t b = 0; b < m; ++b) {
         T *state = h.data() + b * n.hidden, *own = gates.data() + b * width;
         const bool active = !w.lengths || t < w.lengths[first + b];
@@ -293,8 +305,8 @@ class Recurrent final : public Kernel {
 
   // Activates z and r and completes the input of the gate h.
   template <typename T>
-  void gru_candidates(ThreadPool& pool, const Work<T>& w, int64_t m, const T* h, T* gates, T* extra,
-                      const T* projected) const {
+  void gru_candidates(ThreadPool& pool, const Work<T>& w, int64_t m, const T* h, T* gates, T* extra, const T* projected,
+                      bool backwards) const {
     const int64_t hidden = w.n.hidden, width = 3 * hidden;
     for (int64_t b = 0; b < m; ++b) activate(w.activations[0], gates + b * width, 2 * hidden);
     if (!linear_before_reset_) {
@@ -303,10 +315,12 @@ class Recurrent final : public Kernel {
         T* __restrict reset = extra + b * hidden;
         for (int64_t i = 0; i < hidden; ++i) reset[i] = r[i] * state[i];
       }
-      return w.direction->candidate.multiply(pool, m, extra, gates + 2 * hidden, width, projected + 2 * hidden, width);
+      return w.direction->candidate.multiply(pool, m, extra, gates + 2 * hidden, width, projected + 2 * hidden, width,
+                                             backwards);
     }
     const std::vector<T> zeros(w.recurrent_bias ? 0 : static_cast<size_t>(hidden));
-    w.direction->candidate.multiply(pool, m, h, extra, hidden, w.recurrent_bias ? w.recurrent_bias : zeros.data(), 0);
+    w.direction->candidate.multiply(pool, m, h, extra, hidden, w.recurrent_bias ? w.recurrent_bias : zeros.data(), 0,
+                                    backwards);
     for (int64_t b = 0; b < m; ++b) {
       const T *r = gates + b * width + hidden, *linear = extra + b * hidden,
               *input = projected + b * width + 2 * hidden;

@@ -44,6 +44,26 @@ TEST(RNN, DirectionsAndLengths) {
       .expect<float>({2, 2, 2, 1}, {1, 1, 1, 3, 0, 3, 0, 2})
       .expect<float>({2, 2, 1}, {1, 3, 1, 3})
       .run();
+  // None goes on to the last step, and one has no step at all.
+  sums("bidirectional")
+      .input<float>({3, 3, 1}, {1, 2, 3, 4, 5, 6, 7, 8, 9})
+      .input<float>({2, 1, 1}, {1, 1})
+      .input<float>({2, 1, 1}, {1, 1})
+      .no_input()
+      .input<int32_t>({3}, {2, 1, 0})
+      .expect<float>({3, 2, 3, 1}, {1, 2, 0, 5, 2, 0, 5, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0})
+      .expect<float>({2, 3, 1}, {5, 2, 0, 5, 2, 0})
+      .run();
+  sums("forward")
+      .input<float>({1, 2, 1}, {1, 2})
+      .constant<float>({1, 1, 1}, {1})
+      .constant<float>({1, 1, 1}, {1})
+      .no_input()
+      .input<int32_t>({2}, {0, 0})
+      .input<float>({1, 2, 1}, {3, 4})
+      .expect<float>({1, 1, 2, 1}, {0, 0})
+      .expect<float>({1, 2, 1}, {3, 4})
+      .run();
   sums("forward")
       .attribute("layout", 1)
       .input<float>({2, 2, 1}, {1, 2, 3, 4})

@@ -5,6 +5,7 @@
 #include "passes/match.h"
 #include "passes/min_cut.h"
 #include "passes/optimize/blocked_nodes.h"
+#include "passes/optimize/fusion.h"
 #include "passes/optimize/passes.h"
 
 namespace tenon::passes {
@@ -24,6 +25,11 @@ constexpr Rates strided_pool = {1650, 1030};
 constexpr int64_t narrow = 32;
 // Nanoseconds that it takes to change the layout of a value, and per thousand floats of it.
 constexpr double conversion_start = 500, conversion = 350;
+
+// Whether a convolution is much faster by way of transformed tiles.
+bool suits_winograd(const ir::Node& conv, const Tensor& weights) {
+  return has_winograd_window(conv, weights) && weights.dim(0) >= narrow && weights.dim(1) >= narrow;
+}
 
 double elements_of(const SymbolicShape& shape) {
   double total = 1;
@@ -102,7 +108,7 @@ class LayoutChoice {
   }
 
   static Rates dense_rates(const ir::Node& conv, const Tensor& w) {
-    if (has_winograd_window(conv, w) && w.dim(0) >= narrow && w.dim(1) >= narrow) return winograd;
+    if (suits_winograd(conv, w)) return winograd;
     if (w.dim(2) != 1 || w.dim(3) != 1) return dense;
     return w.dim(1) < narrow ? narrow_pointwise : pointwise;
   }
@@ -143,6 +149,29 @@ class LayoutChoice {
   std::unordered_map<ir::Node*, int> candidates_;
 };
 
+bool is_half(ElementType type) { return type == ElementType::float16 || type == ElementType::bfloat16; }
+
+// Kernels compute convolutions of half precision in floats, so those that gain by blocked layout can be convolutions of
+// floats.
+void widen_convs(Editor& editor, const BlockedNodes& nodes, ir::Graph& graph) {
+  std::vector<ir::Node*> convs;
+  for (ir::Node& node : graph.nodes()) {
+    if (nodes.is_conv(node) && node.domain.empty() && is_half(element_type(editor, node.input(0))) &&
+        suits_winograd(node, *Editor::constant(node.input(1))))
+      convs.push_back(&node);
+  }
+  for (ir::Node* conv : convs) {
+    const auto half = static_cast<int64_t>(element_type(editor, conv->input(0)));
+    editor.rewrite(*conv, [&](Patch& patch) {
+      const auto cast = [&](ir::Value* value, int64_t to) { return patch.add("Cast", {value}, {{"to", to}}); };
+      std::vector<ir::Value*> inputs;
+      for (ir::Value* input : conv->inputs())
+        inputs.push_back(input ? cast(input, static_cast<int64_t>(ElementType::float32)) : nullptr);
+      patch.replace(*conv, *cast(patch.add_like(*conv, inputs).output(0), half));
+    });
+  }
+}
+
 // The value in blocked layout.
 ir::Value* blocked(Patch& patch, ir::Value& value, int64_t block) {
   const ir::Node* maker = value.producer();
@@ -162,6 +191,7 @@ ir::Value* plain(Patch& patch, ir::Value& value, int64_t channels, int64_t block
 void use_blocked_layout(Editor& editor, ir::Graph& graph) {
   const int64_t block = channel_block(best_isa());
   BlockedNodes nodes(editor, block);
+  widen_convs(editor, nodes, graph);
   for (ir::Node* node : LayoutChoice(editor, nodes, graph).blocked_nodes()) {
     editor.rewrite(*node, [&](Patch& patch) {
       std::vector<ir::Value*> images;

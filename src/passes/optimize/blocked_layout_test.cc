@@ -18,6 +18,18 @@ Tensor weights(const Shape& shape) {
   return result;
 }
 
+Tensor as_type(const Tensor& floats, ElementType type) {
+  Tensor result(type, floats.shape());
+  const auto fill = [&]<class T>(std::span<T> to) {
+    for (size_t i = 0; i < to.size(); ++i) to[i] = T(floats.data<float>()[i]);
+  };
+  if (type == ElementType::float16)
+    fill(result.mutable_data<float16>());
+  else
+    fill(result.mutable_data<bfloat16>());
+  return result;
+}
+
 void add_conv(ModelBuilder& b, const std::string& from, const std::string& to, int64_t in, int64_t out, int64_t groups,
               int64_t kernel) {
   b.initializer("w_" + to, weights({out, in / groups, kernel, kernel}));
@@ -155,6 +167,23 @@ TEST(BlockedLayout, LeavesWhatDoesNotPay) {
   EXPECT_TRUE(unchanged(64 * block, block / 2 - 1, 1, 56)) << "the channels fill less than half a block";
   EXPECT_TRUE(unchanged(64 * block, 64 * block, 2, 56)) << "two groups";
   EXPECT_FALSE(unchanged(64 * block, 64 * block, 1, 56));
+}
+
+TEST(BlockedLayout, HalfPrecisionIsWidenedWhereThatPays) {
+  const auto operators = [](ElementType type, int64_t kernel) {
+    ModelBuilder b;
+    const int64_t c = 64;
+    b.input("x", type, SymbolicShape{1, c, 56, 56});
+    b.initializer("w", as_type(weights({c, c, kernel, kernel}), type));
+    b.initializer("bias", as_type(weights({c}), type));
+    b.node("Conv", {"x", "w", "bias"}, {"y"}).set_attribute({"pads", std::vector<int64_t>(4, kernel / 2)});
+    b.output("y");
+    return operators_of(optimized(b, {"blocked-layout", "fold-constants"}));
+  };
+  const List widened{"Cast", "tenon.ToBlocked", "tenon.BlockedConv", "tenon.FromBlocked", "Cast"};
+  EXPECT_EQ(operators(ElementType::float16, 3), widened);
+  EXPECT_EQ(operators(ElementType::bfloat16, 3), widened);
+  EXPECT_EQ(operators(ElementType::float16, 1), List{"Conv"});
 }
 
 TEST(BlockedLayout, KeptValuesStayPlain) {
