@@ -132,15 +132,18 @@ class Padder {
   // Indices [begin, end) of the last padded axis.
   template <typename T>
   void write_border(const T& value, const T* from, T* to, int64_t begin, int64_t end) const {
+    if (block_ > 1) return write_border_blocks(value, from, to, begin, end);
     for (int64_t i = begin; i < end; ++i) {
       const int64_t at = maps_.back().at(i);
-      if (at < 0)
-        std::fill_n(to + i * block_, block_, value);
-      else if (block_ == 1)
-        to[i] = from[at];
-      else
-        std::copy_n(from + at * block_, block_, to + i * block_);
+      to[i] = at < 0 ? value : from[at];
     }
+  }
+
+  // All of them are the constant, or none is.
+  template <typename T>
+  [[gnu::noinline]] void write_border_blocks(const T& value, const T* from, T* to, int64_t begin, int64_t end) const {
+    if (begin < end && maps_.back().at(begin) < 0) return std::fill(to + begin * block_, to + end * block_, value);
+    for (int64_t i = begin; i < end; ++i) std::copy_n(from + maps_.back().at(i) * block_, block_, to + i * block_);
   }
 
   const Tensor& x_;
