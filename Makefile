@@ -68,6 +68,7 @@ test-all: packages-all  ## test, and everything that takes long: sanitizers, thr
 	$(MAKE) test-ray
 	$(MAKE) test-address
 	$(MAKE) test-thread
+	$(MAKE) test-emulated
 	$(MAKE) check-tidy
 
 .PHONY: test-threads
@@ -133,6 +134,10 @@ test-thread: | packages  ## thread pool and session tests with the thread saniti
 	$(CONFIGURE) -B $(BUILD)-tsan -DTENON_SANITIZE=thread
 	cmake --build $(BUILD)-tsan --target test_base test_session
 	$(CTEST) --test-dir $(BUILD)-tsan --tests-regex '^(base|session)$$' --no-tests=error
+
+.PHONY: test-emulated
+test-emulated: build | packages-all  ## kernels of the other processor, and those that this CPU lacks, in emulators
+	scripts/test_emulated
 
 .PHONY: check-format check-tidy format
 check-format: | packages-all  ## clang-format would change nothing
