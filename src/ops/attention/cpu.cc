@@ -297,13 +297,16 @@ class Attention final : public Kernel {
       last += all.first;
       for (int64_t j = first; softcap_ > 0 && j < last; ++j) cap(scores + (j - first) * step, rows, softcap_);
       if (job.mask) job.mask->add_to_columns(scores, step, first, last, b, h, begin, rows);
-      if (first >= common.first && last <= common.last) return;
-      for (int64_t j = first; j < last; ++j, scores += step) {
-        for (int64_t i = 0; i < rows; ++i) {
-          const KeyRange& range = seen[static_cast<size_t>(i)];
-          if (j < range.first || j >= range.last) scores[i] = Mask<float>::masked;
+      const auto hide = [&](int64_t from, int64_t to) {
+        for (int64_t j = from; j < to; ++j) {
+          for (int64_t i = 0; i < rows; ++i) {
+            const KeyRange& range = seen[static_cast<size_t>(i)];
+            if (j < range.first || j >= range.last) scores[(j - first) * step + i] = Mask<float>::masked;
+          }
         }
-      }
+      };
+      hide(first, std::min(common.first, last));
+      hide(std::max({first, common.first, common.last}), last);
     };
     kernels::attention({rows,
                         all.last - all.first,
