@@ -14,7 +14,8 @@ struct AttentionColumns {
   using S = typename M::S;
   using F = typename M::F;
   static constexpr int width = S::width;
-  static constexpr int vectors_at_once = 4;
+  // As many as have registers, and leave few over of the columns of GEMM tiles.
+  static constexpr int vectors_at_once = Arch::isa == Isa::neon ? 6 : 4;
 
   template <int Vectors>
   static void find_highest_of(const float* scores, int64_t keys, int64_t step, float* highest) {
@@ -44,10 +45,12 @@ struct AttentionColumns {
       sum[v] = S::load(sums + v * width);
     }
     for (int64_t j = 0; j < keys; ++j, scores += step) {
+      F weight[Vectors];
+      for (int v = 0; v < Vectors; ++v) weight[v] = S::load(scores + v * width) - base[v];
+      M::exp_terms(weight);
       for (int v = 0; v < Vectors; ++v) {
-        const F weight = M::exp_nonpositive(S::load(scores + v * width) - base[v]);
-        S::store(scores + v * width, weight);
-        sum[v] += weight;
+        S::store(scores + v * width, weight[v]);
+        sum[v] += weight[v];
       }
     }
     for (int v = 0; v < Vectors; ++v) S::store(sums + v * width, sum[v]);
