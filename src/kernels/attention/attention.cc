@@ -20,16 +20,16 @@ struct RightPanels {
   int64_t panel_step, row_step;
 };
 
-// c = alpha * a * b, or c += that, where `a` is packed in panels and n is a multiple of their columns.
+// c = alpha * a * b, or c += that, where `a` is packed in panels and n is a multiple of a vector.
 void multiply(const GemmKernels& kernels, int64_t m, int64_t n, int64_t k, const float* a, const RightPanels& b,
               float* c, float alpha, bool accumulate) {
   GemmTile tile{};
   tile.ldc = n;
-  tile.columns = kernels.tile_columns;
   tile.alpha = alpha;
   tile.accumulate = accumulate;
-  for (int64_t j = 0; j < n / kernels.tile_columns; ++j) {
+  for (int64_t j = 0; j < divide_up(n, kernels.tile_columns); ++j) {
     const GemmPanel panel{b.data + j * b.panel_step, b.row_step};
+    tile.columns = static_cast<int>(std::min<int64_t>(kernels.tile_columns, n - j * kernels.tile_columns));
     tile.ahead = reinterpret_cast<const std::byte*>(panel.data);
     for (int64_t i = 0; i < m; i += kernels.tile_rows) {
       tile.c = c + i * n + j * kernels.tile_columns;
@@ -44,13 +44,14 @@ class HeadAttention {
  public:
   explicit HeadAttention(const AttentionHead& head)
       : h_(head),
-        columns_(divide_up(head.query_count, gemm_.tile_columns) * gemm_.tile_columns),
+        columns_(divide_up(head.query_count, softmax_.width) * softmax_.width),
+        packed_columns_(divide_up(head.query_count, gemm_.tile_columns) * gemm_.tile_columns),
         most_keys_(std::min(keys_at_once, head.key_count)),
-        scratch_(static_cast<size_t>(columns_ * (h_.k_size + most_keys_ + h_.v_size + 4) +
+        scratch_(static_cast<size_t>(packed_columns_ * h_.k_size + columns_ * (most_keys_ + h_.v_size + 4) +
                                      most_keys_ * std::max(h_.k_size, h_.v_size)) *
                  sizeof(float)),
         queries_(scratch_.as<float>()),
-        scores_(queries_ + columns_ * h_.k_size),
+        scores_(queries_ + packed_columns_ * h_.k_size),
         results_(scores_ + columns_ * most_keys_),
         highest_(results_ + columns_ * h_.v_size),
         sums_(highest_ + columns_),
@@ -105,7 +106,7 @@ class HeadAttention {
   const AttentionHead& h_;
   const GemmKernels& gemm_ = gemm_kernels();
   const AttentionKernels& softmax_ = attention_kernels();
-  const int64_t columns_, most_keys_;
+  const int64_t columns_, packed_columns_, most_keys_;
   const Scratch scratch_;
   float* const queries_;                                                      // in panels
   float* const scores_;                                                       // [keys][columns]; then their weights

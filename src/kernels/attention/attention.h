@@ -37,9 +37,10 @@ void attention(const AttentionHead& head);
 Isa attention_isa();
 
 // Columns of scores, each the keys of one query. Rows are `step` floats apart; the number of queries is a multiple of
-// the columns of a GEMM tile.
+// `width`, that of a vector.
 struct AttentionKernels {
   Isa isa;
+  int width;
   // highest[i] = the highest of highest[i] and column i.
   void (*find_highest)(const float* scores, int64_t keys, int64_t step, int64_t queries, float* highest);
   // Scores become exp(score - highest[i]), or 0 where highest[i] is -infinity, and sums[i] grows by those of its

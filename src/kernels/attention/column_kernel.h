@@ -64,7 +64,7 @@ struct AttentionColumns {
     for (; i + width <= queries; i += width) to_weights_of<1>(scores + i, keys, step, highest + i, sums + i);
   }
 
-  static constexpr AttentionKernels table() { return {Arch::isa, find_highest, to_weights}; }
+  static constexpr AttentionKernels table() { return {Arch::isa, width, find_highest, to_weights}; }
 };
 
 }  // namespace tenon::kernels
