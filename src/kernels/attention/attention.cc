@@ -14,6 +14,9 @@ namespace {
 // Keys whose scores lie in the second cache together.
 constexpr int64_t keys_at_once = 256;
 
+// Rows that are a power of two apart share few places in the first cache.
+int64_t row_step(int64_t columns) { return columns % 64 == 0 ? columns + 16 : columns; }
+
 // The right side of a product: panel i starts i * panel_step floats from the first one.
 struct RightPanels {
   const float* data;
@@ -22,9 +25,9 @@ struct RightPanels {
 
 // c = alpha * a * b, or c += that, where `a` is packed in panels and n is a multiple of a vector.
 void multiply(const GemmKernels& kernels, int64_t m, int64_t n, int64_t k, const float* a, const RightPanels& b,
-              float* c, float alpha, bool accumulate) {
+              float* c, int64_t ldc, float alpha, bool accumulate) {
   GemmTile tile{};
-  tile.ldc = n;
+  tile.ldc = ldc;
   tile.alpha = alpha;
   tile.accumulate = accumulate;
   for (int64_t j = 0; j < divide_up(n, kernels.tile_columns); ++j) {
@@ -32,7 +35,7 @@ void multiply(const GemmKernels& kernels, int64_t m, int64_t n, int64_t k, const
     tile.columns = static_cast<int>(std::min<int64_t>(kernels.tile_columns, n - j * kernels.tile_columns));
     tile.ahead = reinterpret_cast<const std::byte*>(panel.data);
     for (int64_t i = 0; i < m; i += kernels.tile_rows) {
-      tile.c = c + i * n + j * kernels.tile_columns;
+      tile.c = c + i * ldc + j * kernels.tile_columns;
       kernels.by_rows[std::min<int64_t>(kernels.tile_rows, m - i)](k, a + i * k, panel, tile);
     }
   }
@@ -46,14 +49,15 @@ class HeadAttention {
       : h_(head),
         columns_(divide_up(head.query_count, softmax_.width) * softmax_.width),
         packed_columns_(divide_up(head.query_count, gemm_.tile_columns) * gemm_.tile_columns),
+        step_(row_step(columns_)),
         most_keys_(std::min(keys_at_once, head.key_count)),
-        scratch_(static_cast<size_t>(packed_columns_ * h_.k_size + columns_ * (most_keys_ + h_.v_size + 4) +
+        scratch_(static_cast<size_t>(packed_columns_ * h_.k_size + step_ * (most_keys_ + h_.v_size + 4) +
                                      most_keys_ * std::max(h_.k_size, h_.v_size)) *
                  sizeof(float)),
         queries_(scratch_.as<float>()),
         scores_(queries_ + packed_columns_ * h_.k_size),
-        results_(scores_ + columns_ * most_keys_),
-        highest_(results_ + columns_ * h_.v_size),
+        results_(scores_ + step_ * most_keys_),
+        highest_(results_ + step_ * h_.v_size),
         sums_(highest_ + columns_),
         factors_(sums_ + columns_),
         factor_sums_(factors_ + columns_),
@@ -67,7 +71,7 @@ class HeadAttention {
       add_keys(first, std::min(first + keys_at_once, h_.key_count));
     for (int64_t i = 0; i < columns_; ++i) factors_[i] = sums_[i] == 0 ? 0 : 1 / sums_[i];
     scale_results();
-    transpose_matrix(results_, columns_, h_.v_size, h_.query_count, h_.out, h_.out_step);
+    transpose_matrix(results_, step_, h_.v_size, h_.query_count, h_.out, h_.out_step);
   }
 
  private:
@@ -76,15 +80,15 @@ class HeadAttention {
     pack_panels(h_.keys.data + first * h_.keys.step, h_.keys.step, false, count, h_.k_size, gemm_.tile_rows, false,
                 panels_);
     multiply(gemm_, count, columns_, h_.k_size, panels_, {queries_, gemm_.tile_columns * h_.k_size, gemm_.tile_columns},
-             scores_, h_.scale, false);
-    h_.change(first, last, scores_, columns_);
+             scores_, step_, h_.scale, false);
+    h_.change(first, last, scores_, step_);
     std::copy_n(highest_, columns_, factors_);
-    softmax_.find_highest(scores_, count, columns_, columns_, highest_);
+    softmax_.find_highest(scores_, count, step_, columns_, highest_);
     if (first > 0) lower_what_is_there();
-    softmax_.to_weights(scores_, count, columns_, columns_, highest_, sums_);
+    softmax_.to_weights(scores_, count, step_, columns_, highest_, sums_);
     pack_panels(h_.values.data + first * h_.values.step, h_.values.step, true, h_.v_size, count, gemm_.tile_rows, false,
                 panels_);
-    multiply(gemm_, h_.v_size, columns_, count, panels_, {scores_, gemm_.tile_columns, columns_}, results_, 1,
+    multiply(gemm_, h_.v_size, columns_, count, panels_, {scores_, gemm_.tile_columns, step_}, results_, step_, 1,
              first > 0);
   }
 
@@ -98,7 +102,7 @@ class HeadAttention {
 
   void scale_results() {
     for (int64_t v = 0; v < h_.v_size; ++v) {
-      float* row = results_ + v * columns_;
+      float* row = results_ + v * step_;
       for (int64_t i = 0; i < columns_; ++i) row[i] *= factors_[i];
     }
   }
@@ -106,11 +110,11 @@ class HeadAttention {
   const AttentionHead& h_;
   const GemmKernels& gemm_ = gemm_kernels();
   const AttentionKernels& softmax_ = attention_kernels();
-  const int64_t columns_, packed_columns_, most_keys_;
+  const int64_t columns_, packed_columns_, step_, most_keys_;
   const Scratch scratch_;
   float* const queries_;                                                      // in panels
-  float* const scores_;                                                       // [keys][columns]; then their weights
-  float* const results_;                                                      // [v_size][columns]
+  float* const scores_;                                                       // [keys][step]; then their weights
+  float* const results_;                                                      // [v_size][step]
   float *const highest_, *const sums_, *const factors_, *const factor_sums_;  // of each column
   float* const panels_;                                                       // of keys, then of values
 };
