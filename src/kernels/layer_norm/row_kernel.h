@@ -16,13 +16,21 @@ struct LayerNormRow {
   static constexpr int width = S::width;
   static constexpr int64_t short_row = 2048;
 
-  // Adds up term(x[i]) in several chains.
+  // Brings `count` floats of the next row near: into the first cache where that has room for rows of n.
+  [[gnu::always_inline]] static void fetch(const float* next, int count, int64_t n) {
+    constexpr int line = 16;
+    for (int at = 0; at < count; at += line)
+      n <= short_row ? __builtin_prefetch(next + at) : __builtin_prefetch(next + at, 0, 2);
+  }
+
+  // Adds up term(x[i]) in several chains. `next`, where it is not null, are n / 2 floats to bring near meanwhile.
   template <class Term>
-  [[gnu::always_inline]] static float add_up(const float* x, int64_t n, Term term) {
+  [[gnu::always_inline]] static float add_up(const float* x, int64_t n, Term term, const float* next = nullptr) {
     constexpr int chains = Arch::isa == Isa::neon ? 8 : 4;
     F acc[chains] = {};
     int64_t i = 0;
     for (; i + chains * width <= n; i += chains * width) {
+      if (next) fetch(next + i / 2, chains * width / 2, n);
 #pragma GCC unroll 8
       for (int u = 0; u < chains; ++u) acc[u] = term(S::load(x + i + u * width), acc[u]);
     }
@@ -70,7 +78,7 @@ struct LayerNormRow {
     return add_up(x, n, [shift](F v, F acc) { return S::fma(v - shift, v - shift, acc); });
   }
 
-  template <bool Scale, bool Bias>
+  template <bool Scale, bool Bias, bool Fetch = true>
   [[gnu::always_inline]] static void apply_with(const float* x, float* y, int64_t n, float shift, float factor,
                                                 const float* scale, const float* bias) {
     const auto normalized = [=](F v, const auto& load, const auto& load_addend) {
@@ -90,9 +98,7 @@ struct LayerNormRow {
       }
 #pragma GCC unroll 4
       for (int u = 0; u < 4; ++u) S::store(y + i + u * width, v[u]);
-      // The next row, into the first cache where that has room for it.
-      for (int64_t at = 0; at < 4 * width; at += 16)
-        n <= short_row ? __builtin_prefetch(x + n + i + at) : __builtin_prefetch(x + n + i + at, 0, 2);
+      if (Fetch) fetch(x + n + i, 4 * width, n);
     }
     for (; i + width <= n; i += width) {
       const auto load = [i](const float* p) { return S::load(p + i); };
@@ -125,10 +131,16 @@ struct LayerNormRow {
     const float* x = call.x + begin * n;
     float* y = call.y + begin * n;
     for (int64_t i = begin; i < end; ++i, x += n, y += n) {
-      const float mean = Centered ? add_up(x, n, [](F v, F acc) { return acc + v; }) / count : 0.0f;
-      const float squares = add_up(x, n, [mean](F v, F acc) { return S::fma(v - mean, v - mean, acc); });
+      // The next row is read from memory while the sums are made, this one written afterwards.
+      const float *next = Centered ? x + n : nullptr, *second_half = Centered ? x + n + n / 2 : nullptr;
+      const float mean = Centered ? add_up(
+                                        x, n, [](F v, F acc) { return acc + v; }, next) /
+                                        count
+                                  : 0.0f;
+      const float squares = add_up(
+          x, n, [mean](F v, F acc) { return S::fma(v - mean, v - mean, acc); }, second_half);
       const float factor = 1.0f / std::sqrt(squares / count + epsilon);
-      apply_with<Scale, Bias>(x, y, n, mean, factor, scale, bias);
+      apply_with<Scale, Bias, !Centered>(x, y, n, mean, factor, scale, bias);
       if (Centered && call.mean) call.mean[i] = mean;
       if (call.inverse_deviation) call.inverse_deviation[i] = factor;
     }
