@@ -139,6 +139,32 @@ TEST(ThreadPool, RangesOfAThreadThatIsBusyAreTakenByOthers) {
   EXPECT_EQ(done, n);
 }
 
+TEST(ThreadPool, PoolsMayEndAtOnce) {
+  std::atomic<int64_t> sum{0};
+  int64_t expected = 0;
+  for (int i = 0; i < 2000; ++i) {
+    ThreadPool pool(2 + i % 3);
+    for (int loop = 0; loop < i % 4; ++loop) {
+      pool.parallel_for(2 + i % 7, 1, [&](int64_t begin, int64_t end) { sum += end - begin; });
+      expected += 2 + i % 7;
+    }
+  }
+  EXPECT_EQ(sum, expected);
+}
+
+TEST(ThreadPool, SharesThatWereNotUsedForLongHaveTheirRanges) {
+  ThreadPool pool(4);
+  for (int64_t n : {4, 1000, 2, 3, 2, 1000, 3, 4, 64, 2}) {
+    for (int round = 0; round < 50; ++round) {
+      std::vector<std::atomic<int>> visits(static_cast<size_t>(n));
+      pool.parallel_for(n, 1, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) visits[static_cast<size_t>(i)]++;
+      });
+      for (const auto& visit : visits) ASSERT_EQ(visit, 1) << n;
+    }
+  }
+}
+
 TEST(ThreadPool, IdleWorkersUseNoCpu) {
   ThreadPool pool(4);
   pool.parallel_for(100, 1, [](int64_t, int64_t) {});
