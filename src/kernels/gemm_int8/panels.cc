@@ -79,7 +79,8 @@ void pack_columns(const uint8_t* from, int64_t ld, int64_t lanes, const BytePane
   constexpr int piece = piece_bytes<Group>;
   const int width = panels.width();
   int64_t p = 0;
-  for (; Group == 4 && lanes == width && p + 8 <= panels.k; p += 8) {
+  const bool in_eights = Group == 4 && lanes == width && width % 8 == 0;
+  for (; in_eights && p + 8 <= panels.k; p += 8) {
     for (int64_t step = p; step < p + 8; step += 4) {
       for (int64_t l = 0; l < width; l += 8) interleave_rows(from + step * ld + l, ld, flip, to + step * width + 4 * l);
     }
