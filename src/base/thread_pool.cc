@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <limits>
 #include <system_error>
 
 #include "base/environment.h"
@@ -132,7 +131,7 @@ int default_spin_microseconds() { return number_in_environment("TENON_SPIN", 0).
 ThreadPool::ThreadPool(int threads, int spin_microseconds)
     : spin_time_(spin_microseconds), slots_(std::make_unique<Slot[]>(Slot::count)) {
   const auto count = static_cast<size_t>(threads > 0 ? threads : default_thread_count());
-  for (size_t i = 0; i < Slot::count; ++i) {
+  for (size_t i = 0; count > 1 && i < Slot::count; ++i) {
     slots_[i].shares = std::make_unique<Share[]>(count);
     slots_[i].finished = std::make_unique<Finished[]>(count);
   }
@@ -226,9 +225,9 @@ void ThreadPool::take_ranges(Slot& slot, uint64_t loop, size_t own_number) {
   for (int64_t i = 0; i < shares; ++i) {
     const int64_t share = (static_cast<int64_t>(own_number) + i) % shares;
     const int64_t first = share * ranges / shares, count = (share + 1) * ranges / shares - first;
-    Share& own = slot.shares[static_cast<size_t>(share)];
+    Share& from = slot.shares[static_cast<size_t>(share)];
     int64_t taken = 0;
-    for (Ranges next; (next = own.take(turn_of(loop), count)).count() > 0; taken += next.count())
+    for (Ranges next; (next = from.take(turn_of(loop), count)).count() > 0; taken += next.count())
       run_ranges(*slot.job, first + next.begin, first + next.end);
     if (taken > 0) finished.store(finished.load(std::memory_order_relaxed) + static_cast<uint64_t>(taken));
   }
