@@ -15,6 +15,10 @@
 #include "tenon/precision.h"
 #include "tenon/value.h"
 
+namespace tenon::ir {
+struct Model;
+}
+
 namespace tenon {
 
 // What a session does for speed that takes memory.
@@ -204,6 +208,7 @@ class Session {
   NamedValues run(const NamedValues& inputs, const RunOptions& options = {}) const;
 
  private:
+  friend Session session_of(std::unique_ptr<ir::Model> model, const SessionOptions& options);
   class Implementation;
   explicit Session(std::unique_ptr<Implementation> implementation);
   std::unique_ptr<Implementation> implementation_;

@@ -27,6 +27,16 @@ void Graph::add_input(Value& value) {
   inputs_.push_back(&value);
 }
 
+void Graph::remove_input(Value& value) {
+  std::erase(inputs_, &value);
+  value.is_input_ = false;
+}
+
+void Graph::remove_output(size_t i) {
+  outputs_.erase(outputs_.begin() + static_cast<std::ptrdiff_t>(i));
+  output_types_.erase(output_types_.begin() + static_cast<std::ptrdiff_t>(i));
+}
+
 void Graph::set_initializer(Value& value, ConstantPtr constant) {
   if (!value.is_initializer()) initializers_.push_back(&value);
   value.constant_ = std::move(constant);

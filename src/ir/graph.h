@@ -229,12 +229,15 @@ class Graph {
   // A new value that nothing defines yet; `value_name` is made unique when `fresh`.
   Value& add_value(std::string value_name, bool fresh = false);
   void add_input(Value& value);
+  // It stays a value of the graph: an initializer if it has a default, else one that nothing defines.
+  void remove_input(Value& value);
   // `declared` is the type the file gives the output; kept beside the value's own, which may be an outer graph's.
   void add_output(Value& value, Type declared = {}) {
     outputs_.push_back(&value);
     output_types_.push_back(std::move(declared));
   }
   void set_output(size_t i, Value& value) { outputs_[i] = &value; }
+  void remove_output(size_t i);
   void set_initializer(Value& value, ConstantPtr constant);
   void set_initializer(Value& value, SparseConstantPtr constant);
   // A new initializer with a fresh name.

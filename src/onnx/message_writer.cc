@@ -15,6 +15,11 @@ int64_t ExternalWriter::add(std::string_view bytes) {
   return offset;
 }
 
+bool ExternalWriter::takes(const ir::Constant& constant) const {
+  if (constant.tensor.type() == ElementType::string) return false;
+  return from_ ? constant.tensor.bytes() >= *from_ : constant.storage == ir::Constant::Storage::external;
+}
+
 namespace {
 
 WireWriter write_tensor_type(const ir::Type& type) {
@@ -135,14 +140,15 @@ WireWriter write_tensor(const ir::Constant& constant, ExternalWriter* external) 
   if (!constant.name.empty()) out.bytes(8, constant.name);
   if (!constant.doc_string.empty()) out.bytes(12, constant.doc_string);
   write_string_pairs(out, 16, constant.metadata);
-  if (constant.storage == Storage::typed_fields || tensor.type() == ElementType::string) {
+  const bool outside = external && external->takes(constant);
+  if (tensor.type() == ElementType::string || (constant.storage == Storage::typed_fields && !outside)) {
     write_typed_fields(out, tensor);
   } else {
     std::string_view bytes(static_cast<const char*>(tensor.raw()), static_cast<size_t>(tensor.bytes()));
     if (constant.storage == Storage::external && external && !tensor.raw() && !bytes.empty()) {
       write_string_pairs(out, 13, constant.external_data);
       out.int64(14, 1);
-    } else if (constant.storage == Storage::external && external) {
+    } else if (outside) {
       int64_t offset = external->add(bytes);
       write_string_pairs(out, 13,
                          {{"location", external->file_name()},

@@ -1,16 +1,22 @@
 #pragma once
 
+#include <optional>
+
 #include "ir/graph.h"
 #include "onnx/wire.h"
 
 namespace tenon::onnx {
 
 // Collects the tensors that go into a file beside the model, from `start` on, each at a multiple of `alignment` so that
-// it can be used where the file is mapped.
+// it can be used where the file is mapped. Those that were read from such a file, unless told otherwise.
 class ExternalWriter {
  public:
   explicit ExternalWriter(std::string file_name, int64_t start = 0, int64_t alignment = 4096)
       : file_name_(std::move(file_name)), alignment_(alignment), end_(start) {}
+
+  // Those of so many bytes or more, and no others.
+  void take_from(std::optional<int64_t> bytes) { from_ = bytes; }
+  bool takes(const ir::Constant& constant) const;
 
   struct Piece {
     int64_t offset;
@@ -25,6 +31,7 @@ class ExternalWriter {
  private:
   std::string file_name_;
   int64_t alignment_;
+  std::optional<int64_t> from_;
   std::vector<Piece> pieces_;
   int64_t end_;
 };

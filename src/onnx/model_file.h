@@ -1,7 +1,9 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -44,9 +46,17 @@ std::string serialize_model(const ir::Model& model);
 // The same with tensors that are stored externally in `external`, which is the caller's to write.
 std::string serialize_model(const ir::Model& model, ExternalWriter& external);
 
-// Writes to a temporary file beside `path` and renames it. Tensors that were stored externally go into
-// `path` + ".data".
-void save_model(const ir::Model& model, const std::filesystem::path& path);
+struct WriteOptions {
+  // Tensors of so many bytes or more are stored externally, and no others. Not set: those that were.
+  std::optional<int64_t> external_from = std::nullopt;
+  std::string data_file = {};  // beside the model, for external tensors; "": the model's name and ".data"
+  // Called before a file is written.
+  std::function<void(const std::filesystem::path&)> about_to_write = {};
+};
+
+// Writes to temporary files and renames them. Throws ErrorCode::overflow, having written nothing, if a message would
+// have over 2 GB, which no other reader takes.
+void save_model(const ir::Model& model, const std::filesystem::path& path, const WriteOptions& options = {});
 
 // What the first bytes of a file that is not ONNX look like: "a Git LFS pointer", "a zip archive", …; "" if no idea.
 std::string looks_like(std::span<const std::byte> bytes);

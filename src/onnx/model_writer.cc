@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 
 #include "base/fail.h"
 #include "base/new_file.h"
@@ -200,13 +201,25 @@ std::string serialize_model(const ir::Model& model, ExternalWriter& external) {
   return ModelWriter(&external).model(model).to_string();
 }
 
-void save_model(const ir::Model& model, const fs::path& path) {
-  ExternalWriter external(path.filename().string() + ".data");
+void save_model(const ir::Model& model, const fs::path& path, const WriteOptions& options) {
+  constexpr uint64_t most_of_protobuf = std::numeric_limits<int32_t>::max();
+  ExternalWriter external(options.data_file.empty() ? path.filename().string() + ".data" : options.data_file);
+  external.take_from(options.external_from);
   WireWriter message = ModelWriter(&external).model(model);
+  if (message.size() > most_of_protobuf) {
+    throw Error(ErrorCode::overflow,
+                fmt::format("the file would have {} bytes, and protobuf messages have 2 GB at most", message.size()),
+                "store tensors in a file of their own");
+  }
+  const fs::path data_path = path.parent_path() / external.file_name();
+  if (options.about_to_write) {
+    options.about_to_write(path);
+    if (!external.pieces().empty()) options.about_to_write(data_path);
+  }
   NewFile file(path);
   message.write_to([&](std::string_view piece) { file.write(piece); });
   if (!external.pieces().empty()) {
-    NewFile data(path.parent_path() / external.file_name());
+    NewFile data(data_path);
     for (const auto& piece : external.pieces()) {
       data.fill_to(piece.offset);
       data.write(piece.bytes);

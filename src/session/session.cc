@@ -12,6 +12,7 @@
 #include "session/compiled_model.h"
 #include "session/memory_pool.h"
 #include "session/plan_cache.h"
+#include "session/session_of_model.h"
 #include "session/shared_models.h"
 
 namespace tenon {
@@ -166,6 +167,17 @@ Session Session::from_bytes(std::span<const std::byte> bytes, const SessionOptio
   auto implementation = std::make_unique<Implementation>(options);
   implementation->load(
       onnx::parse_model(*copy, copy, folder, {.given = options.initializers, .old_inputs_are_constants = true}));
+  return Session(std::move(implementation));
+}
+
+Session session_of(std::unique_ptr<ir::Model> model, const SessionOptions& options) {
+  // Before version 4 of the format every initializer had to be an input.
+  if (model->ir_version > 0 && model->ir_version < 4) {
+    for (ir::Value* value : std::vector(model->graph->initializers()))
+      if (value->is_graph_input()) model->graph->remove_input(*value);
+  }
+  auto implementation = std::make_unique<Session::Implementation>(options);
+  implementation->load(std::move(model));
   return Session(std::move(implementation));
 }
 
