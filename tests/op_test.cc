@@ -151,7 +151,7 @@ NamedValues OpTest::outputs(const SessionOptions& options, bool lift_steps, Decl
   std::string bytes = onnx::serialize_model(model);
   for (int64_t version = opset_ + 1; lift_steps && version <= ops::newest_opset; ++version) {
     auto read = onnx::parse_model(std::as_bytes(std::span(bytes)), nullptr);
-    passes::lift_to_opset(*read, version);
+    passes::lift_to_opsets(*read, {{"", version}});
     bytes = onnx::serialize_model(*read);
   }
   Session session = Session::from_bytes(std::as_bytes(std::span(bytes)), options);

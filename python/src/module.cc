@@ -15,4 +15,6 @@ NB_MODULE(_tenon, module) {
   bind_models(module);
   bind_tools(module);
   bind_compiled(module);
+  bind_onnx_models(module);
+  bind_convert(module);
 }

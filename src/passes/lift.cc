@@ -1,6 +1,7 @@
 #include "passes/lift.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -16,9 +17,9 @@ constexpr int64_t newest_ir_version = 14;
 
 class Lifter {
  public:
-  // Adapters to versions of ai.onnx after `target` are left for later.
-  Lifter(ir::Model& model, const ops::CustomOperatorList& custom, int64_t target = ops::newest_opset)
-      : model_(model), custom_(custom), target_(target) {
+  // With `targets`, adapters to later versions are left for later; domains that are not there stay as they are.
+  Lifter(ir::Model& model, const ops::CustomOperatorList& custom, const OpsetVersions* targets = nullptr)
+      : model_(model), custom_(custom), targets_(targets) {
     for (const auto& function : model.functions) functions_.insert({function->domain, function->name});
   }
 
@@ -76,7 +77,7 @@ class Lifter {
       while (true) {
         int version = op->version_at(opset);
         auto adapter = std::ranges::find_if(op->adapters, [&](const ops::Adapter& a) {
-          return a.from <= version && version < a.to && (!op->domain.empty() || a.to <= target_);
+          return a.from <= version && version < a.to && a.to <= last_version(op->domain);
         });
         if (adapter == op->adapters.end()) break;
         adapter->lift(node);
@@ -87,6 +88,12 @@ class Lifter {
     } catch (Error& error) {
       throw error.at_node(node.describe());
     }
+  }
+
+  int64_t last_version(const std::string& domain) const {
+    if (!targets_) return std::numeric_limits<int64_t>::max();
+    auto target = targets_->find(domain);
+    return target == targets_->end() ? 0 : target->second;
   }
 
   void throw_unknown() const {
@@ -117,7 +124,7 @@ class Lifter {
 
   ir::Model& model_;
   const ops::CustomOperatorList& custom_;
-  int64_t target_;
+  const OpsetVersions* targets_;
   std::set<std::pair<std::string, std::string>> functions_;
   std::map<std::pair<std::string, std::string>, std::vector<std::string>> unknown_;
   std::vector<std::string> notes_;
@@ -129,11 +136,13 @@ std::vector<std::string> lift_to_newest_opset(ir::Model& model, const ops::Custo
   return Lifter(model, custom).run();
 }
 
-void lift_to_opset(ir::Model& model, int64_t version, const ops::CustomOperatorList& custom) {
-  Lifter(model, custom, version).run();
+void lift_to_opsets(ir::Model& model, const OpsetVersions& versions, const ops::CustomOperatorList& custom) {
+  Lifter(model, custom, &versions).run();
   auto import_at_least = [&](ir::OpsetImports& imports) {
-    int64_t imported = imports.version("");
-    if (imported > 0 && imported < version) imports.set("", version);
+    for (const auto& [domain, version] : versions) {
+      int64_t imported = imports.version(domain);
+      if (imported > 0 && imported < version) imports.set(domain, version);
+    }
   };
   import_at_least(model.opset_imports);
   for (const auto& function : model.functions) import_at_least(function->opset_imports);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -14,9 +15,12 @@ namespace tenon::passes {
 // with all operators and domains that are unknown at once.
 std::vector<std::string> lift_to_newest_opset(ir::Model& model, const ops::CustomOperatorList& custom = {});
 
-// Brings nodes of ai.onnx to what their operators meant in opset `version`, and the imports to that; those of a later
-// opset stay. The model can be written and read again.
-void lift_to_opset(ir::Model& model, int64_t version, const ops::CustomOperatorList& custom = {});
+// By domain; "" is ai.onnx.
+using OpsetVersions = std::map<std::string, int64_t>;
+
+// Brings nodes to what their operators meant in these versions of the operator sets, and the imports to those; nodes of
+// later versions and of other domains stay. The model can be written and read again.
+void lift_to_opsets(ir::Model& model, const OpsetVersions& versions, const ops::CustomOperatorList& custom = {});
 
 // Replaces calls of model-local functions by their bodies; a function may not call itself.
 void inline_functions(ir::Model& model);

@@ -25,21 +25,21 @@ TEST(LiftToOpset, LeavesLaterChangesForLater) {
   b.output("y");
   ir::Model& model = b.model();
 
-  passes::lift_to_opset(model, 10);
+  passes::lift_to_opsets(model, {{"", 10}});
   EXPECT_EQ(model.opset_imports.version(""), 10);
   EXPECT_TRUE(clip.attribute("min"));
   EXPECT_EQ(b.graph().nodes().size(), 2u);
 
-  passes::lift_to_opset(model, 11);
+  passes::lift_to_opsets(model, {{"", 11}});
   EXPECT_FALSE(clip.attribute("min"));
   EXPECT_TRUE(clip.input(1));
   EXPECT_FALSE(softmax.attribute("axis"));
 
-  passes::lift_to_opset(model, 13);
+  passes::lift_to_opsets(model, {{"", 13}});
   EXPECT_TRUE(softmax.attribute("axis") || softmax.op_type == "Reshape");
   EXPECT_EQ(model.opset_imports.version(""), 13);
 
-  passes::lift_to_opset(model, 12);
+  passes::lift_to_opsets(model, {{"", 12}});
   EXPECT_EQ(model.opset_imports.version(""), 13);
 }
 
@@ -51,7 +51,7 @@ TEST(LiftToOpset, NamesStayUnique) {
   b.node("ReduceSum", {"a"}, {"y"}).set_attribute({"axes", std::vector<int64_t>{1}});
   b.initializer("min/tenon_0", Tensor::scalar(1.0f)).initializer("axes/tenon_1", Tensor::scalar(1.0f));
   b.output("y");
-  passes::lift_to_opset(b.model(), ops::newest_opset);
+  passes::lift_to_opsets(b.model(), {{"", ops::newest_opset}});
   std::vector<std::string> names = names_of(b.graph());
   EXPECT_EQ(std::set(names.begin(), names.end()).size(), names.size());
   EXPECT_EQ(b.graph().inputs()[0]->name, "x");

@@ -53,19 +53,19 @@ bool has_default(const ir::Node& node, const ops::Addition& addition) {
 
 class Lowerer {
  public:
-  explicit Lowerer(ir::Model& model) : model_(model) {}
+  Lowerer(ir::Model& model, const LowerOptions& options) : model_(model), options_(options) {}
 
-  void run() {
+  std::vector<Blocker> run() {
     if (model_.opset_imports.version("") == 0) model_.opset_imports.set("", usual_opset);
-    while (decompose_newer(*model_.graph, model_.ir_version >= functions_exist)) infer_types(*model_.graph);
+    while (decompose_newer(*model_.graph, options_.as_functions && model_.ir_version >= functions_exist))
+      infer_types(*model_.graph);
+    if (options_.simplify) options_.simplify();
     lower(*model_.graph);
-    report();
+    if (!blockers_.empty()) return std::move(blockers_);
     for (const auto& [node, function] : calls_) call_function(*node, *function);
     if (!functions_.empty()) model_.opset_imports.set(function_domain, 1);
     for (auto& [_, function] : functions_) model_.functions.push_back(std::move(function));
-    for_each_graph(*model_.graph, [&](ir::Graph& graph) { tidy(graph); });
-    name_nodes_apart();
-    ir::make_names_unique(model_);
+    return {};
   }
 
  private:
@@ -87,7 +87,7 @@ class Lowerer {
         }
         settled_.insert(node);
         blockers_.push_back(
-            fmt::format("{}: {} came with opset {}, and {}", text, op->name, op->versions.front(), reason));
+            {text, op->name, fmt::format("{} came with opset {}, and {}", op->name, op->versions.front(), reason)});
       }
     });
     return changed;
@@ -126,7 +126,7 @@ class Lowerer {
     if (reason.empty()) reason = apply_inverses(*op, node, version);
     if (reason.empty()) return;
     blockers_.push_back(
-        fmt::format("{}: {} has no expression in opset {}: {}", node.describe(), op->name, opset, reason));
+        {node.describe(), op->name, fmt::format("{} has no expression in opset {}: {}", op->name, opset, reason)});
   }
 
   static std::string drop_additions(const ops::Operator& op, ir::Node& node, int version) {
@@ -160,68 +160,84 @@ class Lowerer {
     return {};
   }
 
-  void report() const {
-    if (blockers_.empty()) return;
-    std::string text = blockers_.size() == 1
-                           ? "a node has no expression in the opset of the model:"
-                           : fmt::format("{} nodes have no expression in the opset of the model:", blockers_.size());
-    for (const std::string& line : blockers_) text += "\n  " + line;
-    throw Error(ErrorCode::unsupported, text, "optimise at a lower level, or disable the passes that made them");
-  }
-
-  // Names that were made up are made up again when the model is read, so they do not stay.
-  static void name_values_plainly(ir::Graph& graph) {
-    for (ir::Value& value : graph.values()) {
-      const size_t mark = value.name.rfind(made_up);
-      if (mark == std::string::npos || value.is_graph_input()) continue;
-      if (!graph.owner() && std::ranges::find(graph.outputs(), &value) != graph.outputs().end()) continue;
-      value.name = mark > 0 ? value.name.substr(0, mark) : "value";
-      if (!value.constant()) continue;
-      auto constant = std::make_shared<ir::Constant>(*value.constant());
-      constant->name = value.name;
-      graph.set_initializer(value, ir::ConstantPtr(std::move(constant)));
-    }
-  }
-
-  // Nodes that took another's place have its name, and other runtimes want each name once.
-  void name_nodes_apart() {
-    std::unordered_set<std::string> taken;
-    for_each_graph(*model_.graph, [&](ir::Graph& graph) {
-      for (ir::Node& node : graph.nodes()) {
-        if (node.name.empty() || taken.insert(node.name).second) continue;
-        const std::string name = node.name + "/" + node.op_type;
-        node.name = name;
-        for (int i = 1; !taken.insert(node.name).second; ++i) node.name = fmt::format("{}_{}", name, i);
-      }
-    });
-  }
-
-  // Lists that became attributes go. Types are declared for inputs and outputs only: the names of inferred sizes mean
-  // nothing outside of Tenon.
-  void tidy(ir::Graph& graph) const {
-    graph.remove_unused_initializers(
-        [&](const ir::Value& value) { return std::ranges::find(graph.outputs(), &value) == graph.outputs().end(); });
-    for (ir::Value& value : graph.values()) value.value_info_position = -1;
-    name_values_plainly(graph);
-    // A loop may hand in other shapes than were inferred for its first round.
-    for (ir::Value* value : graph.inputs()) {
-      if (graph.owner()) value->type.shape.reset();
-    }
-    if (model_.ir_version >= initializers_alone || graph.owner()) return;
-    for (ir::Value* value : graph.initializers()) {
-      if (!value->is_graph_input()) graph.add_input(*value);
-    }
-  }
-
   ir::Model& model_;
+  const LowerOptions& options_;
   std::set<const ir::Node*> settled_;  // nodes that become calls, or that are reported already
   std::map<std::string, std::unique_ptr<ir::Function>> functions_;  // by their body
   std::vector<std::pair<ir::Node*, const ir::Function*>> calls_;
-  std::vector<std::string> blockers_;
+  std::vector<Blocker> blockers_;
 };
+
+// Names that were made up are made up again when the model is read, so they do not stay.
+void name_values_plainly(ir::Graph& graph) {
+  for (ir::Value& value : graph.values()) {
+    const size_t mark = value.name.rfind(made_up);
+    if (mark == std::string::npos || value.is_graph_input()) continue;
+    if (!graph.owner() && std::ranges::find(graph.outputs(), &value) != graph.outputs().end()) continue;
+    value.name = mark > 0 ? value.name.substr(0, mark) : "value";
+    if (!value.constant()) continue;
+    auto constant = std::make_shared<ir::Constant>(*value.constant());
+    constant->name = value.name;
+    graph.set_initializer(value, ir::ConstantPtr(std::move(constant)));
+  }
+}
+
+// Nodes that took another's place have its name, and other runtimes want each name once.
+void name_nodes_apart(ir::Model& model) {
+  std::unordered_set<std::string> taken;
+  for_each_graph(*model.graph, [&](ir::Graph& graph) {
+    for (ir::Node& node : graph.nodes()) {
+      if (node.name.empty() || taken.insert(node.name).second) continue;
+      const std::string name = node.name + "/" + node.op_type;
+      node.name = name;
+      for (int i = 1; !taken.insert(node.name).second; ++i) node.name = fmt::format("{}_{}", name, i);
+    }
+  });
+}
+
+// Lists that became attributes go. Types are declared for inputs and outputs only: the names of inferred sizes mean
+// nothing outside of Tenon.
+void tidy(ir::Graph& graph, int64_t ir_version) {
+  graph.remove_unused_initializers(
+      [&](const ir::Value& value) { return std::ranges::find(graph.outputs(), &value) == graph.outputs().end(); });
+  for (ir::Value& value : graph.values()) value.value_info_position = -1;
+  // A loop may hand in other shapes than were inferred for its first round.
+  for (ir::Value* value : graph.inputs()) {
+    if (graph.owner()) value->type.shape.reset();
+  }
+  if (ir_version >= initializers_alone || graph.owner()) return;
+  for (ir::Value* value : graph.initializers()) {
+    if (!value->is_graph_input()) graph.add_input(*value);
+  }
+}
 
 }  // namespace
 
-void lower_to_imported_opsets(ir::Model& model) { Lowerer(model).run(); }
+std::vector<Blocker> lower_nodes(ir::Model& model, const LowerOptions& options) {
+  return Lowerer(model, options).run();
+}
+
+std::string to_text(const std::vector<Blocker>& blockers) {
+  std::string text = blockers.size() == 1
+                         ? "a node has no expression in the opset of the model:"
+                         : fmt::format("{} nodes have no expression in the opset of the model:", blockers.size());
+  for (const Blocker& blocker : blockers) text += fmt::format("\n  {}: {}", blocker.node, blocker.reason);
+  return text;
+}
+
+void make_names_plain(ir::Model& model) {
+  for_each_graph(*model.graph, [&](ir::Graph& graph) { name_values_plainly(graph); });
+  name_nodes_apart(model);
+  ir::make_names_unique(model);
+}
+
+void lower_to_imported_opsets(ir::Model& model) {
+  if (const std::vector<Blocker> blockers = lower_nodes(model, {}); !blockers.empty()) {
+    throw Error(ErrorCode::unsupported, to_text(blockers),
+                "optimise at a lower level, or disable the passes that made them");
+  }
+  for_each_graph(*model.graph, [&](ir::Graph& graph) { tidy(graph, model.ir_version); });
+  make_names_plain(model);
+}
 
 }  // namespace tenon::passes

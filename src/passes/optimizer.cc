@@ -170,12 +170,14 @@ class Optimizer {
   }
 
   void visit(const Pass& pass, ir::Graph& graph) {
-    if (const auto* on_graph = std::get_if<1>(&pass.rewrite)) (*on_graph)(editor_, graph);
+    const auto* on_graph = std::get_if<1>(&pass.rewrite);
+    if (on_graph && !options_.may_change) (*on_graph)(editor_, graph);
     std::vector<ir::Node*> nodes;
     for (ir::Node& node : graph.nodes()) nodes.push_back(&node);
     for (ir::Node* node : nodes) {
       if (editor_.is_removed(*node)) continue;
-      if (const auto* on_node = std::get_if<0>(&pass.rewrite)) (*on_node)(editor_, *node);
+      const auto* on_node = std::get_if<0>(&pass.rewrite);
+      if (on_node && (!options_.may_change || options_.may_change(*node))) (*on_node)(editor_, *node);
       if (editor_.is_removed(*node)) continue;
       for_each_subgraph(*node, [&](ir::Graph& subgraph) { visit(pass, subgraph); });
     }

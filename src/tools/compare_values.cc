@@ -100,6 +100,25 @@ Map sorted(const Map& map) {
   return {picked(map.keys, order), picked(map.values, order)};
 }
 
+double largest(const Value& value) {
+  double result = 0;
+  auto take = [&](auto numbers) {
+    for (auto number : numbers) {
+      double size = 0;
+      if constexpr (std::is_floating_point_v<decltype(number)>)
+        size = std::abs(static_cast<double>(number));
+      else
+        size = std::abs(static_cast<double>(static_cast<float>(number)));
+      if (std::isfinite(size)) result = std::max(result, size);
+    }
+  };
+  if (value.is_tensor() && value.tensor().type() == ElementType::float32) take(value.tensor().data<float>());
+  if (value.is_tensor() && value.tensor().type() == ElementType::float64) take(value.tensor().data<double>());
+  if (value.is_tensor() && value.tensor().type() == ElementType::float16) take(value.tensor().data<float16>());
+  if (value.is_tensor() && value.tensor().type() == ElementType::bfloat16) take(value.tensor().data<bfloat16>());
+  return result;
+}
+
 }  // namespace
 
 std::string difference(const Value& actual, const Value& expected, const Tolerance& tolerance) {
@@ -153,6 +172,10 @@ double largest_difference(const NamedValues& actual, const NamedValues& expected
     }
   }
   return size == 0 ? difference : difference / size;
+}
+
+std::string difference_by_size(const Value& actual, const Value& expected, const Tolerance& tolerance) {
+  return difference(actual, expected, {0, tolerance.absolute + tolerance.relative * largest(expected)});
 }
 
 }  // namespace tenon::tools

@@ -18,9 +18,9 @@
 #include "passes/lift.h"
 #include "passes/lower.h"
 #include "passes/optimizer.h"
-#include "providers/cpu/cpu_provider.h"
 #include "session/custom_operator.h"
-#include "session/evaluate.h"
+#include "session/session_of_model.h"
+#include "tools/constant_evaluator.h"
 
 namespace tenon::tools {
 
@@ -48,11 +48,7 @@ OptimizerOptions optimizer_options(const OptimizeOptions& options) {
   result.level = options.level;
   result.disabled = options.disabled_passes;
   result.keep = options.keep;
-  result.evaluate = [](const ir::Node& node) {
-    static const CpuProvider cpu;
-    const Provider* providers[] = {&cpu};
-    return evaluate(node, providers, *ThreadPool::shared(), system_allocator());
-  };
+  result.evaluate = constant_evaluator();
   return result;
 }
 
@@ -94,35 +90,11 @@ Session session_of(const ir::Model& model, const OptimizeOptions& how, const std
       copy->graph->add_output(value);
   }
   ir::make_names_unique(*copy);
-  std::string bytes = onnx::serialize_model(*copy);
   SessionOptions options;
   options.level = OptimizationLevel::none;
   options.custom_operators = how.custom_operators;
   options.custom_operator_libraries = how.custom_operator_libraries;
-  return Session::from_bytes(std::as_bytes(std::span(bytes)), options);
-}
-
-double largest(const Value& value) {
-  double result = 0;
-  auto take = [&](auto numbers) {
-    for (auto number : numbers) {
-      double size = 0;
-      if constexpr (std::is_floating_point_v<decltype(number)>)
-        size = std::abs(static_cast<double>(number));
-      else
-        size = std::abs(static_cast<double>(static_cast<float>(number)));
-      if (std::isfinite(size)) result = std::max(result, size);
-    }
-  };
-  if (value.is_tensor() && value.tensor().type() == ElementType::float32) take(value.tensor().data<float>());
-  if (value.is_tensor() && value.tensor().type() == ElementType::float64) take(value.tensor().data<double>());
-  if (value.is_tensor() && value.tensor().type() == ElementType::float16) take(value.tensor().data<float16>());
-  if (value.is_tensor() && value.tensor().type() == ElementType::bfloat16) take(value.tensor().data<bfloat16>());
-  return result;
-}
-
-std::string difference_by_size(const Value& actual, const Value& expected, const Tolerance& tolerance) {
-  return difference(actual, expected, {0, tolerance.absolute + tolerance.relative * largest(expected)});
+  return tenon::session_of(std::move(copy), options);
 }
 
 // Keeps what the model looked like before each pass, and runs it afterwards.

@@ -100,7 +100,7 @@ Session load(const fs::path& folder, const TestOptions& options, bool with_seeds
       list_custom_operators(options.session.custom_operators, options.session.custom_operator_libraries);
   int64_t declared = model->opset_imports.version("");
   for (int64_t version = declared + 1; options.lift_steps && declared > 0 && version <= ops::newest_opset; ++version) {
-    passes::lift_to_opset(*model, version, custom);
+    passes::lift_to_opsets(*model, {{"", version}}, custom);
     bytes = onnx::serialize_model(*model);
     model = onnx::parse_model(std::as_bytes(std::span(bytes)), nullptr, folder);
   }
