@@ -170,6 +170,35 @@ TEST(CommonSubexpressions, NeverMergesRandomNodesOrTwoOutputs) {
             "a = RandomNormalLike(x)\nb = RandomNormalLike(x)\nc = Relu(x)\nd = Relu(x)\n");
 }
 
+TEST(ZeroSum, GoesWhereTheShapeStays) {
+  const auto with = [](Tensor bias) {
+    ModelBuilder b = with_input({n, 2});
+    b.initializer("bias", std::move(bias));
+    b.node("Add", {"x", "bias"}, {"a"});
+    b.node("Relu", {"a"}, {"y"});
+    b.output("y");
+    return optimized(b, {"zero-sum"});
+  };
+  EXPECT_EQ(with(Tensor({2}, {0.0f, 0.0f})), "y = Relu(x)\n");
+  EXPECT_NE(with(Tensor({2}, {0.0f, 1.0f})), "y = Relu(x)\n");
+  EXPECT_NE(with(Tensor({3, 1, 2}, {0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f})), "y = Relu(x)\n") << "it makes three of one";
+}
+
+TEST(ZeroState, IsLeftOut) {
+  const auto with = [](float state) {
+    ModelBuilder b = with_input({3, n, 4});
+    const std::vector<float> weights(8, 0.5f);
+    b.initializer("w", Tensor({1, 2, 4}, std::span(weights))).initializer("r", Tensor({1, 2, 2}, std::span(weights).first(4)));
+    b.initializer("sizes", ints({1, 5, 2})).initializer("state", Tensor({1, 1, 1}, {state}));
+    b.node("Expand", {"state", "sizes"}, {"h"});
+    b.node("RNN", {"x", "w", "r", "", "", "h"}, {"y"});
+    b.output("y");
+    return optimized(b, {"zero-state", "dead-code"});
+  };
+  EXPECT_EQ(with(0).find("Expand"), std::string::npos) << with(0);
+  EXPECT_NE(with(1).find("Expand"), std::string::npos) << with(1);
+}
+
 TEST(NoOp, Table) {
   struct Case {
     std::string op;

@@ -41,6 +41,8 @@ void reduce_without_transpose(Editor& editor, ir::Node& node);
 void remove_flatten_around_softmax(Editor& editor, ir::Node& node);
 void remove_identities(Editor& editor, ir::Node& node);
 void remove_no_ops(Editor& editor, ir::Node& node);
+void remove_sums_with_zero(Editor& editor, ir::Node& node);
+void leave_out_zero_states(Editor& editor, ir::Node& node);
 void scale_weights(Editor& editor, ir::Node& node);
 void sink_transposes(Editor& editor, ir::Node& node);
 void transpose_in_gemm(Editor& editor, ir::Node& node);
