@@ -330,6 +330,24 @@ TEST(Slice, Merges) {
   EXPECT_NE(text({-2}, {-1}, 0).find("a = Slice(x, b1, e1, a1)"), std::string::npos);
 }
 
+TEST(Slice, MergesIntoAllThatReadIt) {
+  const auto text = [](const char* other) {
+    ModelBuilder b = with_input({10, 10});
+    b.initializer("two", ints({2})).initializer("eight", ints({8})).initializer("zero", ints({0}));
+    b.initializer("one", ints({1}));
+    b.node("Slice", {"x", "two", "eight", "zero"}, {"a"});
+    b.node("Slice", {"a", "two", "eight", "one"}, {"y"});
+    if (std::string_view(other) == "Slice")
+      b.node("Slice", {"a", "one", "two", "zero"}, {"z"});
+    else
+      b.node(other, {"a"}, {"z"});
+    b.output("y").output("z");
+    return optimized(b, {"slice"});
+  };
+  EXPECT_EQ(text("Slice").find("a = Slice"), std::string::npos);
+  EXPECT_NE(text("Relu").find("y = Slice(a"), std::string::npos);
+}
+
 ModelBuilder transposed(const std::vector<std::vector<int64_t>>& orders, SymbolicShape shape) {
   ModelBuilder b = with_input(std::move(shape));
   std::string last = "x";

@@ -45,12 +45,18 @@ std::optional<Part> combine(const Part& first, const Part& second) {
   return Part{first.begin + second.begin, std::max(end, first.begin), second.step};
 }
 
+bool is_only_sliced(Editor& editor, const ir::Value& value) {
+  return !editor.is_pinned(value) && std::ranges::all_of(value.users(), [&](const ir::Node* user) {
+    return user->op_type == "Slice" && user->domain.empty() && user->input(0) == &value;
+  });
+}
+
 }  // namespace
 
 void merge_slices(Editor& editor, ir::Node& node) {
   if (node.op_type != "Slice" || !node.domain.empty() || !node.output(0)) return;
-  const ir::Node* inner = sole_producer(editor, node.input(0), "Slice");
-  if (!inner) return;
+  const ir::Node* inner = producer(node.input(0), "Slice");
+  if (!inner || !is_only_sliced(editor, *node.input(0))) return;
   auto first = parts_of(editor, *inner), second = parts_of(editor, node);
   if (!first || !second) return;
   for (const auto& [axis, part] : *second) {
