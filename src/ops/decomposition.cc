@@ -324,9 +324,13 @@ ElementType wide(ElementType type) {
 std::string decompose(ir::Node& node) {
   const Operator* op = operator_of(node);
   if (!op || !op->decomposition) return "it has no decomposition";
+  return write_as(node, op->decomposition);
+}
+
+std::string write_as(ir::Node& node, FunctionRef<void(Decomposition&)> writer) {
   Decomposition decomposition(node);
   try {
-    op->decomposition(decomposition);
+    writer(decomposition);
   } catch (const GivenUp& why) {
     decomposition.undo();
     return why.reason;

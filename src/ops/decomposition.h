@@ -110,7 +110,7 @@ class Decomposition {
   [[noreturn]] void give_up(std::string reason) const;
 
  private:
-  friend std::string decompose(ir::Node& node);
+  friend std::string write_as(ir::Node& node, FunctionRef<void(Decomposition&)> writer);
   Term constant(Tensor tensor);
   void finish();
   void undo();
@@ -193,7 +193,9 @@ Term slice(Term x, Term begin, Term end, int64_t axis, int64_t step = 1);
 // The type that wide_input gives an input of this type.
 ElementType wide(ElementType type);
 
-// Writes the node as its operator's decomposition and removes it. Else says why not and changes nothing.
+// Writes the node as `writer` says and removes it. Else says why not and changes nothing.
+std::string write_as(ir::Node& node, FunctionRef<void(Decomposition&)> writer);
+// The same with its operator's decomposition.
 std::string decompose(ir::Node& node);
 
 }  // namespace tenon::ops

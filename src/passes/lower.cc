@@ -4,15 +4,13 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <unordered_set>
 
 #include "ir/print.h"
 #include "ir/unique_names.h"
-#include "ops/decomposition.h"
 #include "ops/operator.h"
 #include "passes/function_of_node.h"
-#include "passes/infer.h"
+#include "passes/lower_node.h"
 #include "tenon/error.h"
 
 namespace tenon::passes {
@@ -37,28 +35,10 @@ void for_each_graph(ir::Graph& graph, Visit&& visit) {
   }
 }
 
-// Of an operator that models carry in a version that never was official: the first one that was.
-int first_version(const ops::Operator& op, const ir::Node& node) {
-  constexpr std::pair<std::string_view, int> official_since[] = {{"LayerNormalization", 17}};
-  for (const auto& [name, version] : official_since) {
-    const bool was_in_file = node.origin && node.origin->op_type == name && node.origin->version < version;
-    if (op.name == name && op.domain.empty() && !was_in_file) return version;
-  }
-  return op.versions.front();
-}
-
 std::vector<ir::Node*> nodes_of(ir::Graph& graph) {
   std::vector<ir::Node*> nodes;
   for (ir::Node& node : graph.nodes()) nodes.push_back(&node);
   return nodes;
-}
-
-bool has_default(const ir::Node& node, const ops::Addition& addition) {
-  if (const auto* number = std::get_if<int64_t>(&addition.otherwise))
-    return node.int_attribute(addition.attribute, *number) == *number;
-  if (const auto* text = std::get_if<std::string>(&addition.otherwise))
-    return node.string_attribute(addition.attribute, *text) == *text;
-  return false;
 }
 
 class Lowerer {
@@ -67,10 +47,8 @@ class Lowerer {
 
   std::vector<Blocker> run() {
     if (model_.opset_imports.version("") == 0) model_.opset_imports.set("", usual_opset);
-    while (decompose_newer(*model_.graph, options_.as_functions && model_.ir_version >= functions_exist))
-      infer_types(*model_.graph);
-    if (options_.simplify) options_.simplify();
-    lower(*model_.graph);
+    if (options_.as_functions && model_.ir_version >= functions_exist) note_functions(*model_.graph);
+    lower(*model_.graph, options_.simplify);
     if (!blockers_.empty()) return std::move(blockers_);
     for (const auto& [node, function] : calls_) call_function(*node, *function);
     if (!functions_.empty()) model_.opset_imports.set(function_domain, 1);
@@ -81,102 +59,57 @@ class Lowerer {
  private:
   int64_t opset_of(const ir::Node& node) const { return model_.opset_imports.version(node.domain); }
 
-  // Finds nodes of operators that the imported opset does not have, and notes a function for them or decomposes them.
-  // Says whether it decomposed any.
-  bool decompose_newer(ir::Graph& whole, bool as_functions) {
-    bool changed = false;
+  // Finds nodes of operators that the imported opset does not have, and notes a function for those that can be one.
+  void note_functions(ir::Graph& whole) {
     for_each_graph(whole, [&](ir::Graph& graph) {
       for (ir::Node* node : nodes_of(graph)) {
         const ops::Operator* op = ops::operator_of(*node);
-        if (!op || node->custom_operator || settled_.count(node)) continue;
-        const int since = first_version(*op, *node);
-        if (since <= opset_of(*node)) continue;
-        if (as_functions && note_function(*node)) continue;
-        std::string text = node->describe(), reason = ops::decompose(*node);
-        if (reason.empty()) {
-          changed = true;
-          continue;
-        }
-        settled_.insert(node);
-        blockers_.push_back(
-            {text, op->name, fmt::format("{} came with opset {}, and {}", op->name, since, reason)});
+        if (op && !node->custom_operator && version_to_write(*op, *node, opset_of(*node)) == 0) note_function(*node);
       }
     });
-    return changed;
   }
 
-  bool note_function(ir::Node& node) {
-    std::unique_ptr<ir::Function> function = function_of_node(node, [&](ir::Graph& body) {
-      while (decompose_newer(body, /*as_functions=*/false)) infer_types(body);
-      lower(body);
-    });
-    if (!function) return false;
+  void note_function(ir::Node& node) {
+    const size_t blockers = blockers_.size();
+    std::unique_ptr<ir::Function> function = function_of_node(node, [&](ir::Graph& body) { lower(body, {}); });
+    if (!function || blockers_.size() > blockers) return blockers_.resize(blockers);
     function->domain = function_domain;
     function->opset_imports = model_.opset_imports;
-    settled_.insert(&node);
     std::unique_ptr<ir::Function>& known = functions_[ir::to_text(*function->body)];
     if (!known) {
       function->name = fmt::format("{}_{}", node.op_type, functions_.size());
       known = std::move(function);
     }
-    calls_.emplace_back(&node, known.get());
-    return true;
+    calls_.emplace(&node, known.get());
   }
 
-  void lower(ir::Graph& whole) {
+  // Blockers are noted, and then nothing is lowered.
+  void lower(ir::Graph& whole, const std::function<void()>& simplify) {
+    auto is_call = [&](const ir::Node& node) { return calls_.contains(const_cast<ir::Node*>(&node)); };
+    const std::vector<Blocker> blockers = fit_opsets(whole, model_.opset_imports, is_call, simplify);
+    blockers_.insert(blockers_.end(), blockers.begin(), blockers.end());
+    if (!blockers.empty()) return;
     for_each_graph(whole, [&](ir::Graph& graph) {
-      for (ir::Node* node : nodes_of(graph)) lower(*node);
+      for (ir::Node* node : nodes_of(graph)) {
+        if (!is_call(*node)) lower(*node);
+      }
     });
   }
 
   void lower(ir::Node& node) {
     const ops::Operator* op = ops::operator_of(node);
     const int64_t opset = opset_of(node);
-    if (!op || node.custom_operator || settled_.count(&node) || op->newest_version() <= opset) return;
-    const int version = op->version_at(opset);
-    std::string reason = drop_additions(*op, node, version);
-    if (reason.empty()) reason = apply_inverses(*op, node, version);
-    if (reason.empty()) return;
-    blockers_.push_back(
-        {node.describe(), op->name, fmt::format("{} has no expression in opset {}: {}", op->name, opset, reason)});
-  }
-
-  static std::string drop_additions(const ops::Operator& op, ir::Node& node, int version) {
-    for (const ops::Addition& addition : op.additions) {
-      if (addition.since <= version) continue;
-      if (addition.input >= 0 && node.input(static_cast<size_t>(addition.input)))
-        return fmt::format("input {} came with version {}", addition.input, addition.since);
-      if (addition.input >= 0 || !node.attribute(addition.attribute)) continue;
-      if (!has_default(node, addition))
-        return fmt::format("attribute '{}' came with version {}", addition.attribute, addition.since);
-      node.remove_attribute(addition.attribute);
-    }
-    return {};
-  }
-
-  static std::string apply_inverses(const ops::Operator& op, ir::Node& node, int version) {
-    std::vector<const ops::Inverse*> inverses;
-    for (const ops::Inverse& inverse : op.inverses) {
-      if (inverse.from > version) inverses.push_back(&inverse);
-    }
-    std::ranges::sort(inverses, std::greater(), [](const ops::Inverse* inverse) { return inverse->from; });
-    for (const ops::Adapter& adapter : op.adapters) {
-      if (adapter.to <= version) continue;
-      auto undoes = [&](const ops::Inverse* inverse) { return inverse->from == adapter.to; };
-      if (std::ranges::none_of(inverses, undoes))
-        return fmt::format("its meaning changed with version {}, and there is no way back", adapter.to);
-    }
-    for (const ops::Inverse* inverse : inverses) {
-      if (std::string reason = inverse->lower(node); !reason.empty()) return reason;
-    }
-    return {};
+    if (!op || node.custom_operator || opset == 0) return;
+    const int version = version_to_write(*op, node, opset);
+    if (op->newest_version() <= version) return;
+    if (std::string reason = lower_node(node, *op, version); !reason.empty())
+      blockers_.push_back({node.describe(), op->name, reason});
   }
 
   ir::Model& model_;
   const LowerOptions& options_;
-  std::set<const ir::Node*> settled_;  // nodes that become calls, or that are reported already
   std::map<std::string, std::unique_ptr<ir::Function>> functions_;  // by their body
-  std::vector<std::pair<ir::Node*, const ir::Function*>> calls_;
+  std::map<ir::Node*, const ir::Function*> calls_;
   std::vector<Blocker> blockers_;
 };
 

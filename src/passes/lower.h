@@ -5,25 +5,21 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "passes/fit_opset.h"
 
 namespace tenon::passes {
-
-// A node that has no expression in the opsets that are asked for.
-struct Blocker {
-  std::string node, op_type, reason;
-};
 
 struct LowerOptions {
   // Whether operators that are newer than the opset become calls of functions, where the model's IR version has any.
   // Otherwise their decompositions are written in place.
   bool as_functions = true;
-  // Called when all nodes are of operators that the opset has, still in their newest form.
+  // Called after nodes were written in others, still in their newest form; types must be inferred when it returns.
   std::function<void()> simplify = {};
 };
 
 // The inverse of lift_to_newest_opset: writes every node of the main graph as the opsets that the model imports have
-// it. An operator that is newer than that is written as its decomposition. Types must be inferred. Returns every node
-// that has no expression there, and why: the model is then of no use.
+// it, after fit_opsets. Types must be inferred. Returns every node that has no expression there, and why: the model is
+// then of no use.
 std::vector<Blocker> lower_nodes(ir::Model& model, const LowerOptions& options);
 
 // "2 nodes have no expression …", one a line.

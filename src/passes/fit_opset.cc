@@ -1,0 +1,98 @@
+#include "passes/fit_opset.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "ops/older_forms.h"
+#include "ops/operator.h"
+#include "ops/type_history.h"
+#include "passes/fit_types.h"
+#include "passes/infer.h"
+#include "passes/lower_node.h"
+
+namespace tenon::passes {
+namespace {
+
+// A form may use operators that need another form themselves; none goes this deep.
+constexpr int most_sweeps = 32;
+
+class Fitter {
+ public:
+  Fitter(const ir::OpsetImports& opsets, const std::function<bool(const ir::Node&)>& leave)
+      : opsets_(opsets), leave_(leave) {}
+
+  // Goes through the graph once; says whether anything changed.
+  bool sweep(ir::Graph& graph) {
+    changed_ = false;
+    blockers.clear();
+    visit(graph);
+    return changed_;
+  }
+
+  std::vector<Blocker> blockers;
+
+ private:
+  void visit(ir::Graph& graph) {
+    std::vector<ir::Node*> nodes;
+    for (ir::Node& node : graph.nodes()) nodes.push_back(&node);
+    for (ir::Node* node : nodes) {
+      for (const ir::Attribute& attribute : node->attributes)
+        attribute.for_each_graph([&](ir::Graph& subgraph) { visit(subgraph); });
+      fit(*node);
+    }
+  }
+
+  void fit(ir::Node& node) {
+    const ops::Operator* op = ops::operator_of(node);
+    const int64_t opset = opsets_.version(node.domain);
+    if (!op || node.custom_operator || opset == 0 || leave_(node)) return;
+    const int version = version_to_write(*op, node, opset);
+    std::string reason = version > 0 ? why_not_lower(node, *op, version) : "";
+    if (version > 0 && reason.empty()) {
+      const Fit types = fit_types(node, *op, version, opset, reason);
+      changed_ |= types == Fit::rewritten;
+      if (types != Fit::blocked) return;
+    }
+    const std::string text = node.describe(), name = op->name;
+    const std::string why_not = ops::write_for_version(node, version > 0 ? version : opset);
+    if (why_not.empty())
+      changed_ = true;
+    else
+      blockers.push_back({text, name, explain(*op, version, opset, reason, why_not)});
+  }
+
+  static std::string explain(const ops::Operator& op, int version, int64_t opset, const std::string& reason,
+                             const std::string& why_not) {
+    const bool has_form = op.decomposition || (op.domain.empty() && !ops::older_forms().of(op.name).empty());
+    std::string text = version > 0 ? fmt::format("{} has no expression in opset {}: {}", op.name, opset, reason)
+                                   : fmt::format("{} came with opset {}", op.name, first_official(op));
+    if (has_form) return fmt::format("{}; older operators do not do, because {}", text, why_not);
+    return version > 0 ? text : text + ", and older operators cannot express it";
+  }
+
+  static int first_official(const ops::Operator& op) {
+    auto found = std::ranges::find_if(op.versions, [&](int version) { return ops::is_in_onnx(op, version); });
+    return found == op.versions.end() ? op.versions.front() : *found;
+  }
+
+  const ir::OpsetImports& opsets_;
+  const std::function<bool(const ir::Node&)>& leave_;
+  bool changed_ = false;
+};
+
+}  // namespace
+
+std::vector<Blocker> fit_opsets(ir::Graph& graph, const ir::OpsetImports& opsets,
+                                const std::function<bool(const ir::Node&)>& leave,
+                                const std::function<void()>& simplify) {
+  Fitter fitter(opsets, leave);
+  for (int i = 0; i < most_sweeps && fitter.sweep(graph); ++i) {
+    graph.sort_topologically();
+    infer_types(graph);
+    if (simplify) simplify();
+  }
+  return std::move(fitter.blockers);
+}
+
+}  // namespace tenon::passes
