@@ -91,6 +91,10 @@ bool allows(const Names* names, const ir::Type& type) {
 
 }  // namespace
 
+bool is_in_onnx(const Operator& op, int version) {
+  return (!op.domain.empty() && op.domain != ai_onnx_ml) || find_version(op, version);
+}
+
 bool allows_input(const Operator& op, int version, size_t i, const ir::Type& type) {
   const Version* known = find_version(op, version);
   return !known || allows(known->inputs.at(i), type);

@@ -14,6 +14,9 @@ class Operator;
 bool allows_input(const Operator& op, int version, size_t i, const ir::Type& type);
 bool allows_output(const Operator& op, int version, size_t i, const ir::Type& type);
 
+// Whether the operator's version is one of ONNX, not deprecated, and not one of other runtimes.
+bool is_in_onnx(const Operator& op, int version);
+
 // The content of type_history.txt, which the build puts into the library.
 std::string_view type_history_text();
 

@@ -6,6 +6,8 @@
 #include <map>
 #include <vector>
 
+#include "ops/type_history.h"
+
 namespace tenon::passes {
 namespace {
 
@@ -86,7 +88,8 @@ ir::Node& copy_into(ir::Graph& graph, const ir::Node& node) {
 }  // namespace
 
 int version_to_write(const ops::Operator& op, int64_t opset) {
-  if (op.versions.front() <= opset) return op.version_at(opset);
+  const int version = op.version_at(opset);
+  if (op.versions.front() <= opset && ops::is_in_onnx(op, version)) return version;
   const bool has_older_name =
       std::ranges::any_of(op.inverses, [&](const ops::Inverse& inverse) { return inverse.to < op.versions.front(); });
   return has_older_name ? static_cast<int>(opset) : 0;

@@ -41,15 +41,20 @@ void bit_by_bit(Decomposition& d) {
   d.output(0, result);
 }
 
-// Shifts of signed integers, as products and quotients; 2^63 is none of int64, so the largest shift takes two steps.
+// Shifts as products and quotients; 2^63 is none of int64, so the largest shift takes two steps. A shift by a negative
+// distance, or by all bits and more, leaves only copies of what is shifted in.
 void shift_by_powers(Decomposition& d) {
-  if (!types::signed_ints.contains(d.element(0))) d.give_up("it is a BitShift already");
-  Term x = cast(d.input(0), ElementType::int64), by = cast(d.input(1), ElementType::int64);
-  Term is_longest = greater(by, 62);
-  Term power = gather(d.ints(powers_of_two(63)), where(is_longest, 62, by), 0);
-  Term rest = where(is_longest, d.number(2, ElementType::int64), d.number(1, ElementType::int64));
-  if (d.node().string_attribute("direction", "") == "LEFT") return d.output(0, x * power * rest);
-  d.output(0, floor_divide(floor_divide(x, power), rest));
+  const bool is_signed = types::signed_ints.contains(d.element(0));
+  const ElementType type = is_signed ? ElementType::int64 : ElementType::uint64;
+  Term x = cast(d.input(0), type), distance = cast(d.input(1), ElementType::int64);
+  Term all_out = either(less(distance, 0), greater(distance, tenon::bits_of(d.element(0)) - 1));
+  Term by = where(all_out, 0, distance), is_longest = greater(by, 62);
+  Term power = cast(gather(d.ints(powers_of_two(63)), where(is_longest, 62, by), 0), type);
+  Term rest = where(is_longest, x.number(2), x.number(1));
+  if (d.node().string_attribute("direction", "") == "LEFT") return d.output(0, where(all_out, 0, x * power * rest));
+  if (!is_signed) return d.output(0, where(all_out, 0, x / power / rest));
+  Term copies = where(less(x, 0), x.number(-1), x.number(0));
+  d.output(0, where(all_out, copies, floor_divide(floor_divide(x, power), rest)));
 }
 
 }  // namespace

@@ -11,6 +11,7 @@ class BatchBody {
       : node_(node), states_(states), has_lengths_(has_lengths) {}
 
   std::unique_ptr<ir::Graph> build(std::unique_ptr<ir::Graph> body) {
+    graph_->name = "sequence";
     ir::Value* length = has_lengths_ ? &input("length") : nullptr;
     ir::Node& scan = graph_->add_node("Scan");
     scan.origin = node_.origin;

@@ -138,6 +138,11 @@ void add_roi(ir::Node& node) {
   node.set_input(2, constant(grow));
 }
 
+std::string not_symmetric(ir::Node& node) {
+  const bool symmetric = node.string_attribute("coordinate_transformation_mode", "") == "half_pixel_symmetric";
+  return symmetric ? "half_pixel_symmetric came with version 19" : "";
+}
+
 std::string roi_must_be_there(ir::Node& node) {
   // Version 11 took empty tensors for what is left out.
   ir::Graph& graph = node.graph();
@@ -229,6 +234,7 @@ void define_resize(OperatorList& list) {
       .attribute("nearest_mode", AttributeKind::string)
       .infer(infer_resize)
       .lift(10, 11, add_roi)
+      .lower(19, 18, not_symmetric)
       .lower(13, 11, roi_must_be_there)
       .lower(11, 10, asymmetric_only)
       .attribute_since(18, "antialias", 0)

@@ -75,6 +75,12 @@ void infer_tensor_scatter(Inference& i) {
   }
 }
 
+std::string no_extremes(ir::Node& node) {
+  const std::string reduction = node.string_attribute("reduction", "none");
+  if (reduction == "max" || reduction == "min") return "reduction '" + reduction + "' came with version 18";
+  return {};
+}
+
 void become_scatter_elements(ir::Node& node) { node.op_type = "ScatterElements"; }
 
 }  // namespace
@@ -90,6 +96,7 @@ void define_scatter(OperatorList& list) {
       .attribute("axis", AttributeKind::int_)
       .attribute("reduction", AttributeKind::string)
       .infer(infer_scatter_elements)
+      .lower(18, 16, no_extremes)
       .attribute_since(16, "reduction", "none");
   list.add("ScatterND", {11, 13, 16, 18})
       .input("data", "T")
@@ -99,6 +106,7 @@ void define_scatter(OperatorList& list) {
       .types("T", types::movable)
       .attribute("reduction", AttributeKind::string)
       .infer(infer_scatter_nd)
+      .lower(18, 16, no_extremes)
       .attribute_since(16, "reduction", "none");
   list.add("Scatter", {9, 11})
       .input("data", "T")
