@@ -42,6 +42,29 @@ std::string ints_input_to_attribute(ir::Node& node, size_t input, std::string_vi
   return {};
 }
 
+namespace {
+
+std::string count_from_front(ir::Node& node, const ir::Value* counted) {
+  const ir::Attribute *one = node.attribute("axis"), *many = node.attribute("axes");
+  std::vector<int64_t> axes = many ? node.ints_attribute("axes") : std::vector<int64_t>{};
+  if (one) axes.push_back(node.int_attribute("axis", 0));
+  if (std::ranges::none_of(axes, [](int64_t axis) { return axis < 0; })) return {};
+  if (!counted || !counted->type.shape) return "its axes count from the end, and the rank of the tensor is not known";
+  for (int64_t& axis : axes) axis += axis < 0 ? static_cast<int64_t>(counted->type.shape->size()) : 0;
+  if (one) {
+    node.set_attribute({"axis", axes.back()});
+    axes.pop_back();
+  }
+  if (many) node.set_attribute({"axes", std::move(axes)});
+  return {};
+}
+
+}  // namespace
+
+std::string axes_from_front(ir::Node& node) { return count_from_front(node, node.input(0)); }
+
+std::string output_axes_from_front(ir::Node& node) { return count_from_front(node, node.output(0)); }
+
 void drop_consumed_inputs(ir::Node& node) { node.remove_attribute("consumed_inputs"); }
 
 void line_up_with_axis(ir::Node& node, size_t i, int64_t axis) {

@@ -1,3 +1,4 @@
+#include "ops/adapters.h"
 #include "ops/inference.h"
 #include "ops/operator.h"
 
@@ -36,6 +37,7 @@ void define_arg_reduce(OperatorList& list) {
         .attribute("keepdims", AttributeKind::int_)
         .attribute("select_last_index", AttributeKind::int_)
         .infer(infer_arg_reduce)
+        .lower(11, 1, axes_from_front)
         .attribute_since(12, "select_last_index", 0);
   }
 }

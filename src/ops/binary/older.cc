@@ -1,3 +1,4 @@
+#include <cmath>
 #include <string>
 
 #include "ops/older_forms.h"
@@ -57,11 +58,64 @@ void shift_by_powers(Decomposition& d) {
   d.output(0, where(all_out, copies, floor_divide(floor_divide(x, power), rest)));
 }
 
+// Whether each element is a number: what is neither below infinity nor above its negative is none.
+Term is_number(Term x) { return either(less(x, INFINITY), greater(x, -INFINITY)); }
+
+// Two numbers of which neither is the smaller one are equal.
+void neither_is_less(Decomposition& d) {
+  Term a = d.input(0), b = d.input(1);
+  if (!types::numbers.contains(a.type)) d.give_up("elements of this type have no order");
+  Term same = negation(either(less(a, b), greater(a, b)));
+  d.output(0, types::floats.contains(a.type) ? both(same, both(is_number(a), is_number(b))) : same);
+}
+
+// The upper and the lower half of integers of 64 bits, as float64.
+struct Halves {
+  Term upper, lower;
+};
+
+Halves halves_of(Term x) {
+  Term half = x.number(0x1p32), upper = x / half;
+  return {cast(upper, ElementType::float64), cast(x - upper * half, ElementType::float64)};
+}
+
+void compare_halves(Decomposition& d) {
+  if (d.element(0) != ElementType::int64) d.give_up("elements of this type are not compared by their halves");
+  auto order = [is_less = d.node().op_type == "Less"](Term x, Term y) { return is_less ? less(x, y) : greater(x, y); };
+  const Halves a = halves_of(d.input(0)), b = halves_of(d.input(1));
+  Term equal_upper = negation(either(less(a.upper, b.upper), greater(a.upper, b.upper)));
+  d.output(0, either(order(a.upper, b.upper), both(equal_upper, order(a.lower, b.lower))));
+}
+
+// What a division leaves, of integers.
+void subtract_multiples(Decomposition& d) {
+  Term a = d.input(0), b = d.input(1);
+  if (!types::ints.contains(a.type)) d.give_up("the rest of a division of floats would be rounded");
+  Term rest = a - a / b * b;
+  const bool sign_of_divisor = d.node().int_attribute("fmod", 0) == 0 && types::signed_ints.contains(a.type);
+  if (!sign_of_divisor) return d.output(0, rest);
+  Term differs = d.add("Xor", {less(rest, 0), less(b, 0)}, {}, ElementType::boolean);
+  d.output(0, where(both(negation(equal(rest, 0)), differs), rest + b, rest));
+}
+
+// In float64, of which the base's type is made again.
+void power_of_floats(Decomposition& d) {
+  const ElementType type = d.element(0);
+  if (types::ints.contains(type) && tenon::bits_of(type) > 32) d.give_up("its integers may be larger than float64 holds");
+  auto exact = [&](size_t i) { return cast(d.input(i), ElementType::float64); };
+  d.output(0, d.add("Pow", {exact(0), exact(1)}));
+}
+
 }  // namespace
 
 void older_binary(OlderForms& forms) {
   for (const char* op : {"BitwiseAnd", "BitwiseOr", "BitwiseXor"}) forms.add(op, 18, bit_by_bit);
   forms.add("BitShift", 28, shift_by_powers);
+  forms.add("Equal", 11, neither_is_less);
+  forms.add("Less", 9, compare_halves);
+  forms.add("Greater", 9, compare_halves);
+  forms.add("Mod", 10, subtract_multiples);
+  forms.add("Pow", 12, power_of_floats);
 }
 
 }  // namespace tenon::ops

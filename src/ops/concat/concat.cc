@@ -1,3 +1,4 @@
+#include "ops/adapters.h"
 #include "ops/inference.h"
 #include "ops/layout.h"
 #include "ops/operator.h"
@@ -75,7 +76,8 @@ void define_concat(OperatorList& list) {
       .required_attribute("axis", AttributeKind::int_)
       .infer(infer_concat)
       .parts(find_input)
-      .lift(1, 4, axis_was_one);
+      .lift(1, 4, axis_was_one)
+      .lower(11, 4, axes_from_front);
 }
 
 }  // namespace tenon::ops

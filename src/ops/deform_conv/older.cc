@@ -13,7 +13,9 @@ void sample_and_multiply(Decomposition& d) {
   const std::vector<int64_t> strides = d.node().ints_attribute("strides", {1, 1}),
                              dilations = d.node().ints_attribute("dilations", {1, 1}),
                              pads = d.node().ints_attribute("pads", {0, 0, 0, 0});
-  Term x = d.wide_input(0), weights = cast(d.input(1), x.type), offset = cast(d.input(2), x.type);
+  // In float64, so that GridSample's way to count coordinates moves none across an element.
+  Term x = cast(d.input(0), ElementType::float64), weights = cast(d.input(1), x.type),
+       offset = cast(d.input(2), x.type);
   Term rows = size_of(offset, 2), columns = size_of(offset, 3), batch = size_of(x, 0), channels = size_of(x, 1);
   auto shaped = [&](Term term, const std::vector<Term>& sizes) { return d.add("Reshape", {term, concat(sizes)}); };
   auto number = [&](int64_t n) { return d.ints({n}); };
@@ -34,8 +36,11 @@ void sample_and_multiply(Decomposition& d) {
   Term grid = concat({along(1, columns), along(0, rows)}, 4);
   grid = shaped(grid, {number(-1), rows * static_cast<double>(elements), columns, number(2)});
   Term samples = d.add("GridSample", {images, grid}, {{"align_corners", 0}});
-  if (d.has_input(4)) samples = samples * shaped(cast(d.input(4), x.type), {size_of(images, 0), number(1), rows * static_cast<double>(elements), columns});
-  Term windows = shaped(samples, {batch, number(groups), channels / number(groups) * static_cast<double>(elements), rows * columns});
+  Term all_rows = rows * static_cast<double>(elements);
+  if (d.has_input(4))
+    samples = samples * shaped(cast(d.input(4), x.type), {size_of(images, 0), number(1), all_rows, columns});
+  Term depth = channels / number(groups) * static_cast<double>(elements);
+  Term windows = shaped(samples, {batch, number(groups), depth, rows * columns});
   Term kernels = shaped(weights, {number(groups), size_of(weights, 0) / number(groups), number(-1)});
   Term y = shaped(d.add("MatMul", {kernels, windows}), {batch, size_of(weights, 0), rows, columns});
   if (d.has_input(3)) y = y + unsqueeze(cast(d.input(3), x.type), {1, 2});

@@ -1,3 +1,4 @@
+#include "ops/adapters.h"
 #include "ops/inference.h"
 #include "ops/layout.h"
 #include "ops/operator.h"
@@ -99,7 +100,8 @@ void define_gather(OperatorList& list) {
       .attribute("axis", AttributeKind::int_)
       .infer(infer_gather)
       .reads(Reads::picked)
-      .views(find_picked);
+      .views(find_picked)
+      .lower(11, 1, axes_from_front);
   list.add("GatherElements", {11, 13})
       .input("data", "T")
       .input("indices", "Tind")

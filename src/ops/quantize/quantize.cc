@@ -88,6 +88,12 @@ void decompose_dynamic_quantize(Decomposition& d) {
   d.output(2, zero);
 }
 
+std::string one_scale(ir::Node& node) {
+  const ir::Value* scale = node.input(1);
+  const bool is_scalar = scale && scale->type.shape && scale->type.shape->empty();
+  return is_scalar ? "" : "before version 13 all elements had one scale";
+}
+
 }  // namespace
 
 void define_quantize(OperatorList& list) {
@@ -105,6 +111,7 @@ void define_quantize(OperatorList& list) {
       .attribute("precision", AttributeKind::int_)
       .attribute("saturate", AttributeKind::int_)
       .infer(infer_quantize)
+      .lower(13, 10, one_scale)
       .attribute_since(13, "axis", 1)
       .attribute_since(19, "saturate", 1)
       .attribute_since(21, "block_size", 0)
@@ -122,6 +129,7 @@ void define_quantize(OperatorList& list) {
       .attribute("block_size", AttributeKind::int_)
       .attribute("output_dtype", AttributeKind::int_)
       .infer(infer_dequantize)
+      .lower(13, 10, one_scale)
       .attribute_since(13, "axis", 1)
       .attribute_since(21, "block_size", 0)
       .attribute_since(23, "output_dtype", 0);

@@ -124,7 +124,8 @@ void define_reduce(OperatorList& list) {
         .attribute("noop_with_empty_axes", AttributeKind::int_)
         .infer([values](Inference& i) { infer_reduce(i, values); })
         .lift(1, axes_became_input, axes_to_input)
-        .lower(axes_became_input, 1, axes_to_attribute);
+        .lower(axes_became_input, 11, axes_to_attribute)
+        .lower(11, 1, axes_from_front);
   };
   add("ReduceSum", {1, 11, 13}, summable, [](const Dim& a, const Dim& b) { return a + b; });
   add("ReduceProd", {1, 11, 13, 18}, summable, [](const Dim& a, const Dim& b) { return a * b; });

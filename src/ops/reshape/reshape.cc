@@ -160,7 +160,8 @@ void define_reshape(OperatorList& list) {
       .infer(infer_squeeze)
       .views(whole_input)
       .lift(1, 13, axes_to_input)
-      .lower(13, 1, axes_to_attribute);
+      .lower(13, 11, axes_to_attribute)
+      .lower(11, 1, axes_from_front);
   list.add("Unsqueeze", {1, 11, 13, 21, 23, 24, 25})
       .input("data", "T")
       .input("axes", shape_type)
@@ -169,14 +170,16 @@ void define_reshape(OperatorList& list) {
       .infer(infer_unsqueeze)
       .views(whole_input)
       .lift(1, 13, axes_to_input)
-      .lower(13, 1, axes_to_attribute);
+      .lower(13, 11, axes_to_attribute)
+      .lower(11, 1, output_axes_from_front);
   list.add("Flatten", {1, 9, 11, 13, 21, 23, 24, 25})
       .input("input", "T")
       .output("output", "T")
       .types("T", types::all)
       .attribute("axis", AttributeKind::int_)
       .infer(infer_flatten)
-      .views(whole_input);
+      .views(whole_input)
+      .lower(11, 1, axes_from_front);
 }
 
 }  // namespace tenon::ops

@@ -167,6 +167,21 @@ std::string asymmetric_only(ir::Node& node) {
   return {};
 }
 
+std::string become_upsample(ir::Node& node) {
+  const Tensor* factors = constant_floats(node.input(1));
+  if (!factors || std::ranges::any_of(factors->data<float>(), [](float factor) { return factor < 1; }))
+    return "before version 10 sizes could only grow, by constant factors";
+  node.op_type = "Upsample";
+  return {};
+}
+
+std::string scales_to_attribute(ir::Node& node) {
+  const auto factors = constant_floats(node.input(1))->data<float>();
+  node.set_attribute({"scales", std::vector<float>(factors.begin(), factors.end())});
+  node.remove_trailing_inputs(1);
+  return {};
+}
+
 void set_scales(ir::Node& node, const std::vector<float>& scales) {
   Tensor tensor(Shape{static_cast<int64_t>(scales.size())}, std::span<const float>(scales));
   node.set_input(1, &node.graph().add_constant(std::move(tensor), "scales"));
@@ -237,6 +252,8 @@ void define_resize(OperatorList& list) {
       .lower(19, 18, not_symmetric)
       .lower(13, 11, roi_must_be_there)
       .lower(11, 10, asymmetric_only)
+      .lower(10, 9, become_upsample)
+      .lower(9, 7, scales_to_attribute)
       .attribute_since(18, "antialias", 0)
       .attribute_since(18, "axes")
       .attribute_since(18, "keep_aspect_ratio_policy", "stretch");

@@ -51,6 +51,27 @@ void by_coordinates(Decomposition& d) {
   d.output(0, d.add("ScatterND", {data, concat(coordinates, rank), d.input(2)}, {{"reduction", reduction}}));
 }
 
+// Elements of the flat tensor.
+void scatter_flat(Decomposition& d) {
+  if (d.node().string_attribute("reduction", "none") != "none") d.give_up("its updates are combined");
+  const int64_t depth = d.known_size(1, -1), rank = d.rank(0), places = d.rank(1) - 1;
+  if (depth < 0) d.give_up("the number of axes that its indices speak of is not known");
+  Term data = d.input(0), indices = d.input(1), position, flat = d.ints({-1});
+  for (int64_t i = 0; i < depth; ++i) {
+    Term size = size_of(data, i), at = gather(indices, d.number(static_cast<double>(i), ElementType::int64), places);
+    at = where(less(at, 0), at + size, at);
+    position = position ? position * size + at : at;
+  }
+  position = d.add("Reshape", {position, d.ints({-1, 1})});
+  if (depth < rank) {
+    Term row = reduce("ReduceProd", shape_of(data, depth), d.ints({0}));
+    position = position * row + d.indices(row);
+  }
+  Term written = d.add("ScatterElements", {d.add("Reshape", {data, flat}), d.add("Reshape", {position, flat}),
+                                           d.add("Reshape", {d.input(2), flat})});
+  d.output(0, reshape(written, shape_of(data), may_be_empty(*d.node().input(0))));
+}
+
 void write_along_axis(Decomposition& d) {
   const int64_t rank = d.rank(0), given = d.node().int_attribute("axis", -2), axis = given < 0 ? given + rank : given;
   Term cache = d.input(0), update = d.input(1);
@@ -71,6 +92,7 @@ void write_along_axis(Decomposition& d) {
 
 void older_scatter(OlderForms& forms) {
   forms.add("ScatterND", 18, one_update_at_a_time);
+  forms.add("ScatterND", 11, scatter_flat);
   forms.add("ScatterElements", 18, by_coordinates);
   forms.add("TensorScatter", 24, write_along_axis);
 }

@@ -1,3 +1,4 @@
+#include "ops/adapters.h"
 #include "ops/inference.h"
 #include "ops/operator.h"
 
@@ -81,6 +82,11 @@ std::string no_extremes(ir::Node& node) {
   return {};
 }
 
+std::string become_scatter(ir::Node& node) {
+  node.op_type = "Scatter";
+  return axes_from_front(node);
+}
+
 void become_scatter_elements(ir::Node& node) { node.op_type = "ScatterElements"; }
 
 }  // namespace
@@ -97,6 +103,7 @@ void define_scatter(OperatorList& list) {
       .attribute("reduction", AttributeKind::string)
       .infer(infer_scatter_elements)
       .lower(18, 16, no_extremes)
+      .lower(11, 9, become_scatter)
       .attribute_since(16, "reduction", "none");
   list.add("ScatterND", {11, 13, 16, 18})
       .input("data", "T")

@@ -120,7 +120,8 @@ void define_split(OperatorList& list) {
       .lift(1, 2, sizes_of_version_1)
       .lift(2, 13, sizes_to_input)
       .lower(18, 13, drop_num_outputs)
-      .lower(13, 2, sizes_to_attribute);
+      .lower(13, 11, sizes_to_attribute)
+      .lower(11, 2, axes_from_front);
 }
 
 }  // namespace tenon::ops

@@ -54,6 +54,7 @@ void define_top_k(OperatorList& list) {
       .attribute("sorted", AttributeKind::int_)
       .infer(infer_top_k)
       .lift(1, 10, k_to_input)
+      .lower(11, 10, axes_from_front)
       .lower(10, 1, k_to_attribute)
       .attribute_since(11, "largest", 1)
       .attribute_since(11, "sorted", 1);

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "ops/adapters.h"
 #include "ops/elementwise.h"
 #include "ops/operator.h"
@@ -17,6 +19,14 @@ Dim smallest(std::span<const Dim> v) {
   return result;
 }
 
+std::string one_shape(ir::Node& node) {
+  auto same = [&](const ir::Value* value) {
+    const auto &first = node.input(0)->type.shape, &shape = value->type.shape;
+    return value == node.input(0) || (first && shape && *first == *shape);
+  };
+  return std::ranges::all_of(node.inputs(), same) ? "" : "before version 8 its inputs had to have one shape";
+}
+
 }  // namespace
 
 void define_variadic(OperatorList& list) {
@@ -29,7 +39,8 @@ void define_variadic(OperatorList& list) {
           infer_broadcast(i, i.element(0));
           if (values) infer_values(i, values);
         })
-        .lift(1, 6, drop_consumed_inputs);
+        .lift(1, 6, drop_consumed_inputs)
+        .lower(8, 6, one_shape);
   };
   add("Max", {1, 6, 8, 12, 13}, types::numbers, largest);
   add("Min", {1, 6, 8, 12, 13}, types::numbers, smallest);
