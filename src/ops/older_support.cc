@@ -1,6 +1,7 @@
 #include "ops/older_support.h"
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 
 namespace tenon::ops {
@@ -32,6 +33,12 @@ bool may_be_empty(const ir::Value& value) {
 
 Term reshape(Term x, Term shape, bool may_be_empty) {
   return may_be_empty ? reshape(x, shape) : x.decomposition->add("Reshape", {x, shape});
+}
+
+Tensor zero_element(ElementType type) {
+  Tensor zero(type, Shape{1});
+  if (type != ElementType::string) std::memset(zero.mutable_raw(), 0, static_cast<size_t>(zero.bytes()));
+  return zero;
 }
 
 Term divide_up(Term a, Term b) { return (a + b - 1) / b; }

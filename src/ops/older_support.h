@@ -22,6 +22,9 @@ bool may_be_empty(const ir::Value& value);
 // A Reshape of a tensor of which that is known. Older versions have no way to say a size of 0.
 Term reshape(Term x, Term shape, bool may_be_empty);
 
+// One element of any type whose bits are all 0.
+Tensor zero_element(ElementType type);
+
 // An integer division that rounds up, of numbers that are not negative.
 Term divide_up(Term a, Term b);
 

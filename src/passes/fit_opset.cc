@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ir/count.h"
 #include "ops/older_forms.h"
 #include "ops/operator.h"
 #include "ops/type_history.h"
@@ -14,8 +15,9 @@
 namespace tenon::passes {
 namespace {
 
-// A form may use operators that need another form themselves; none goes this deep.
-constexpr int most_sweeps = 32;
+// A form may use operators that need another form themselves. None goes this deep, or makes so many nodes of one.
+constexpr int most_sweeps = 20;
+constexpr size_t most_nodes_of_one = 2000;
 
 class Fitter {
  public:
@@ -56,10 +58,13 @@ class Fitter {
     }
     const std::string text = node.describe(), name = op->name;
     const std::string why_not = ops::write_for_version(node, version > 0 ? version : opset);
-    if (why_not.empty())
+    if (why_not.empty()) {
       changed_ = true;
-    else
-      blockers.push_back({text, name, explain(*op, version, opset, reason, why_not)});
+      return;
+    }
+    // A type that the opset does not have is what to say first.
+    if (version > 0) fit_types(node, *op, version, opset, reason);
+    blockers.push_back({text, name, explain(*op, version, opset, reason, why_not)});
   }
 
   static std::string explain(const ops::Operator& op, int version, int64_t opset, const std::string& reason,
@@ -87,7 +92,10 @@ std::vector<Blocker> fit_opsets(ir::Graph& graph, const ir::OpsetImports& opsets
                                 const std::function<bool(const ir::Node&)>& leave,
                                 const std::function<void()>& simplify) {
   Fitter fitter(opsets, leave);
-  for (int i = 0; i < most_sweeps && fitter.sweep(graph); ++i) {
+  const size_t most_nodes = most_nodes_of_one * ir::count_nodes(graph);
+  for (int i = 0; fitter.sweep(graph); ++i) {
+    if (i == most_sweeps || ir::count_nodes(graph) > most_nodes)
+      return {{"the model", "", "older operators take too many nodes to express it"}};
     graph.sort_topologically();
     infer_types(graph);
     if (simplify) simplify();

@@ -87,9 +87,11 @@ ir::Node& copy_into(ir::Graph& graph, const ir::Node& node) {
 
 }  // namespace
 
-int version_to_write(const ops::Operator& op, int64_t opset) {
+int version_to_write(const ops::Operator& op, const ir::Node& node, int64_t opset) {
   const int version = op.version_at(opset);
-  if (op.versions.front() <= opset && ops::is_in_onnx(op, version)) return version;
+  const bool was_in_file =
+      node.origin && node.origin->op_type == op.name && op.version_at(node.origin->version) == version;
+  if (op.versions.front() <= opset && (ops::is_in_onnx(op, version) || was_in_file)) return version;
   const bool has_older_name = std::ranges::any_of(op.inverses, [&](const ops::Inverse& inverse) {
     return inverse.to < op.versions.front() && inverse.to <= opset;
   });

@@ -18,9 +18,10 @@ Term three_axes(Decomposition& d, Term x) {
 void one_after_the_other(Decomposition& d) {
   if (d.rank(0) == 0) d.give_up("its input has no axis");
   const bool multiplies = d.node().op_type == "CumProd", exclusive = d.node().int_attribute("exclusive", 0) != 0;
-  Term x = d.wide_input(0), rows = three_axes(d, x);
-  Term start = expand(x.number(multiplies ? 1 : 0), concat({size_of(rows, 0), size_of(rows, 2)}));
-  const auto last = d.scan(start, {rows}, 1, [&](Term state, const std::vector<Term>& slices) {
+  const bool is_list = d.rank(0) == 1;
+  Term x = d.wide_input(0), rows = is_list ? x : three_axes(d, x), start = x.number(multiplies ? 1 : 0);
+  if (!is_list) start = expand(start, concat({size_of(rows, 0), size_of(rows, 2)}));
+  const auto last = d.scan(start, {rows}, is_list ? 0 : 1, [&](Term state, const std::vector<Term>& slices) {
     Term next = multiplies ? state * slices[0] : state + slices[0];
     return Decomposition::Step{next, exclusive ? state : next};
   });
@@ -29,7 +30,7 @@ void one_after_the_other(Decomposition& d) {
     scan.set_attribute({"scan_input_directions", std::vector<int64_t>{1}});
     scan.set_attribute({"scan_output_directions", std::vector<int64_t>{1}});
   }
-  d.output(0, reshape(last.result, shape_of(x), may_be_empty(*d.node().input(0))));
+  d.output(0, is_list ? last.result : reshape(last.result, shape_of(x), may_be_empty(*d.node().input(0))));
 }
 
 }  // namespace

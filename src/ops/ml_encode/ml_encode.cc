@@ -56,6 +56,58 @@ void become_category_mapper(ir::Node& node) {
   node.set_attribute(ir::Attribute("cats_int64s", std::move(positions)));
 }
 
+// The attribute that has what a tensor of keys, values or the default has, as `single` or `list` with its type's suffix.
+bool tensor_to_attribute(ir::Node& node, const std::string& name, bool single) {
+  const Tensor* tensor = node.tensor_attribute(name + "_tensor");
+  if (!tensor) return true;
+  auto set = [&]<typename T>(const char* type, std::span<const T> values) {
+    std::string attribute = name + "_" + type + (single ? "" : "s");
+    if (single)
+      node.set_attribute({std::move(attribute), T(values[0])});
+    else
+      node.set_attribute({std::move(attribute), std::vector<T>(values.begin(), values.end())});
+    node.remove_attribute(name + "_tensor");
+    return true;
+  };
+  const Tensor content = *tensor;
+  if (content.elements() == 0) return false;
+  if (content.type() == ElementType::float32) return set("float", content.data<float>());
+  if (content.type() == ElementType::int64) return set("int64", content.data<int64_t>());
+  if (content.type() == ElementType::string) return set("string", content.data<std::string>());
+  return false;
+}
+
+std::string tensors_to_lists(ir::Node& node) {
+  for (const char* name : {"keys_tensor", "values_tensor", "default_tensor"}) {
+    const Tensor* tensor = node.tensor_attribute(name);
+    const TypeSet listed{ElementType::float32, ElementType::int64, ElementType::string};
+    if (tensor && (!listed.contains(tensor->type()) || tensor->elements() == 0))
+      return "before version 4 it mapped strings, int64 and float32 only";
+  }
+  tensor_to_attribute(node, "keys", false);
+  tensor_to_attribute(node, "values", false);
+  tensor_to_attribute(node, "default", true);
+  return {};
+}
+
+// Strings to integers, or the other way round, with the defaults that a CategoryMapper has.
+std::string stay_category_mapper(ir::Node& node) {
+  const bool from_strings = node.attribute("keys_strings") && node.attribute("values_int64s"),
+             to_strings = node.attribute("keys_int64s") && node.attribute("values_strings");
+  if (!from_strings && !to_strings) return "before version 2 it mapped between strings and int64 only";
+  std::vector<std::string> texts = node.strings_attribute(from_strings ? "keys_strings" : "values_strings");
+  std::vector<int64_t> numbers = node.ints_attribute(from_strings ? "values_int64s" : "keys_int64s");
+  const int64_t number = node.int_attribute("default_int64", -1);
+  std::string text = node.string_attribute("default_string", "_Unused");
+  node.op_type = "CategoryMapper";
+  node.attributes.clear();
+  node.set_attribute({"cats_strings", std::move(texts)});
+  node.set_attribute({"cats_int64s", std::move(numbers)});
+  node.set_attribute({"default_int64", number});
+  node.set_attribute({"default_string", std::move(text)});
+  return {};
+}
+
 }  // namespace
 
 void define_ml_encode(OperatorList& list) {
@@ -86,10 +138,9 @@ void define_ml_encode(OperatorList& list) {
       .attribute("values_strings", AttributeKind::strings)
       .attribute("values_tensor", AttributeKind::tensor)
       .infer(infer_label_encoder)
-      .attribute_since(4, "default_tensor")
-      .attribute_since(4, "keys_tensor")
-      .attribute_since(4, "values_tensor")
-      .lift(1, 2, become_category_mapper);
+      .lift(1, 2, become_category_mapper)
+      .lower(4, 2, tensors_to_lists)
+      .lower(2, 1, stay_category_mapper);
   list.add("OneHotEncoder", {1}, ai_onnx_ml)
       .input("X", categories | TypeSet{ElementType::int32, ElementType::float32, ElementType::float64})
       .output("Y", TypeSet{ElementType::float32})

@@ -1,4 +1,5 @@
 #include "ops/feature_rows.h"
+#include "ops/ml_tree/become_regressor.h"
 #include "ops/ml_tree/ensemble_targets.h"
 #include "ops/operator.h"
 
@@ -43,9 +44,11 @@ Operator& with_node_attributes(Operator& op) {
   }
   for (const char* name : {"base_values", "nodes_hitrates", "nodes_values"}) op.attribute(name, AttributeKind::floats);
   for (const char* name : {"base_values_as_tensor", "nodes_hitrates_as_tensor", "nodes_values_as_tensor"}) {
-    op.attribute(name, AttributeKind::tensor).attribute_since(3, name);
+    op.attribute(name, AttributeKind::tensor);
   }
-  return op.attribute("nodes_modes", AttributeKind::strings).attribute("post_transform", AttributeKind::string);
+  return op.attribute("nodes_modes", AttributeKind::strings)
+      .attribute("post_transform", AttributeKind::string)
+      .lower(3, 1, tensors_to_lists);
 }
 
 }  // namespace
@@ -58,7 +61,8 @@ void define_ml_tree(OperatorList& list) {
       .attribute("n_targets", AttributeKind::int_)
       .attribute("nodes_hitrates", AttributeKind::tensor)
       .attribute("nodes_missing_value_tracks_true", AttributeKind::ints)
-      .attribute("post_transform", AttributeKind::int_);
+      .attribute("post_transform", AttributeKind::int_)
+      .lower(5, 1, become_regressor);
   for (const char* name : {"leaf_weights", "nodes_modes", "nodes_splits"}) {
     ensemble.required_attribute(name, AttributeKind::tensor);
   }
@@ -78,8 +82,7 @@ void define_ml_tree(OperatorList& list) {
       .attribute("class_weights_as_tensor", AttributeKind::tensor)
       .attribute("classlabels_int64s", AttributeKind::ints)
       .attribute("classlabels_strings", AttributeKind::strings)
-      .infer(infer_tree_classifier)
-      .attribute_since(3, "class_weights_as_tensor");
+      .infer(infer_tree_classifier);
   with_node_attributes(list.add("TreeEnsembleRegressor", {1, 3, 5}, ai_onnx_ml))
       .input("X", features)
       .output("Y", TypeSet{ElementType::float32})
@@ -90,8 +93,7 @@ void define_ml_tree(OperatorList& list) {
       .attribute("target_treeids", AttributeKind::ints)
       .attribute("target_weights", AttributeKind::floats)
       .attribute("target_weights_as_tensor", AttributeKind::tensor)
-      .infer(infer_tree_regressor)
-      .attribute_since(3, "target_weights_as_tensor");
+      .infer(infer_tree_regressor);
 }
 
 }  // namespace tenon::ops

@@ -24,6 +24,7 @@ void reduce_computed_axes(Decomposition& d) {
   const bool none_is_all = d.node().int_attribute("noop_with_empty_axes", 0) == 0;
   const int64_t rank = d.rank(0), count = d.has_input(1) ? d.known_size(1, 0) : 0;
   if (count == 0 && none_is_all) d.give_up("it reduces all axes already");
+  if (count > 0 && d.node().input(1)->is_fixed()) d.give_up("its axes are constant already");
   if (count == 0 || rank == 0) return d.output(0, reduce_like(d, unsqueeze(d.input(0), {rank}), {rank}));
   if (count < 0 && !keep) d.give_up("the number of its axes is not known");
   const bool empty = may_be_empty(*d.node().input(0));

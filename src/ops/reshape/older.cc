@@ -33,7 +33,7 @@ void cut_off_to_zero(Decomposition& d) {
   Term without_zeros = where(is_zero, 1, shape);
   Term any_zero = greater(reduce("ReduceSum", cast(is_zero, ElementType::int64), d.ints({0})), 0);
   Term missing = where(any_zero, reduce("ReduceProd", without_zeros, d.ints({0})), 0);
-  Term added = d.add("ConstantOfShape", {missing}, {{"value", Tensor(x.type, Shape{1})}}, x.type);
+  Term added = d.add("ConstantOfShape", {missing}, {{"value", zero_element(x.type)}}, x.type);
   Term filled = concat({d.add("Reshape", {x, d.ints({-1})}), added});
   Term whole = d.add("Reshape", {filled, without_zeros});
   Term ends = where(less(shape, 0), static_cast<double>(std::numeric_limits<int64_t>::max()), shape);

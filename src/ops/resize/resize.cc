@@ -109,7 +109,7 @@ void set_nearest_mode(ir::Node& node, const char* nearest) {
 // Version 10 sampled at x / scale, rounded down where an axis grows and up where it shrinks, and had no roi.
 void add_roi(ir::Node& node) {
   ir::Value* scales = node.input(1);
-  node.set_input(1, nullptr);
+  node.set_input(1, &node.graph().add_constant(Tensor(ElementType::float32, Shape{0}), "roi"));
   node.set_input(2, scales);
   set_nearest_mode(node, "floor");
   const Tensor* factors = constant_floats(scales);
@@ -130,7 +130,8 @@ void add_roi(ir::Node& node) {
   ir::Node& first = graph.add_node("Resize", "", &node);
   first.origin = node.origin;
   first.add_input(node.input(0));
-  first.set_input(2, constant(shrink));
+  first.add_input(node.input(1));
+  first.add_input(constant(shrink));
   set_nearest_mode(first, "ceil");
   ir::Value& smaller = graph.add_value("smaller", true);
   first.add_output(&smaller);
@@ -199,10 +200,14 @@ void scales_to_input(ir::Node& node) {
   node.remove_attribute("scales");
 }
 
-void upsample_to_resize(ir::Node& node) {
+void become_resize(ir::Node& node) {
   node.op_type = "Resize";
-  add_roi(node);
   if (node.string_attribute("mode", "nearest") == "bilinear") node.set_attribute({"mode", std::string("linear")});
+}
+
+void deprecated_to_resize(ir::Node& node) {
+  become_resize(node);
+  add_roi(node);
 }
 
 }  // namespace
@@ -266,7 +271,8 @@ void define_resize(OperatorList& list) {
       .attribute("mode", AttributeKind::string)
       .lift(1, 7, scales_of_image)
       .lift(7, 9, scales_to_input)
-      .lift(9, 11, upsample_to_resize);
+      .lift(9, 10, become_resize)
+      .lift(10, 11, deprecated_to_resize);
 }
 
 }  // namespace tenon::ops

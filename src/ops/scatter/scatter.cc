@@ -124,7 +124,8 @@ void define_scatter(OperatorList& list) {
       .types("Tind", types::index)
       .attribute("axis", AttributeKind::int_)
       .infer(infer_scatter_elements)
-      .lift(9, 12, become_scatter_elements);
+      .lift(9, 11, become_scatter_elements)
+      .lift(11, 12, become_scatter_elements);
   list.add("TensorScatter", {24})
       .input("past_cache", "T")
       .input("update", "T")

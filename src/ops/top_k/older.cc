@@ -26,6 +26,8 @@ void largest_and_sorted(Decomposition& d) {
   const int64_t size = d.known_size(0, static_cast<int>(axis));
   const bool computed = !d.node().input(1)->is_fixed();
   if (computed && size < 0) d.give_up("neither its K nor the size of its axis is known");
+  const bool sorted = d.node().int_attribute("sorted", 1) != 0;
+  if (!negative && !computed && sorted && x.type == d.element(0)) d.give_up("it finds the largest ones already");
   Found found = largest(d, negative ? -x : x, computed ? d.ints({size}) : k, axis);
   if (computed) {
     Term zero = d.ints({0});
