@@ -7,6 +7,7 @@
 
 #include "cli.h"
 #include "output_flags.h"
+#include "table.h"
 
 namespace tenon::cli {
 namespace {
@@ -46,6 +47,13 @@ void print_conversion(const tools::Conversion& conversion) {
   fmt::print("nodes: {} before, {} after\n", conversion.nodes_before, conversion.nodes_after);
 }
 
+void print_blockers(const tools::Conversion& conversion) {
+  for (const std::string& note : conversion.notes) fmt::print(stderr, "note: {}\n", note);
+  fmt::print("cannot be converted, nothing is written; {}:\n", count_text(conversion.blockers.size(), "blocker"));
+  for (const tools::ConversionBlocker& blocker : conversion.blockers)
+    fmt::print("  {}: {}\n", blocker.node, blocker.reason);
+}
+
 nlohmann::json conversion_json(const tools::Conversion& conversion) {
   nlohmann::json blockers = nlohmann::json::array();
   for (const tools::ConversionBlocker& blocker : conversion.blockers)
@@ -69,8 +77,11 @@ int convert(const ConvertFlags& flags) {
   const tools::ConvertOptions options = options_of(flags);
   const tools::Conversion conversion = tools::convert(model, options);
   nlohmann::json json = conversion_json(conversion);
-  if (!conversion.model && flags.json) return finish(json, true, check_failed);
-  const tools::OnnxModel& converted = conversion.require();
+  if (!conversion.model) {
+    if (!flags.json) print_blockers(conversion);
+    return finish(json, flags.json, check_failed);
+  }
+  const tools::OnnxModel& converted = *conversion.model;
   if (!flags.json) print_conversion(conversion);
   if (!flags.no_verify) {
     SessionOptions session;
