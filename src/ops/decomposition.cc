@@ -213,17 +213,25 @@ void Decomposition::give_up(std::string reason) const { throw GivenUp{std::move(
 
 void Decomposition::finish() {
   ir::Graph& graph = node_.graph();
-  // An Identity keeps the name of the node's output, which the graph's outputs may use.
+  // The node's outputs stay, with their names: the nodes that were added make them, or an Identity of what they made.
   std::vector<std::pair<ir::Node*, ir::Value*>> outputs;
   for (size_t i = 0; i < results_.size(); ++i) {
     if (!wants_output(i)) continue;
     TENON_CHECK(results_[i]);
-    outputs.emplace_back(&add_node("Identity", {results_[i]}), node_.output(i));
+    ir::Node* maker = results_[i]->producer();
+    const bool is_free = maker && maker->output_count() == 1 && std::ranges::count(results_, results_[i]) == 1 &&
+                         std::ranges::find(added_, maker) != added_.end();
+    outputs.emplace_back(is_free ? maker : &add_node("Identity", {results_[i]}), node_.output(i));
   }
   for (const ir::Attribute& attribute : node_.attributes) attribute.for_each_graph(detach);
   node_.remove_trailing_outputs(0);
   graph.remove_node(node_);
-  for (auto& [alias, old] : outputs) alias->add_output(old);
+  for (auto& [maker, old] : outputs) {
+    ir::Value* made = maker->output(0);
+    if (made) maker->remove_trailing_outputs(0);
+    maker->add_output(old);
+    if (made) graph.replace_uses(*made, *old);
+  }
 }
 
 void Decomposition::undo() {
