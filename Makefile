@@ -60,6 +60,7 @@ test-all: packages-all  ## test, and everything that takes long: sanitizers, thr
 	$(MAKE) test-levels
 	$(MAKE) test-decompositions
 	$(MAKE) test-lifting
+	$(MAKE) test-conversion
 	$(MAKE) test-compiled
 	$(MAKE) test-models
 	$(MAKE) test-differential
@@ -90,6 +91,10 @@ test-decompositions: build venv  ## conformance with every operator as smaller o
 .PHONY: test-lifting
 test-lifting: build venv  ## conformance with every model brought up one opset at a time, through saving and loading
 	$(PYTHON) tests/conformance.py --lift-steps
+
+.PHONY: test-conversion
+test-conversion: build python venv  ## every node case of the ONNX suite converted to every opset from 7 to 27
+	TENON_ALL=1 $(PYTHON) -m pytest -s tests/test_conversion.py
 
 .PHONY: test-compiled
 test-compiled: build venv  ## conformance with every model compiled to a file first, and every model of tests/models

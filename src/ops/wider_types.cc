@@ -19,7 +19,7 @@ constexpr std::array keeps_elements = {
     "ArgMax",        "ArgMin",          "Clip",        "Compress",     "Concat",     "DepthToSpace", "Equal",
     "Expand",        "EyeLike",         "Flatten",     "Gather",       "GatherElements", "GatherND", "Greater",
     "GreaterOrEqual", "Identity",       "IsNaN",       "Less",         "LessOrEqual", "Max",         "MaxPool",
-    "Min",           "NonZero",         "OneHot",      "Pad",          "ReduceMax",  "ReduceMin",    "Relu",
+    "Min",           "NonZero",         "OneHot",      "Pad",                "Relu",
     "Reshape",       "ReverseSequence", "Scatter",     "ScatterElements", "ScatterND", "Shape",      "Sign",
     "Size",          "Slice",           "SpaceToDepth", "Split",       "Squeeze",    "Tile",         "TopK",
     "Transpose",     "Trilu",           "Unique",      "Unsqueeze",    "Where",

@@ -11,6 +11,7 @@
 #include "ir/unique_names.h"
 #include "ir/verify.h"
 #include "ops/operator.h"
+#include "ops/type_history.h"
 #include "passes/constants.h"
 #include "passes/infer.h"
 #include "passes/lift.h"
@@ -81,8 +82,9 @@ struct NodeLabels {
 
 class Converter {
  public:
-  Converter(const OnnxModel& source, const ConvertOptions& options)
-      : source_(source), options_(options), model_(source.ir().clone()) {}
+  // With `only_what_runs`, branches of which is known that they do not run are left out: their types may not be known.
+  Converter(const OnnxModel& source, const ConvertOptions& options, bool only_what_runs = false)
+      : source_(source), options_(options), only_what_runs_(only_what_runs), model_(source.ir().clone()) {}
 
   Conversion run() {
     result_.nodes_before = static_cast<int64_t>(ir::count_nodes(*model_->graph));
@@ -136,6 +138,7 @@ class Converter {
     passes::constants_to_initializers(graph);
     ir::verify_and_sort(graph);
     passes::infer_types(graph);
+    if (only_what_runs_) leave_out_branches(graph);
     for (const auto& [domain, version] : down_) model_->opset_imports.set(domain, version);
     passes::LowerOptions how;
     how.as_functions = false;
@@ -151,19 +154,28 @@ class Converter {
     passes::make_names_plain(*model_);
   }
 
-  // Nodes that were added compute sizes that are known, and the like; those of the model stay as they are.
-  static void simplify(ir::Graph& graph, const NodeSet& nodes) {
-    constexpr std::string_view for_added_nodes[] = {"identity", "fold-constants", "no-op", "cast"};
+  void leave_out_branches(ir::Graph& graph) {
+    run_passes(graph, {"constant-if", "fold-constants", "dead-code"}, nullptr);
+    result_.notes.push_back("branches that never run were left out");
+  }
+
+  static void run_passes(ir::Graph& graph, const std::vector<std::string_view>& names,
+                         std::function<bool(const ir::Node&)> may_change) {
     passes::OptimizerOptions how;
     how.level = OptimizationLevel::basic;
     how.evaluate = constant_evaluator();
-    how.may_change = [&](const ir::Node& node) { return !nodes.contains(&node); };
+    how.may_change = std::move(may_change);
     for (const OptimizationPass& pass : optimization_passes()) {
-      if (std::ranges::find(for_added_nodes, pass.name) == std::end(for_added_nodes))
-        how.disabled.emplace_back(pass.name);
+      if (std::ranges::find(names, pass.name) == names.end()) how.disabled.emplace_back(pass.name);
     }
     passes::optimize(graph, how);
     passes::infer_types(graph);
+  }
+
+  // Nodes that were added compute sizes that are known, and the like; those of the model stay as they are.
+  static void simplify(ir::Graph& graph, const NodeSet& nodes) {
+    run_passes(graph, {"identity", "fold-constants", "no-op", "cast"},
+               [&](const ir::Node& node) { return !nodes.contains(&node); });
   }
 
   // What the model says of a value: inference finds more, which is not written.
@@ -220,6 +232,7 @@ class Converter {
       auto found = constant_nodes_.find(value);
       if (found == constant_nodes_.end() || !find_known(*value)) continue;
       const Tensor tensor = value->constant()->tensor;
+      if (!constant_may_be(tensor.type())) continue;
       graph.remove_initializer(*value);
       ir::Node& node = graph.add_node("Constant", "", first);
       node.name = found->second.name;
@@ -230,7 +243,36 @@ class Converter {
     }
   }
 
+  // Constant nodes had floats only in older versions.
+  bool constant_may_be(ElementType type) const {
+    const ops::Operator& constant = *ops::operators().find(ops::ai_onnx, "Constant");
+    return ops::allows_output(constant, constant.version_at(model_->opset_imports.version("")), 0, ir::Type::tensor(type));
+  }
+
+  // Only inputs can be initializers before IR version 4, and subgraphs have none that are free: those of the main graph
+  // take the place of theirs.
+  static void move_initializers_out(ir::Graph& whole) {
+    for_each_graph(whole, [&](ir::Graph& graph) {
+      if (&graph == &whole) return;
+      for (ir::Value* value : std::vector(graph.initializers())) {
+        if (value->is_graph_input() || !value->constant()) continue;
+        ir::Value& outside = whole.add_constant(value->constant()->tensor, value->name);
+        ir::Node* first = graph.nodes().empty() ? nullptr : &graph.nodes().front();
+        const bool is_output = std::ranges::find(graph.outputs(), value) != graph.outputs().end();
+        graph.remove_initializer(*value);
+        if (is_output) {
+          ir::Node& copy = graph.add_node("Identity", "", first);
+          copy.add_input(&outside);
+          copy.add_output(value);
+        } else {
+          graph.replace_uses(*value, outside);
+        }
+      }
+    });
+  }
+
   static void list_initializers_as_inputs(ir::Graph& graph) {
+    move_initializers_out(graph);
     for (ir::Value* value : graph.initializers()) {
       if (!value->is_graph_input()) graph.add_input(*value);
     }
@@ -238,6 +280,7 @@ class Converter {
 
   const OnnxModel& source_;
   const ConvertOptions& options_;
+  bool only_what_runs_;
   std::unique_ptr<ir::Model> model_;
   std::map<std::string, int64_t> up_, down_;
   std::unordered_map<const ir::Value*, Known> known_;
@@ -257,7 +300,10 @@ const OnnxModel& Conversion::require() const {
 
 Conversion convert(const OnnxModel& model, const ConvertOptions& options) {
   check(options);
-  return Converter(model, options).run();
+  Conversion conversion = Converter(model, options).run();
+  if (conversion.blockers.empty()) return conversion;
+  Conversion without_branches = Converter(model, options, /*only_what_runs=*/true).run();
+  return without_branches.blockers.empty() ? std::move(without_branches) : std::move(conversion);
 }
 
 }  // namespace tenon::tools

@@ -19,6 +19,19 @@ Term reduce_where(Decomposition& d, Term mask, int64_t rank, bool may_be_empty) 
   return reduce_like(d, split, second);
 }
 
+// Types that older versions do not take, as int32. Over no elements at all, that has other extremes than they have.
+void extreme_of_integers(Decomposition& d) {
+  const ElementType type = d.element(0);
+  const bool is_bool = type == ElementType::boolean, is_signed = type == ElementType::int8;
+  if (!is_bool && !is_signed && type != ElementType::uint8) d.give_up("its type is not one of 8 bits");
+  const bool finds_most = d.node().op_type == "ReduceMax";
+  Term found = d.add(d.node().op_type, {cast(d.input(0), ElementType::int32), d.input(1)},
+                     {{"keepdims", d.node().int_attribute("keepdims", 1)},
+                      {"noop_with_empty_axes", d.node().int_attribute("noop_with_empty_axes", 0)}});
+  const double low = is_signed ? -128 : 0, high = is_bool ? 1 : is_signed ? 127 : 255;
+  d.output(0, finds_most ? where(less(found, low), low, found) : where(greater(found, high), high, found));
+}
+
 void reduce_computed_axes(Decomposition& d) {
   const bool keep = d.node().int_attribute("keepdims", 1) != 0;
   const bool none_is_all = d.node().int_attribute("noop_with_empty_axes", 0) == 0;
@@ -44,6 +57,7 @@ void older_reduce(OlderForms& forms) {
   for (const char* op : {"ReduceProd", "ReduceMax", "ReduceMin", "ReduceMean", "ReduceL1", "ReduceL2", "ReduceSumSquare",
                          "ReduceLogSum", "ReduceLogSumExp"})
     forms.add(op, 18, reduce_computed_axes);
+  for (const char* op : {"ReduceMax", "ReduceMin"}) forms.add(op, 20, extreme_of_integers);
 }
 
 }  // namespace tenon::ops

@@ -1,3 +1,5 @@
+#include <limits>
+
 #include "ops/older_forms.h"
 #include "ops/older_support.h"
 
@@ -21,26 +23,28 @@ Term positions(Decomposition& d, Term size, Term start, Term end, Term step) {
   return first + d.indices(count) * where(greater(count, 0), step, one);
 }
 
+// What is given for the node's axes, which may be computed, for all axes; `otherwise` where nothing is.
+Term for_all_axes(Decomposition& d, Term given, int64_t otherwise) {
+  const int64_t rank = d.rank(0);
+  Term axes = d.has_input(3) ? cast(d.input(3), ElementType::int64) : d.indices(shape_of(d.input(1)));
+  Term rows = d.add("Reshape", {axes, d.ints({-1, 1})});
+  Term counted = where(less(rows, 0), rows + static_cast<double>(rank), rows);
+  Term hits = cast(equal(counted, d.ints(numbers_up_to(rank))), ElementType::int64);
+  Term spread = reduce("ReduceSum", unsqueeze(cast(given, ElementType::int64), {1}) * hits, d.ints({0}), false);
+  Term is_given = greater(reduce("ReduceSum", hits, d.ints({0}), false), 0);
+  return where(is_given, spread, d.ints({otherwise}));
+}
+
 // Axes one after the other, picked by position.
 void gather_each_axis(Decomposition& d) {
-  const int64_t rank = d.rank(0), count = d.known_size(1, 0);
-  if (count < 0) d.give_up("the number of its bounds is not known");
-  std::vector<int64_t> axes = numbers_up_to(count);
-  if (d.has_input(3)) {
-    const ir::Value& list = *d.node().input(3);
-    if (!list.is_fixed()) d.give_up("its axes are computed");
-    const Tensor& tensor = list.constant()->tensor;
-    for (size_t i = 0; i < axes.size(); ++i)
-      axes[i] = tensor.type() == ElementType::int32 ? tensor.data<int32_t>()[i] : tensor.data<int64_t>()[i];
-  }
-  Term x = d.input(0);
-  auto bound = [&](size_t input, int64_t i) {
-    return slice(cast(d.input(input), ElementType::int64), d.ints({i}), d.ints({i + 1}), 0);
-  };
-  for (int64_t i = 0; i < count; ++i) {
-    const int64_t given = axes[static_cast<size_t>(i)], axis = given < 0 ? given + rank : given;
-    Term step = d.has_input(4) ? bound(4, i) : d.ints({1});
-    x = gather(x, positions(d, size_of(x, axis), bound(1, i), bound(2, i), step), axis);
+  const int64_t rank = d.rank(0);
+  Term x = d.input(0), starts = for_all_axes(d, d.input(1), 0),
+       ends = for_all_axes(d, d.input(2), std::numeric_limits<int64_t>::max()), steps;
+  if (d.has_input(4)) steps = for_all_axes(d, d.input(4), 1);
+  auto part = [&](Term list, int64_t i) { return gather(list, d.ints({i}), 0); };
+  for (int64_t axis = 0; axis < rank; ++axis) {
+    Term step = steps ? part(steps, axis) : d.ints({1});
+    x = gather(x, positions(d, size_of(x, axis), part(starts, axis), part(ends, axis), step), axis);
   }
   d.output(0, x);
 }
