@@ -224,7 +224,7 @@ numpy.savez(sys.argv[3], **{o.name: v for o, v in zip(session.get_outputs(), out
 """
 
 
-@pytest.mark.skipif(not ALL, reason="downloads an old onnxruntime and makes every model: make test-conversions")
+@pytest.mark.skipif(not ALL, reason="downloads an old onnxruntime and makes every model: make test-conversion")
 @pytest.mark.parametrize("name", model_cases.names())
 def test_an_old_onnxruntime_runs_what_is_written(tenon, tmp_path, name, old_onnxruntime):
     path = model_cases.make(name)
