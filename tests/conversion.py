@@ -161,13 +161,13 @@ def convert_pair(suite, case, opset, results):
     source, pair = suite / "node" / case / "model.onnx", (case, opset)
     folder = prepare_folder(suite, case, opset)
     try:
-        model = tenon.OnnxModel.load(source)
-        if blockers := tenon.conversion_blockers(model, opset=opset):
-            results.blocked[pair] = reason_of(blockers)
-            return False
+        model = tenon.read_onnx(source)
         tenon.convert(model, opset=opset).save(folder / "model.onnx")
-    except Exception as error:
-        results.wrong[pair] = f"{type(error).__name__}: {' '.join(str(error).split())}"
+    except tenon.Error as error:
+        try:
+            results.blocked[pair] = reason_of(tenon.conversion_blockers(model, opset=opset))
+        except tenon.Error:
+            results.wrong[pair] = " ".join(str(error).split())
         return False
     if problem := checker_says(folder / "model.onnx"):
         results.invalid[pair] = problem

@@ -52,6 +52,8 @@ class Fitter {
     const int version = version_to_write(*op, node, opset);
     std::string reason = version > 0 ? why_not_lower(node, *op, version) : "";
     if (version > 0 && reason.empty()) {
+      // What the file has in this version stays, be it valid or not.
+      if (was_of_version(*op, node, version)) return;
       const Fit types = fit_types(node, *op, version, opset, reason);
       changed_ |= types == Fit::rewritten;
       if (types != Fit::blocked) return;

@@ -89,13 +89,15 @@ ir::Node& copy_into(ir::Graph& graph, const ir::Node& node) {
 
 int version_to_write(const ops::Operator& op, const ir::Node& node, int64_t opset) {
   const int version = op.version_at(opset);
-  const bool was_in_file =
-      node.origin && node.origin->op_type == op.name && op.version_at(node.origin->version) == version;
-  if (op.versions.front() <= opset && (ops::is_in_onnx(op, version) || was_in_file)) return version;
+  if (op.versions.front() <= opset && (ops::is_in_onnx(op, version) || was_of_version(op, node, version))) return version;
   const bool has_older_name = std::ranges::any_of(op.inverses, [&](const ops::Inverse& inverse) {
     return inverse.to < op.versions.front() && inverse.to <= opset;
   });
   return has_older_name ? static_cast<int>(opset) : 0;
+}
+
+bool was_of_version(const ops::Operator& op, const ir::Node& node, int version) {
+  return node.origin && node.origin->op_type == op.name && op.version_at(node.origin->version) == version;
 }
 
 std::string lower_node(ir::Node& node, const ops::Operator& op, int version) {

@@ -5,10 +5,11 @@
 namespace tenon::ops {
 namespace {
 
-// Casts between integers keep the bits.
+// Casts between integers of one size keep the bits.
 void cast_of_integers(Decomposition& d) {
   const ElementType from = d.element(0), to = d.node().output(0)->type.element;
-  if (from != to && (!types::ints.contains(from) || !types::ints.contains(to)))
+  const TypeSet readable = types::ints | types::bools;
+  if (from != to && (!readable.contains(from) || !types::ints.contains(to)))
     d.give_up("no older operator reads the bits of one type as another");
   d.output(0, d.input(0));
 }
