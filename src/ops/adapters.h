@@ -23,7 +23,8 @@ void ints_attribute_to_input(ir::Node& node, std::string_view attribute, size_t 
 // The inverse: "" when it is done, else the reason why not. An input that is left out stays so.
 std::string ints_input_to_attribute(ir::Node& node, size_t input, std::string_view attribute);
 
-// Until version 11 axes could not count from the end: those of the attributes `axis` and `axes` become ones that do not.
+// Until version 11 axes could not count from the end: those of the attributes `axis` and `axes` become ones that do
+// not.
 std::string axes_from_front(ir::Node& node);
 // The same where they are axes of the output.
 std::string output_axes_from_front(ir::Node& node);

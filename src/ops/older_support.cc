@@ -44,8 +44,7 @@ Tensor zero_element(ElementType type) {
 Term divide_up(Term a, Term b) { return (a + b - 1) / b; }
 
 std::vector<Term> add_with_outputs(Decomposition& d, const char* op, const std::vector<Term>& inputs,
-                                   const std::vector<ElementType>& outputs,
-                                   std::initializer_list<Setting> attributes) {
+                                   const std::vector<ElementType>& outputs, std::initializer_list<Setting> attributes) {
   std::vector<ir::Value*> values;
   for (const Term& term : inputs) values.push_back(term.value);
   while (!values.empty() && !values.back()) values.pop_back();

@@ -17,9 +17,7 @@ std::vector<std::string> operators_of(const ir::Graph& graph) {
   return names;
 }
 
-bool has(const ir::Graph& graph, const char* op) {
-  return std::ranges::count(operators_of(graph), op) > 0;
-}
+bool has(const ir::Graph& graph, const char* op) { return std::ranges::count(operators_of(graph), op) > 0; }
 
 std::vector<passes::Blocker> fit(ModelBuilder& b, int64_t opset) {
   passes::infer_types(b.graph());

@@ -33,8 +33,8 @@ std::vector<Group> groups_of(const ir::Node& node, const ops::Operator& op) {
     for (size_t i = 0; i < values.size(); ++i) {
       const ops::Parameter* parameter = parameter_at(list, i);
       if (!values[i] || !parameter) continue;
-      const bool alone =
-          parameter->variable.empty() || (parameter->count == ops::Parameter::Count::any_number && !parameter->same_types);
+      const bool alone = parameter->variable.empty() ||
+                         (parameter->count == ops::Parameter::Count::any_number && !parameter->same_types);
       if (alone)
         groups.push_back({{values[i], i, is_input}});
       else

@@ -89,7 +89,8 @@ ir::Node& copy_into(ir::Graph& graph, const ir::Node& node) {
 
 int version_to_write(const ops::Operator& op, const ir::Node& node, int64_t opset) {
   const int version = op.version_at(opset);
-  if (op.versions.front() <= opset && (ops::is_in_onnx(op, version) || was_of_version(op, node, version))) return version;
+  if (op.versions.front() <= opset && (ops::is_in_onnx(op, version) || was_of_version(op, node, version)))
+    return version;
   const bool has_older_name = std::ranges::any_of(op.inverses, [&](const ops::Inverse& inverse) {
     return inverse.to < op.versions.front() && inverse.to <= opset;
   });

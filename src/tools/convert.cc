@@ -27,7 +27,7 @@ namespace {
 struct Release {
   int64_t ir_version, opset;
 };
-constexpr Release releases[] = {{3, 8},  {4, 9},  {5, 10},  {6, 11},  {7, 14},  {8, 18},
+constexpr Release releases[] = {{3, 8},  {4, 9},   {5, 10},  {6, 11},  {7, 14},  {8, 18},
                                 {9, 20}, {10, 22}, {11, 23}, {12, 24}, {13, 27}, {14, 28}};
 constexpr int64_t oldest_opset = 7, oldest_ir_version = 3, newest_ir_version = 14;
 // The first IR version with model-local functions, and with initializers that are no inputs.
@@ -44,7 +44,8 @@ void check(const ConvertOptions& options) {
   for (const auto& [domain, version] : options.opsets) {
     const int64_t newest = ops::newest_opset_of(ir::canonical_domain(domain));
     if (newest == 0)
-      throw Error(ErrorCode::invalid_argument, fmt::format("there are no versions of domain '{}' to convert to", domain),
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("there are no versions of domain '{}' to convert to", domain),
                   "ai.onnx and ai.onnx.ml can be converted");
     const int64_t oldest = ir::canonical_domain(domain).empty() ? oldest_opset : 1;
     if (version < oldest || version > newest)
@@ -246,7 +247,8 @@ class Converter {
   // Constant nodes had floats only in older versions.
   bool constant_may_be(ElementType type) const {
     const ops::Operator& constant = *ops::operators().find(ops::ai_onnx, "Constant");
-    return ops::allows_output(constant, constant.version_at(model_->opset_imports.version("")), 0, ir::Type::tensor(type));
+    return ops::allows_output(constant, constant.version_at(model_->opset_imports.version("")), 0,
+                              ir::Type::tensor(type));
   }
 
   // Only inputs can be initializers before IR version 4, and subgraphs have none that are free: those of the main graph

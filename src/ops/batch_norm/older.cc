@@ -8,7 +8,8 @@ namespace {
 void train_step_by_step(Decomposition& d) {
   if (d.node().int_attribute("training_mode", 0) == 0) d.give_up("it is a BatchNormalization already");
   const int rank = d.rank(0);
-  const double momentum = d.node().float_attribute("momentum", 0.9f), epsilon = d.node().float_attribute("epsilon", 1e-5f);
+  const double momentum = d.node().float_attribute("momentum", 0.9f),
+               epsilon = d.node().float_attribute("epsilon", 1e-5f);
   std::vector<int64_t> others{0}, behind;
   for (int axis = 2; axis < rank; ++axis) {
     others.push_back(axis);

@@ -101,7 +101,8 @@ void subtract_multiples(Decomposition& d) {
 // In float64, of which the base's type is made again.
 void power_of_floats(Decomposition& d) {
   const ElementType type = d.element(0);
-  if (types::ints.contains(type) && tenon::bits_of(type) > 32) d.give_up("its integers may be larger than float64 holds");
+  if (types::ints.contains(type) && tenon::bits_of(type) > 32)
+    d.give_up("its integers may be larger than float64 holds");
   auto exact = [&](size_t i) { return cast(d.input(i), ElementType::float64); };
   d.output(0, d.add("Pow", {exact(0), exact(1)}));
 }

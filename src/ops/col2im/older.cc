@@ -7,7 +7,8 @@ namespace {
 
 // The positions of blocks' elements along one axis of the padded image: [elements, blocks], lined up with the axes of
 // all elements and all blocks.
-Term positions(Decomposition& d, int64_t axis, int64_t axes, Term block, Term padded, int64_t dilation, int64_t stride) {
+Term positions(Decomposition& d, int64_t axis, int64_t axes, Term block, Term padded, int64_t dilation,
+               int64_t stride) {
   Term reach = (block - 1) * static_cast<double>(dilation) + 1;
   Term blocks = (padded - reach) / d.ints({stride}) + 1;
   auto along = [&](Term count, int64_t place, int64_t step) {

@@ -19,8 +19,8 @@ void sample_and_multiply(Decomposition& d) {
   Term rows = size_of(offset, 2), columns = size_of(offset, 3), batch = size_of(x, 0), channels = size_of(x, 1);
   auto shaped = [&](Term term, const std::vector<Term>& sizes) { return d.add("Reshape", {term, concat(sizes)}); };
   auto number = [&](int64_t n) { return d.ints({n}); };
-  Term images = shaped(x, {batch * static_cast<double>(offset_groups), channels / number(offset_groups), size_of(x, 2),
-                           size_of(x, 3)});
+  Term images = shaped(
+      x, {batch * static_cast<double>(offset_groups), channels / number(offset_groups), size_of(x, 2), size_of(x, 3)});
   // [images, elements, 2, rows, columns]
   Term moved = shaped(offset, {number(-1), number(elements), number(2), rows, columns});
   // Where each element of each window is along an axis, as GridSample counts: from -1 to 1 from edge to edge.

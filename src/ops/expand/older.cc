@@ -14,7 +14,8 @@ void tile_to_shape(Decomposition& d) {
   std::vector<int64_t> repeats;
   for (int64_t axis = 0; axis < wanted; ++axis) {
     const Dim& to = (*result)[static_cast<size_t>(axis)];
-    const Dim from = axis < wanted - rank ? Dim(1) : (*d.node().input(0)->type.shape)[static_cast<size_t>(axis - wanted + rank)];
+    const Dim from =
+        axis < wanted - rank ? Dim(1) : (*d.node().input(0)->type.shape)[static_cast<size_t>(axis - wanted + rank)];
     if (!to.is_known() || !from.is_known()) d.give_up("its sizes are not known");
     repeats.push_back(from.value() == to.value() ? 1 : to.value());
   }

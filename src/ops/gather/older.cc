@@ -34,10 +34,10 @@ void gather_rows(Decomposition& d) {
   Term x = d.input(0), indices = d.input(1), position;
   for (int64_t i = 0; i < batch + depth; ++i) {
     Term size = size_of(x, i);
-    Term at = i < batch ? lined_up(d.indices(size), i, places)
-                        : from_front(gather(indices, d.number(static_cast<double>(i - batch), ElementType::int64),
-                                            places),
-                                     size);
+    Term at =
+        i < batch
+            ? lined_up(d.indices(size), i, places)
+            : from_front(gather(indices, d.number(static_cast<double>(i - batch), ElementType::int64), places), size);
     position = position ? position * size + at : at;
   }
   Term rows = d.ints({-1});

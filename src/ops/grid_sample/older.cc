@@ -118,8 +118,8 @@ void gather_taps(Decomposition& d) {
   std::vector<int64_t> channels_last{0};
   for (int axis = 2; axis < axes + 2; ++axis) channels_last.push_back(axis);
   channels_last.push_back(1);
-  Term rows = d.add("Reshape", {transpose(computes ? cast(image, type) : image, channels_last),
-                                concat({count * pixels, channels})});
+  Term rows = d.add(
+      "Reshape", {transpose(computes ? cast(image, type) : image, channels_last), concat({count * pixels, channels})});
   Term first = unsqueeze(d.indices(count) * pixels, {1});
   Term sum;
   for (const Tap& tap : all_taps(d, image, points, axes, type)) {

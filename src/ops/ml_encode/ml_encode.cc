@@ -56,7 +56,8 @@ void become_category_mapper(ir::Node& node) {
   node.set_attribute(ir::Attribute("cats_int64s", std::move(positions)));
 }
 
-// The attribute that has what a tensor of keys, values or the default has, as `single` or `list` with its type's suffix.
+// The attribute that has what a tensor of keys, values or the default has, as `single` or `list` with its type's
+// suffix.
 bool tensor_to_attribute(ir::Node& node, const std::string& name, bool single) {
   const Tensor* tensor = node.tensor_attribute(name + "_tensor");
   if (!tensor) return true;

@@ -33,8 +33,8 @@ std::vector<std::vector<float>> members_of(const ir::Node& node) {
   return sets;
 }
 
-// Copies trees into the lists of the older operator, in which each has all of its nodes, leaves too, with numbers of its
-// own.
+// Copies trees into the lists of the older operator, in which each has all of its nodes, leaves too, with numbers of
+// its own.
 class Lists {
  public:
   explicit Lists(const ir::Node& node)

@@ -13,7 +13,7 @@ namespace {
 // The elements that one axis of the windows reads: of each window, one after the other.
 struct Windows {
   int64_t count = 0, each = 0;
-  std::vector<int64_t> positions;      // brought into the axis
+  std::vector<int64_t> positions;       // brought into the axis
   std::vector<int64_t> inside, in_pad;  // whether the axis has it, and whether it is there with the padding
 };
 

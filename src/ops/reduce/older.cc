@@ -54,8 +54,8 @@ void reduce_computed_axes(Decomposition& d) {
 
 void older_reduce(OlderForms& forms) {
   forms.add("ReduceSum", 13, reduce_computed_axes);
-  for (const char* op : {"ReduceProd", "ReduceMax", "ReduceMin", "ReduceMean", "ReduceL1", "ReduceL2", "ReduceSumSquare",
-                         "ReduceLogSum", "ReduceLogSumExp"})
+  for (const char* op : {"ReduceProd", "ReduceMax", "ReduceMin", "ReduceMean", "ReduceL1", "ReduceL2",
+                         "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp"})
     forms.add(op, 18, reduce_computed_axes);
   for (const char* op : {"ReduceMax", "ReduceMin"}) forms.add(op, 20, extreme_of_integers);
 }

@@ -122,9 +122,7 @@ class Resizer {
     return rounding == "round_prefer_ceil" ? floor(x + 0.5) : ceil(x - 0.5);
   }
 
-  static Term place(const ResizedTerm& axis, Term index) {
-    return cast(min(max(index, 0), axis.size - 1), int64);
-  }
+  static Term place(const ResizedTerm& axis, Term index) { return cast(min(max(index, 0), axis.size - 1), int64); }
 
   Term filter(Term offset) const {
     Term x = abs(offset);

@@ -26,7 +26,8 @@ class RoiSampler {
     const bool finds_most = d_.node().string_attribute("mode", "avg") == "max";
     Term all;
     for (const auto& [y, y_weight] : {std::pair(down.low, down.low_weight), {down.high, down.high_weight}}) {
-      for (const auto& [x_at, x_weight] : {std::pair(across.low, across.low_weight), {across.high, across.high_weight}}) {
+      for (const auto& [x_at, x_weight] :
+           {std::pair(across.low, across.low_weight), {across.high, across.high_weight}}) {
         Term position = (image + unsqueeze(y, {2})) * width + unsqueeze(x_at, {1});
         Term weight = unsqueeze(y_weight, {2}) * unsqueeze(x_weight, {1});
         Term value = gather(pixels, position, 0) * unsqueeze(weight, {3});
@@ -34,7 +35,8 @@ class RoiSampler {
       }
     }
     Term bins = concat({d_.ints({-1, rows_, per_bin_, columns_, per_bin_}), channels});
-    Term result = reduce(finds_most ? "ReduceMax" : "ReduceMean", d_.add("Reshape", {all, bins}), d_.ints({2, 4}), false);
+    Term result =
+        reduce(finds_most ? "ReduceMax" : "ReduceMean", d_.add("Reshape", {all, bins}), d_.ints({2, 4}), false);
     d_.output(0, transpose(result, {0, 3, 1, 2}));
   }
 

@@ -22,13 +22,13 @@ void one_update_at_a_time(Decomposition& d) {
   Term rows = d.add("Reshape", {d.input(1), d.ints({-1, depth})});
   Term shape = d.ints({-1});
   if (depth < data_rank) shape = concat({shape, shape_of(updates, rank - 1)});
-  const auto last = d.scan(data, {rows, d.add("Reshape", {updates, shape})}, 0,
-                           [&](Term state, const std::vector<Term>& slices) {
-                             Term at = unsqueeze(slices[0], {0}), update = unsqueeze(slices[1], {0});
-                             Term old = d.add("GatherND", {state, at});
-                             Term next = d.add("ScatterND", {state, at, combined(reduction, old, update)});
-                             return Decomposition::Step{next, slices[0]};
-                           });
+  const auto last =
+      d.scan(data, {rows, d.add("Reshape", {updates, shape})}, 0, [&](Term state, const std::vector<Term>& slices) {
+        Term at = unsqueeze(slices[0], {0}), update = unsqueeze(slices[1], {0});
+        Term old = d.add("GatherND", {state, at});
+        Term next = d.add("ScatterND", {state, at, combined(reduction, old, update)});
+        return Decomposition::Step{next, slices[0]};
+      });
   d.output(0, last.state);
 }
 

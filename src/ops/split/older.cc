@@ -17,8 +17,8 @@ void with_sizes(Decomposition& d) {
   Term part = divide_up(size, d.ints({parts}));
   std::vector<Term> sizes(static_cast<size_t>(parts - 1), part);
   sizes.push_back(size - part * static_cast<double>(parts - 1));
-  std::vector<Term> outputs = add_with_outputs(d, "Split", {x, concat(sizes)},
-                                               std::vector<ElementType>(d.node().output_count(), x.type), {{"axis", axis}});
+  std::vector<Term> outputs = add_with_outputs(
+      d, "Split", {x, concat(sizes)}, std::vector<ElementType>(d.node().output_count(), x.type), {{"axis", axis}});
   for (size_t i = 0; i < outputs.size(); ++i) d.output(i, outputs[i]);
 }
 

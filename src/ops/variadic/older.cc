@@ -14,9 +14,7 @@ Term sum_of_inputs(Decomposition& d) {
 
 void add_two_at_a_time(Decomposition& d) { d.output(0, sum_of_inputs(d)); }
 
-void divide_by_count(Decomposition& d) {
-  d.output(0, sum_of_inputs(d) / static_cast<double>(d.node().input_count()));
-}
+void divide_by_count(Decomposition& d) { d.output(0, sum_of_inputs(d) / static_cast<double>(d.node().input_count())); }
 
 // All inputs with the shape of the output.
 void with_one_shape(Decomposition& d) {
