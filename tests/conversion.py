@@ -34,9 +34,9 @@ FOLDER = ROOT / "build" / "conversion"
 OPSETS = range(7, 28)
 
 
-def opset_of(path):
+def opset_of(path, domains=("", "ai.onnx")):
     model = onnx.load(path, load_external_data=False)
-    return max((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), default=None)
+    return max((o.version for o in model.opset_import if o.domain in domains), default=None)
 
 
 def all_pairs(suite, cases=None, opsets=OPSETS):
@@ -97,7 +97,7 @@ def plain(reason):
 
 def prepare_folder(suite, case, opset):
     """A case folder with the data of the suite's, in which the converted model will be."""
-    folder = FOLDER / str(opset) / case
+    folder = FOLDER / str(opset) / case  # `opset` is a number, or a name for another domain's
     folder.mkdir(parents=True, exist_ok=True)
     for file in (suite / "node" / case).iterdir():
         if file.name != "model.onnx" and not (folder / file.name).is_symlink():
@@ -150,8 +150,13 @@ class Results:
         return len(self.fine) + len(self.blocked) + len(self.invalid) + len(self.wrong)
 
 
-def reason_of(blockers):
-    return "; ".join(dict.fromkeys(plain(blocker.reason) for blocker in blockers))
+def blockers_of(model, opset):
+    import tenon
+
+    try:
+        return tenon.conversion_blockers(model, opset=opset)
+    except tenon.Error:
+        return []
 
 
 def convert_pair(suite, case, opset, results):
@@ -164,9 +169,9 @@ def convert_pair(suite, case, opset, results):
         model = tenon.read_onnx(source)
         tenon.convert(model, opset=opset).save(folder / "model.onnx")
     except tenon.Error as error:
-        try:
-            results.blocked[pair] = reason_of(tenon.conversion_blockers(model, opset=opset))
-        except tenon.Error:
+        if blockers := blockers_of(model, opset):
+            results.blocked[pair] = plain(blockers[0].reason)  # there may be more
+        else:
             results.wrong[pair] = " ".join(str(error).split())
         return False
     if problem := checker_says(folder / "model.onnx"):

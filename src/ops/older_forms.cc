@@ -36,8 +36,8 @@ std::string write_for_version(ir::Node& node, int64_t version) {
       if (reason.empty()) return {};
     }
   }
-  if (!reason.empty() && !op->decomposition) return reason;
-  return decompose(node);
+  if (op && op->decomposition) return decompose(node);
+  return reason.empty() ? "older operators cannot express it" : reason;
 }
 
 }  // namespace tenon::ops

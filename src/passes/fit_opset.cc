@@ -71,11 +71,18 @@ class Fitter {
 
   static std::string explain(const ops::Operator& op, int version, int64_t opset, const std::string& reason,
                              const std::string& why_not) {
-    const bool has_form = op.decomposition || (op.domain.empty() && !ops::older_forms().of(op.name).empty());
-    std::string text = version > 0 ? fmt::format("{} has no expression in opset {}: {}", op.name, opset, reason)
-                                   : fmt::format("{} came with opset {}", op.name, first_official(op));
-    if (has_form) return fmt::format("{}; older operators do not do, because {}", text, why_not);
-    return version > 0 ? text : text + ", and older operators cannot express it";
+    if (version == 0) {
+      const std::string text = fmt::format("{} came with opset {}", op.name, first_official(op));
+      return has_form(op) ? fmt::format("{}, and {}", text, why_not) : text + ", and older operators cannot express it";
+    }
+    const std::string text = fmt::format("{} has no expression in opset {}: {}", op.name, opset, reason);
+    // A form that is "… already" is not what is missing, and no form has types that the opset does not have.
+    const bool says_all = why_not.ends_with(" already") || reason.find("does not have the type") != std::string::npos;
+    return has_form(op) && !says_all ? fmt::format("{}; {}", text, why_not) : text;
+  }
+
+  static bool has_form(const ops::Operator& op) {
+    return op.decomposition || (op.domain.empty() && !ops::older_forms().of(op.name).empty());
   }
 
   static int first_official(const ops::Operator& op) {

@@ -61,6 +61,7 @@ bool has_subgraphs(const ir::Node& node) {
 // A copy of the node in a graph of its own, with what is known of its inputs and outputs.
 ir::Node& copy_into(ir::Graph& graph, const ir::Node& node) {
   ir::Node& copy = graph.add_node(node.op_type, node.domain);
+  copy.origin = node.origin;
   std::map<const ir::Value*, ir::Value*> twins;
   for (const ir::Attribute& attribute : node.attributes) copy.attributes.push_back(ir::clone(attribute, twins));
   auto twin_of = [&](const ir::Value* value) -> ir::Value* {

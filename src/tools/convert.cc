@@ -10,6 +10,7 @@
 #include "ir/count.h"
 #include "ir/unique_names.h"
 #include "ir/verify.h"
+#include "ops/inference.h"
 #include "ops/operator.h"
 #include "ops/type_history.h"
 #include "passes/constants.h"
@@ -276,6 +277,10 @@ class Converter {
   static void list_initializers_as_inputs(ir::Graph& graph) {
     move_initializers_out(graph);
     for (ir::Value* value : graph.initializers()) {
+      if (value->constant() && !value->type.known()) {
+        const Tensor& tensor = value->constant()->tensor;
+        value->type = ir::Type::tensor(tensor.type(), ops::Fact::of(tensor).type.shape);
+      }
       if (!value->is_graph_input()) graph.add_input(*value);
     }
   }

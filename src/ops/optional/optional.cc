@@ -30,6 +30,8 @@ void infer_get_element(Inference& i) {
   if (type.inner) i.output(0, *type.inner);
 }
 
+std::string input_is_there(ir::Node& node) { return node.input(0) ? "" : "before version 18 it had to have an input"; }
+
 }  // namespace
 
 void define_optional(OperatorList& list) {
@@ -44,7 +46,8 @@ void define_optional(OperatorList& list) {
       .optional_input("input", "O")
       .output("output", types::bools)
       .types("O", types::all, Kinds::any)
-      .infer(infer_has_element);
+      .infer(infer_has_element)
+      .lower(18, 15, input_is_there);
   list.add("OptionalGetElement", {15, 18, 28})
       .input("input", "O")
       .output("output", "V")

@@ -43,11 +43,14 @@ void make_p_an_integer(ir::Node& node) {
   node.set_attribute({"p", static_cast<int64_t>(p)});
 }
 
+std::string without_indices(ir::Node& node) { return node.output(1) ? "its indices came with version 8" : ""; }
+
 }  // namespace
 
 void define_pool(OperatorList& list) {
   pool(list, "MaxPool", {1, 8, 10, 11, 12, 22}, types::floats | TypeSet{ElementType::int8, ElementType::uint8})
       .optional_output("Indices", TypeSet{ElementType::int64})
+      .lower(8, 1, without_indices)
       .attribute("storage_order", AttributeKind::int_)
       .attribute_since(8, "storage_order", 0)
       .attribute_since(10, "ceil_mode", 0)

@@ -89,9 +89,18 @@ void sizes_to_input(ir::Node& node) { ints_attribute_to_input(node, "split", 1);
 
 std::string sizes_to_attribute(ir::Node& node) { return ints_input_to_attribute(node, 1, "split"); }
 
-// Without num_outputs the parts are equal.
+// Since version 18 either the sizes or their number must be given.
+void say_num_outputs(ir::Node& node) {
+  if (!node.input(1)) node.set_attribute({"num_outputs", static_cast<int64_t>(node.output_count())});
+}
+
+// Without num_outputs the parts are equal, as those of a node that had none are.
 std::string drop_num_outputs(ir::Node& node) {
   if (!node.attribute("num_outputs")) return {};
+  if (node.origin && node.origin->op_type == "Split" && node.origin->domain.empty() && node.origin->version < 18) {
+    node.remove_attribute("num_outputs");
+    return {};
+  }
   const ir::Value* input = node.input(0);
   if (!input || !input->type.shape) return "the rank of its input is not known";
   auto rank = static_cast<int64_t>(input->type.shape->size());
@@ -119,6 +128,7 @@ void define_split(OperatorList& list) {
       .views(find_part)
       .lift(1, 2, sizes_of_version_1)
       .lift(2, 13, sizes_to_input)
+      .lift(13, 18, say_num_outputs)
       .lower(18, 13, drop_num_outputs)
       .lower(13, 11, sizes_to_attribute)
       .lower(11, 2, axes_from_front);
