@@ -299,6 +299,16 @@ Dim floor_div(const Dim& a, const Dim& b) {
       return Dim(std::make_shared<const Expression>(normalized(std::move(*quotient))));
     }
   }
+  // Long division: (256*past + 256*seq) / (past + seq) is 256.
+  Dim quotient = 0, rest = a;
+  for (size_t step = 0; divisor.size() > 1 && step < divisor.size() + most_terms && !rest.is(0); ++step) {
+    auto part = divide_exactly({terms_of(rest, rest.expression_)[0]}, divisor[0]);
+    if (!part) break;
+    const Dim next(std::make_shared<const Expression>(normalized(std::move(*part))));
+    quotient = quotient + next;
+    rest = rest - next * b;
+  }
+  if (divisor.size() > 1 && rest.is(0)) return quotient;
   if (b.is_known()) {
     // A common factor changes nothing: floor(80*h / 1280) is floor(h / 16).
     int64_t factor = std::gcd(b.number_, int64_t{0});
