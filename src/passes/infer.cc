@@ -143,8 +143,10 @@ class GraphInference {
 
 InferenceResult infer_types(ir::Graph& graph) {
   InferenceResult result;
-  GraphInference(result, graph).run(graph);
+  infer_types(graph, result);
   return result;
 }
+
+void infer_types(ir::Graph& graph, InferenceResult& result) { GraphInference(result, graph).run(graph); }
 
 }  // namespace tenon::passes

@@ -19,5 +19,7 @@ struct InferenceResult {
 // Checks each node against its operator's schema and infers types and symbolic shapes of every value, which it also
 // writes to Value::type. Integer arithmetic on shapes is followed. Nodes must be lifted and sorted.
 InferenceResult infer_types(ir::Graph& graph);
+// The same; when it throws, `result` has what was found before.
+void infer_types(ir::Graph& graph, InferenceResult& result);
 
 }  // namespace tenon::passes
