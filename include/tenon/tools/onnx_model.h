@@ -19,7 +19,7 @@ struct SaveOptions {
   // one beside it.
   enum class Data : uint8_t { as_read, inside, outside } data = Data::as_read;
   int64_t outside_from = 1024;
-  std::string data_file;  // its name; "": that of the model with ".data" behind it
+  std::string data_file;   // its name; "": that of the model with ".data" behind it
   bool overwrite = false;  // a file that the model was read from
 };
 
@@ -48,6 +48,7 @@ class OnnxModel {
   // For the tools themselves.
   explicit OnnxModel(std::shared_ptr<const ir::Model> model, std::vector<std::filesystem::path> read_from = {});
   const ir::Model& ir() const { return *model_; }
+  const std::vector<std::filesystem::path>& read_from() const { return read_from_; }
   // Another model in place of this one, with the same files behind it.
   OnnxModel with(std::unique_ptr<ir::Model> model) const;
 
