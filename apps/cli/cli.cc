@@ -6,6 +6,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "changed_model.h"
 #include "table.h"
 
 namespace tenon::cli {
@@ -82,6 +83,8 @@ std::pair<std::string, std::string> split(const std::string& text, const char* o
   return {text.substr(0, at), text.substr(at + 1)};
 }
 
+}  // namespace
+
 int64_t parse_size(const std::string& text) {
   size_t used = 0;
   int64_t size = -1;
@@ -105,8 +108,6 @@ Shape parse_shape(const std::string& text) {
   }
   return shape;
 }
-
-}  // namespace
 
 SessionOptions SessionFlags::options() const {
   SessionOptions result;

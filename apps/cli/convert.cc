@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli.h"
+#include "dtype_flags.h"
 #include "output_flags.h"
 #include "table.h"
 
@@ -18,6 +19,7 @@ struct ConvertFlags {
   int64_t ir_version = 0;
   InputFlags inputs;
   OutputFlags output;
+  DtypeFlags dtype;
   tools::Tolerance tolerance{1e-4, 1e-6};
   bool no_verify = false, json = false;
 };
@@ -71,28 +73,41 @@ int finish(const nlohmann::json& json, bool wanted, int code) {
   return code;
 }
 
-int convert(const ConvertFlags& flags) {
-  flags.output.require();
-  const tools::OnnxModel model = tools::OnnxModel::load(flags.model);
+// The model in other operator sets, compared with what it was; nothing if it cannot be, or computes something else.
+std::optional<tools::OnnxModel> convert_opsets(const ConvertFlags& flags, const tools::OnnxModel& model,
+                                               nlohmann::json& json) {
+  if (flags.opsets.empty() && flags.ir_version == 0) return model;
   const tools::ConvertOptions options = options_of(flags);
   const tools::Conversion conversion = tools::convert(model, options);
-  nlohmann::json json = conversion_json(conversion);
+  json = conversion_json(conversion);
   if (!conversion.model) {
     if (!flags.json) print_blockers(conversion);
-    return finish(json, flags.json, check_failed);
+    return std::nullopt;
   }
   const tools::OnnxModel& converted = *conversion.model;
   if (!flags.json) print_conversion(conversion);
-  if (!flags.no_verify) {
-    SessionOptions session;
-    session.custom_operator_libraries = options.custom_operator_libraries;
-    const tools::RunComparison comparison =
-        tools::compare_runs(model, converted, flags.inputs.sources(), flags.tolerance, session);
-    json["verification"] = to_json(comparison);
-    if (!flags.json) print(comparison);
-    if (!comparison.ok()) return finish(json, flags.json, check_failed);
+  if (flags.no_verify) return converted;
+  SessionOptions session;
+  session.custom_operator_libraries = options.custom_operator_libraries;
+  const tools::RunComparison comparison =
+      tools::compare_runs(model, converted, flags.inputs.sources(), flags.tolerance, session);
+  json["verification"] = to_json(comparison);
+  if (!flags.json) print(comparison);
+  return comparison.ok() ? std::optional(converted) : std::nullopt;
+}
+
+int convert(const ConvertFlags& flags) {
+  flags.output.require();
+  nlohmann::json json = nlohmann::json::object();
+  std::optional<tools::OnnxModel> model = convert_opsets(flags, tools::OnnxModel::load(flags.model), json);
+  if (!model) return finish(json, flags.json, check_failed);
+  if (flags.dtype.is_wanted()) {
+    const tools::DtypeConversion conversion = flags.dtype.convert(*model, flags.inputs.sources());
+    json["dtype"] = to_json(conversion);
+    if (!flags.json) print(conversion);
+    model = conversion.model;
   }
-  const tools::SavedModel saved = flags.output.save(converted);
+  const tools::SavedModel saved = flags.output.save(*model);
   json["written"] = to_json(saved);
   if (!flags.json) print(saved);
   return finish(json, flags.json, fine);
@@ -102,7 +117,7 @@ int convert(const ConvertFlags& flags) {
 
 void add_convert(CLI::App& program, Action& action) {
   auto flags = std::make_shared<ConvertFlags>();
-  CLI::App* command = program.add_subcommand("convert", "Write the same model in other versions of the operator sets");
+  CLI::App* command = program.add_subcommand("convert", "Write the same model in other operator sets, types or files");
   command->add_option("model", flags->model, "The .onnx file")->required()->type_name("MODEL");
   command
       ->add_option("--opset", flags->opsets,
@@ -110,6 +125,7 @@ void add_convert(CLI::App& program, Action& action) {
       ->type_name("N|DOMAIN=N");
   command->add_option("--ir-version", flags->ir_version,
                       "The version of the file format (default: as it is, or what the opset was released with)");
+  flags->dtype.add_to(*command);
   flags->output.add_to(*command);
   command->add_flag("--no-verify", flags->no_verify, "Do not run both models to compare what they compute");
   flags->inputs.add_to(*command, "Inputs of the comparison (what is not given is random)");

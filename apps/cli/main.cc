@@ -41,6 +41,14 @@ int main(int argc, char** argv) {
   tenon::cli::add_optimize(program, action);
   tenon::cli::add_convert(program, action);
   tenon::cli::add_compile(program, action);
+  tenon::cli::add_dynamic(program, action);
+  tenon::cli::add_fix(program, action);
+  tenon::cli::add_extract(program, action);
+  tenon::cli::add_merge(program, action);
+  tenon::cli::add_rename(program, action);
+  tenon::cli::add_prune(program, action);
+  tenon::cli::add_strip(program, action);
+  tenon::cli::add_restore(program, action);
   tenon::cli::add_bench(program, action);
   tenon::cli::add_profile(program, action);
   tenon::cli::add_doctor(program, action);
