@@ -17,4 +17,5 @@ NB_MODULE(_tenon, module) {
   bind_compiled(module);
   bind_onnx_models(module);
   bind_convert(module);
+  bind_surgery(module);
 }

@@ -14,6 +14,9 @@ from ._tenon import (
     ProviderTotals, Rewrite, SparseTensor, StepProfile, Tensor, ValueCopy, ValueInfo, VerifyFailure,
     available_providers, check_compiled, compile, config_keys, conversion_blockers, convert, difference, doctor, inspect, load, model_text, operators, optimization_passes,
     optimize, read_onnx, verify_optimization)
+from ._tenon import (
+    ChangedModel, DtypeConversion, DynamicBlocker, DynamicModel, KeptNode, ModelChange, StrippedModel, StrippedTensor,
+    convert_dtype, extract, fix, make_dynamic, merge, prune, rename, restore, strip)
 from .errors import (
     ArgumentError, Error, FileError, InputError, InternalError, ModelError, RunError, UnavailableError)
 
@@ -25,6 +28,11 @@ __all__ = [
     "UnavailableError", "ValueCopy", "ValueInfo", "Verification", "VerifyFailure", "__version__",
     "available_providers", "check_compiled", "compile", "config_keys", "conversion_blockers", "convert", "difference", "doctor", "inspect", "load", "model_text", "operators",
     "optimization_passes", "optimize", "read_onnx", "verify", "verify_optimization",
+]
+
+__all__ += [
+    "ChangedModel", "DtypeConversion", "DynamicBlocker", "DynamicModel", "KeptNode", "ModelChange", "StrippedModel",
+    "StrippedTensor", "convert_dtype", "extract", "fix", "make_dynamic", "merge", "prune", "rename", "restore", "strip",
 ]
 
 __version__ = _tenon.version
