@@ -110,8 +110,7 @@ ExternalData::Location ExternalData::find(const ir::Constant& constant, int64_t 
       return {file, file->bytes().subspan(static_cast<size_t>(offset), static_cast<size_t>(expected_bytes))};
     }
   }
-  if (++problem_count_ <= 20)
-    problems_.push_back(fmt::format("tensor '{}' in '{}': {}", constant.name, location, problem));
+  problems_.push_back({constant.name, location, problem});
   return {};
 }
 
@@ -125,10 +124,14 @@ std::vector<FileIdentity> ExternalData::opened_files() const {
 
 void ExternalData::throw_problems() const {
   if (problems_.empty()) return;
+  constexpr size_t most_shown = 20;
   std::string text =
-      fmt::format("external data of {} tensor{} cannot be used:", problem_count_, problem_count_ == 1 ? "" : "s");
-  for (const std::string& problem : problems_) text += "\n  " + problem;
-  if (problem_count_ > problems_.size()) text += fmt::format("\n  and {} more", problem_count_ - problems_.size());
+      fmt::format("external data of {} tensor{} cannot be used:", problems_.size(), problems_.size() == 1 ? "" : "s");
+  for (size_t i = 0; i < std::min(most_shown, problems_.size()); ++i) {
+    const auto& [tensor, location, problem] = problems_[i];
+    text += fmt::format("\n  tensor '{}' in '{}': {}", tensor, location, problem);
+  }
+  if (problems_.size() > most_shown) text += fmt::format("\n  and {} more", problems_.size() - most_shown);
   throw Error(ErrorCode::missing_external_data, text,
               "put the named files beside the model, complete and under these names");
 }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/mapped_file.h"
 #include "ir/graph.h"
@@ -17,6 +18,11 @@ class ExternalWriter;
 // Tensors that take the place of initializers of the main graph, by name.
 using GivenTensors = std::map<std::string, Tensor, std::less<>>;
 
+// What is wrong with the external data of a tensor.
+struct ExternalProblem {
+  std::string tensor, location, problem;
+};
+
 struct ReadOptions {
   // Each must have the type and shape of the initializer whose place it takes, and must have one to take, else:
   // type_mismatch, shape_mismatch, unknown_name.
@@ -24,6 +30,9 @@ struct ReadOptions {
   // Before version 4 of the format every initializer had to be an input too, so that says nothing. Whether they are
   // read as constants, as they are meant.
   bool old_inputs_are_constants = false;
+  // If not null, receives what is wrong with external data, which then is no error: such tensors have a type and a
+  // shape, and no memory.
+  std::vector<ExternalProblem>* external_problems = nullptr;
 };
 
 // Reads an ONNX model. The file stays mapped while tensors view into it; aligned data is not copied. External data is

@@ -100,7 +100,7 @@ std::unique_ptr<ir::Model> read_or_identify(std::span<const std::byte> bytes, Te
 std::unique_ptr<ir::Model> load_model(const std::filesystem::path& path, std::vector<FileIdentity>* files,
                                       const ReadOptions& options) {
   auto file = MappedFile::open(path);
-  TensorReader tensors(file, nullptr, ExternalData(path));
+  TensorReader tensors(file, nullptr, ExternalData(path), options.external_problems);
   try {
     std::unique_ptr<ir::Model> model = read_or_identify(file->bytes(), tensors, options);
     if (files) *files = tensors.external_files();
@@ -120,7 +120,7 @@ std::unique_ptr<ir::Model> load_model(const std::filesystem::path& path, std::ve
 
 std::unique_ptr<ir::Model> parse_model(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
                                        const std::filesystem::path& folder, const ReadOptions& options) {
-  TensorReader tensors(nullptr, std::move(owner), ExternalData::in_folder(folder));
+  TensorReader tensors(nullptr, std::move(owner), ExternalData::in_folder(folder), options.external_problems);
   return read_or_identify(bytes, tensors, options);
 }
 

@@ -187,8 +187,8 @@ const Tensor* given_for(const ir::Constant& constant, ElementType type, const Sh
 }  // namespace
 
 TensorReader::TensorReader(std::shared_ptr<const MappedFile> file, std::shared_ptr<const void> owner,
-                           ExternalData external)
-    : file_(std::move(file)), owner_(std::move(owner)), external_(std::move(external)) {}
+                           ExternalData external, std::vector<ExternalProblem>* problems)
+    : file_(std::move(file)), owner_(std::move(owner)), external_(std::move(external)), problems_(problems) {}
 
 void TensorReader::take_bytes(const std::shared_ptr<ir::Constant>& constant, ElementType type, Shape shape,
                               std::span<const std::byte> bytes, const std::shared_ptr<const MappedFile>& file) {
@@ -249,7 +249,10 @@ std::shared_ptr<ir::Constant> TensorReader::read(WireReader message, const Given
       constant->storage = ir::Constant::Storage::external;
       if (type == ElementType::string) fail(ErrorCode::invalid_model, "strings cannot be stored externally");
       ExternalData::Location found = external_.find(*constant, size);
-      if (found.file) take_bytes(constant, type, shape, found.bytes, found.file);
+      if (found.file)
+        take_bytes(constant, type, shape, found.bytes, found.file);
+      else
+        constant->tensor = Tensor::over(type, shape, nullptr);
     } else if (type == ElementType::string) {
       constant->storage = ir::Constant::Storage::typed_fields;
       require_count(*constant, shape, elements, fields.strings.size());
@@ -314,7 +317,10 @@ ir::SparseConstantPtr TensorReader::read_sparse(WireReader message) {
 }
 
 void TensorReader::finish() {
-  external_.throw_problems();
+  if (problems_)
+    *problems_ = external_.problems();
+  else
+    external_.throw_problems();
   allocate_copies();
   // Copied in slices, whose source pages are released at once, so that both copies never sit in memory.
   constexpr int64_t slice = 8 << 20;

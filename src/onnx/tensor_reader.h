@@ -29,6 +29,7 @@ class ExternalData {
   };
   // The bytes of a tensor, or nothing after noting the problem.
   Location find(const ir::Constant& constant, int64_t expected_bytes);
+  const std::vector<ExternalProblem>& problems() const { return problems_; }
   // Throws ErrorCode::missing_external_data with every problem found.
   void throw_problems() const;
   std::vector<FileIdentity> opened_files() const;
@@ -40,20 +41,20 @@ class ExternalData {
   std::filesystem::path folder_;
   std::vector<std::filesystem::path> allowed_;  // real paths
   std::map<std::string, std::pair<std::shared_ptr<const MappedFile>, std::string>> files_;
-  std::vector<std::string> problems_;
-  size_t problem_count_ = 0;
+  std::vector<ExternalProblem> problems_;
 };
 
 // Reads TensorProto messages of one input. Aligned data becomes a view; the rest is copied when finish() is called.
 class TensorReader {
  public:
   // `file` is what the messages lie in, when it is a mapped file; `owner` keeps any other memory alive.
-  TensorReader(std::shared_ptr<const MappedFile> file, std::shared_ptr<const void> owner, ExternalData external);
+  TensorReader(std::shared_ptr<const MappedFile> file, std::shared_ptr<const void> owner, ExternalData external,
+               std::vector<ExternalProblem>* problems = nullptr);
 
   // What `given` has for the tensor's name takes the place of its content, which is not looked at.
   std::shared_ptr<ir::Constant> read(WireReader message, const GivenTensors* given = nullptr);
   ir::SparseConstantPtr read_sparse(WireReader message);
-  // Copies what must be copied, on all threads; throws if external data is missing.
+  // Copies what must be copied, on all threads; throws if external data is missing, unless `problems` takes it.
   void finish();
   std::vector<FileIdentity> external_files() const { return external_.opened_files(); }
 
@@ -70,6 +71,7 @@ class TensorReader {
   std::shared_ptr<const MappedFile> file_;
   std::shared_ptr<const void> owner_;
   ExternalData external_;
+  std::vector<ExternalProblem>* problems_;
   std::vector<Copy> copies_;
 };
 

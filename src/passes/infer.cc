@@ -1,8 +1,11 @@
 #include "passes/infer.h"
 
+#include <unordered_set>
+
 #include "base/fail.h"
 #include "ir/count.h"
 #include "ops/check_types.h"
+#include "ops/stand_in.h"
 
 namespace tenon::passes {
 namespace {
@@ -11,8 +14,8 @@ using ops::Fact;
 
 class GraphInference {
  public:
-  GraphInference(InferenceResult& result, const ir::Graph& graph)
-      : result_(result), work_left_(50'000 + 100 * ir::count_nodes(graph)) {}
+  GraphInference(InferenceResult& result, const ir::Graph& graph, Problems problems)
+      : result_(result), problems_(problems), work_left_(50'000 + 100 * ir::count_nodes(graph)) {}
 
   void run(ir::Graph& graph) {
     for (ir::Value* value : graph.initializers()) {
@@ -37,7 +40,8 @@ class GraphInference {
       try {
         infer_node(node);
       } catch (Error& error) {
-        throw error.at_node(node.describe_here());
+        if (problems_ == Problems::thrown) throw error.at_node(node.describe_here());
+        collect(node, error);
       }
     }
   }
@@ -46,6 +50,25 @@ class GraphInference {
   void set(ir::Value& value, Fact fact) {
     value.type = fact.type;
     result_.facts[&value] = std::move(fact);
+  }
+
+  // Once per node: loops infer their bodies more than once. Models ask for a shape and have a branch for each, so that
+  // shapes that do not fit are no problem there.
+  void collect(ir::Node& node, const Error& error) {
+    const bool in_branch = node.graph().owner() && node.graph().owner()->op_type == "If";
+    const bool may_never_happen =
+        in_branch && (error.code() == ErrorCode::shape_mismatch || error.code() == ErrorCode::invalid_value);
+    if (!may_never_happen && reported_.insert(&node).second) result_.problems.push_back({&node, error});
+    keep_declared(node);
+  }
+
+  void keep_declared(ir::Node& node) {
+    for (ir::Value* value : node.outputs()) {
+      if (!value) continue;
+      Fact fact;
+      fact.type = declared_type(*value);
+      set(*value, std::move(fact));
+    }
   }
 
   // The type the model gives the value. A loop's body is inferred more than once, and what an earlier round found must
@@ -60,6 +83,10 @@ class GraphInference {
     if (work_left_-- == 0) fail(ErrorCode::unsupported, "the loops around it are nested too deep to infer its types");
     const ops::Operator* op = ops::operator_of(node);
     if (!op) fail(ErrorCode::unknown_operator, "Tenon does not know operator {}", node.op_type);
+    if (ops::is_stand_in(*op)) {
+      keep_declared(node);
+      return;
+    }
     if (std::string problem = check_node(*op, node); !problem.empty()) {
       throw Error(
           problem.find("attribute") == std::string::npos ? ErrorCode::invalid_model : ErrorCode::invalid_attribute,
@@ -126,6 +153,7 @@ class GraphInference {
     if (conflict) {
       result_.notes.push_back(fmt::format("tensor '{}' is declared as {}, {} makes it {}; the latter is used",
                                           value.name, to_string(declared), node.describe(), to_string(shape)));
+      result_.shape_conflicts.push_back({&value, declared, shape});
       return;
     }
     for (size_t i = 0; i < shape.size(); ++i) {
@@ -134,6 +162,8 @@ class GraphInference {
   }
 
   InferenceResult& result_;
+  Problems problems_;
+  std::unordered_set<const ir::Node*> reported_;
   // Nodes that may still be inferred. Each loop infers its body some times, loops in loops multiply that.
   size_t work_left_;
   std::unordered_map<const ir::Value*, ir::Type> declared_;
@@ -141,12 +171,12 @@ class GraphInference {
 
 }  // namespace
 
-InferenceResult infer_types(ir::Graph& graph) {
+InferenceResult infer_types(ir::Graph& graph, Problems problems) {
   InferenceResult result;
-  infer_types(graph, result);
+  infer_types(graph, result, problems);
   return result;
 }
 
-void infer_types(ir::Graph& graph, InferenceResult& result) { GraphInference(result, graph).run(graph); }
+void infer_types(ir::Graph& graph, InferenceResult& result, Problems problems) { GraphInference(result, graph, problems).run(graph); }
 
 }  // namespace tenon::passes

@@ -9,6 +9,7 @@
 #include "base/names.h"
 #include "ir/unique_names.h"
 #include "ops/operator.h"
+#include "ops/stand_in.h"
 
 namespace tenon::passes {
 namespace {
@@ -18,8 +19,9 @@ constexpr int64_t newest_ir_version = 14;
 class Lifter {
  public:
   // With `targets`, adapters to later versions are left for later; domains that are not there stay as they are.
-  Lifter(ir::Model& model, const ops::CustomOperatorList& custom, const OpsetVersions* targets = nullptr)
-      : model_(model), custom_(custom), targets_(targets) {
+  Lifter(ir::Model& model, const ops::CustomOperatorList& custom, const OpsetVersions* targets = nullptr,
+         std::vector<LiftProblem>* problems = nullptr)
+      : model_(model), custom_(custom), targets_(targets), problems_(problems) {
     for (const auto& function : model.functions) functions_.insert({function->domain, function->name});
   }
 
@@ -64,6 +66,10 @@ class Lifter {
   void lift_node(ir::Node& node, int64_t opset) {
     node.custom_operator = custom_.find(node.domain, node.op_type, opset);
     const ops::Operator* op = ops::operator_of(node);
+    if (!op && problems_) {
+      leave(node, Error(ErrorCode::unknown_operator, unknown_text(node.domain, node.op_type)));
+      return;
+    }
     if (!op) {
       unknown_[{node.domain, node.op_type}].push_back(node.describe());
       return;
@@ -86,7 +92,8 @@ class Lifter {
         TENON_CHECK(op);
       }
     } catch (Error& error) {
-      throw error.at_node(node.describe());
+      if (!problems_) throw error.at_node(node.describe());
+      leave(node, error);
     }
   }
 
@@ -94,6 +101,34 @@ class Lifter {
     if (!targets_) return std::numeric_limits<int64_t>::max();
     auto target = targets_->find(domain);
     return target == targets_->end() ? 0 : target->second;
+  }
+
+  void leave(ir::Node& node, const Error& error) {
+    problems_->push_back({node.describe(), error});
+    node.custom_operator = ops::stand_in_operator();
+  }
+
+  bool knows_domain(const std::string& domain) const {
+    return !custom_.names_of(domain).empty() || ops::operators().knows_domain(domain);
+  }
+
+  // What is nearest to an operator that is not known, "" if nothing is.
+  std::string_view nearest_operator(const std::string& domain, const std::string& name) const {
+    std::vector<std::string_view> names = custom_.names_of(domain);
+    for (const ops::Operator* op : ops::operators().all()) {
+      if (op->domain == domain) names.push_back(op->name);
+    }
+    return nearest_name(name, names);
+  }
+
+  std::string unknown_text(const std::string& domain, const std::string& name) const {
+    const std::string full = ops::full_name(domain, name);
+    if (!knows_domain(domain))
+      return fmt::format("Tenon does not know {}: the domain '{}' is unknown and the model defines no function of it",
+                         full, domain);
+    const std::string_view nearest = nearest_operator(domain, name);
+    return fmt::format("Tenon does not know {}{}", full,
+                       nearest.empty() ? "" : fmt::format("; the nearest known one is {}", nearest));
   }
 
   void throw_unknown() const {
@@ -105,15 +140,11 @@ class Lifter {
     for (const auto& [key, nodes] : unknown_) {
       const auto& [domain, name] = key;
       std::string suggestion;
-      std::vector<std::string_view> names = custom_.names_of(domain);
-      if (names.empty() && !ops::operators().knows_domain(domain)) {
+      if (!knows_domain(domain)) {
         suggestion = fmt::format("; the domain '{}' is unknown and the model defines no function of it", domain);
         hint = "operators of your own come with SessionOptions::custom_operators or --custom-operators";
       } else {
-        for (const ops::Operator* op : ops::operators().all()) {
-          if (op->domain == domain) names.push_back(op->name);
-        }
-        std::string_view nearest = nearest_name(name, names);
+        std::string_view nearest = nearest_operator(domain, name);
         if (!nearest.empty()) suggestion = fmt::format("; the nearest known one is {}", nearest);
       }
       std::string times = nodes.size() == 1 ? "" : fmt::format(" and {} more", nodes.size() - 1);
@@ -125,6 +156,7 @@ class Lifter {
   ir::Model& model_;
   const ops::CustomOperatorList& custom_;
   const OpsetVersions* targets_;
+  std::vector<LiftProblem>* problems_;
   std::set<std::pair<std::string, std::string>> functions_;
   std::map<std::pair<std::string, std::string>, std::vector<std::string>> unknown_;
   std::vector<std::string> notes_;
@@ -132,8 +164,9 @@ class Lifter {
 
 }  // namespace
 
-std::vector<std::string> lift_to_newest_opset(ir::Model& model, const ops::CustomOperatorList& custom) {
-  return Lifter(model, custom).run();
+std::vector<std::string> lift_to_newest_opset(ir::Model& model, const ops::CustomOperatorList& custom,
+                                              std::vector<LiftProblem>* problems) {
+  return Lifter(model, custom, nullptr, problems).run();
 }
 
 void lift_to_opsets(ir::Model& model, const OpsetVersions& versions, const ops::CustomOperatorList& custom) {

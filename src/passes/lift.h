@@ -6,6 +6,7 @@
 
 #include "ir/graph.h"
 #include "ops/custom_operator_list.h"
+#include "tenon/error.h"
 
 namespace tenon::passes {
 
@@ -13,7 +14,14 @@ namespace tenon::passes {
 // of the user's own operators, `custom`, get theirs; a function of the model goes before both.
 // Returns notes for the user, such as an opset newer than any this version knows. Throws ErrorCode::unknown_operator
 // with all operators and domains that are unknown at once.
-std::vector<std::string> lift_to_newest_opset(ir::Model& model, const ops::CustomOperatorList& custom = {});
+// With `problems`, what would be thrown goes there, an entry for each node, and such nodes are left as they are, with a
+// stand-in for an operator.
+struct LiftProblem {
+  std::string node;
+  Error error;
+};
+std::vector<std::string> lift_to_newest_opset(ir::Model& model, const ops::CustomOperatorList& custom = {},
+                                              std::vector<LiftProblem>* problems = nullptr);
 
 // By domain; "" is ai.onnx.
 using OpsetVersions = std::map<std::string, int64_t>;
