@@ -1,0 +1,21 @@
+# cmake -DFOLDER=FOLDER -DOUTPUT=FILE -P embed_tables.cmake
+# Writes a source file that has the content of the tables in FOLDER (src/tools/targets/facts.h).
+file(GLOB tables ${FOLDER}/*.txt)
+list(SORT tables)
+set(definitions "")
+set(entries "")
+foreach(table IN LISTS tables)
+  get_filename_component(name ${table} NAME_WE)
+  file(READ ${table} content)
+  # A literal may not be longer than 64 KB everywhere; the compiler joins those that follow each other.
+  string(LENGTH "${content}" length)
+  set(literals "")
+  set(at 0)
+  while(at LESS length)
+    string(SUBSTRING "${content}" ${at} 16000 part)
+    string(APPEND literals "    R\"table(${part})table\"\n")
+    math(EXPR at "${at} + 16000")
+  endwhile()
+  string(APPEND entries "    {\"${name}\",\n${literals}},\n")
+endforeach()
+file(WRITE ${OUTPUT} "#include \"tools/targets/facts.h\"\n\nnamespace tenon::tools {\n\nstd::span<const TargetFile> target_files() {\n  static constexpr TargetFile files[] = {\n${entries}  };\n  return files;\n}\n\n}  // namespace tenon::tools\n")
