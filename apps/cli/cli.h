@@ -24,6 +24,7 @@ void add_inspect(CLI::App& program, Action& action);
 void add_test(CLI::App& program, Action& action);
 void add_optimize(CLI::App& program, Action& action);
 void add_compile(CLI::App& program, Action& action);
+void add_check(CLI::App& program, Action& action);
 void add_convert(CLI::App& program, Action& action);
 void add_dynamic(CLI::App& program, Action& action);
 void add_fix(CLI::App& program, Action& action);

@@ -39,6 +39,7 @@ int main(int argc, char** argv) {
   tenon::cli::add_inspect(program, action);
   tenon::cli::add_test(program, action);
   tenon::cli::add_optimize(program, action);
+  tenon::cli::add_check(program, action);
   tenon::cli::add_convert(program, action);
   tenon::cli::add_compile(program, action);
   tenon::cli::add_dynamic(program, action);
