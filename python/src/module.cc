@@ -18,4 +18,5 @@ NB_MODULE(_tenon, module) {
   bind_onnx_models(module);
   bind_convert(module);
   bind_surgery(module);
+  bind_check(module);
 }

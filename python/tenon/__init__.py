@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from . import _tenon
 from ._tenon import (
-    BenchResult, Cancellation, CompiledModelInfo, ConversionBlocker, Latency, Memory, Model, ModelInfo, ModelSummary, NodePlacement, OnnxModel, OperatorChange,
+    BenchResult, Cancellation, CheckReport, CompiledModelInfo, ConversionBlocker, Finding, Latency, Memory, Model, ModelInfo, ModelSummary, NodePlacement, OnnxModel, OperatorChange,
     OperatorInfo, OperatorUse, OptimizationPass, OptimizedModel, PlacementReport, Profile, ProfileTotals, ProfiledRun,
     ProviderTotals, Rewrite, SparseTensor, StepProfile, Tensor, ValueCopy, ValueInfo, VerifyFailure,
-    available_providers, check_compiled, compile, config_keys, conversion_blockers, convert, difference, doctor, inspect, load, model_text, operators, optimization_passes,
+    available_providers, check, check_compiled, compile, config_keys, conversion_blockers, convert, difference, doctor, inspect, load, model_text, operators, optimization_passes,
     optimize, read_onnx, verify_optimization)
 from ._tenon import (
     ChangedModel, DtypeConversion, DynamicBlocker, DynamicModel, KeptNode, ModelChange, StrippedModel, StrippedTensor,
@@ -21,12 +21,12 @@ from .errors import (
     ArgumentError, Error, FileError, InputError, InternalError, ModelError, RunError, UnavailableError)
 
 __all__ = [
-    "ArgumentError", "BenchResult", "Cancellation", "CompiledModelInfo", "ConversionBlocker", "Error", "FileError", "InputError", "InternalError", "Latency",
+    "ArgumentError", "BenchResult", "Cancellation", "CheckReport", "CompiledModelInfo", "ConversionBlocker", "Error", "FileError", "Finding", "InputError", "InternalError", "Latency",
     "Memory", "Mismatch", "Model", "ModelError", "ModelInfo", "ModelSummary", "NodePlacement", "OnnxModel", "OperatorChange",
     "OperatorInfo", "OperatorUse", "OptimizationPass", "OptimizedModel", "PlacementReport", "Profile",
     "ProfileTotals", "ProfiledRun", "ProviderTotals", "Rewrite", "RunError", "SparseTensor", "StepProfile", "Tensor",
     "UnavailableError", "ValueCopy", "ValueInfo", "Verification", "VerifyFailure", "__version__",
-    "available_providers", "check_compiled", "compile", "config_keys", "conversion_blockers", "convert", "difference", "doctor", "inspect", "load", "model_text", "operators",
+    "available_providers", "check", "check_compiled", "compile", "config_keys", "conversion_blockers", "convert", "difference", "doctor", "inspect", "load", "model_text", "operators",
     "optimization_passes", "optimize", "read_onnx", "verify", "verify_optimization",
 ]
 
