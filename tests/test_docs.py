@@ -1,4 +1,5 @@
 """Pages that list what the code has list all of it."""
+import json
 import re
 import subprocess
 import sys
@@ -26,3 +27,11 @@ def test_the_table_of_operators_is_what_its_script_makes(tenon):
     run = subprocess.run([sys.executable, ROOT / "scripts/make_operator_table", "--print", "--binary", tenon],
                          check=True, capture_output=True, text=True)
     assert run.stdout == (ROOT / "docs/operators.md").read_text(), "run .venv/bin/python scripts/make_operator_table"
+
+
+def test_the_page_of_checks_lists_every_rule(tenon):
+    listed = subprocess.run([tenon, "check", "--list-rules", "--json"], check=True, capture_output=True, text=True).stdout
+    rows = [f"| `{rule['code']}` | {rule['severity']} | {rule['finds']} |" for rule in json.loads(listed)]
+    page = (ROOT / "docs/check.md").read_text().splitlines()
+    start = page.index("| rule | severity | finds |") + 2
+    assert page[start:start + len(rows) + 1] == [*rows, ""]
