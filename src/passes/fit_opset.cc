@@ -48,7 +48,7 @@ class Fitter {
   void fit(ir::Node& node) {
     const ops::Operator* op = ops::operator_of(node);
     const int64_t opset = opsets_.version(node.domain);
-    if (!op || node.custom_operator || opset == 0 || leave_(node)) return;
+    if (!op || node.custom_operator || leave_(node)) return;
     const int version = version_to_write(*op, node, opset);
     std::string reason = version > 0 ? why_not_lower(node, *op, version) : "";
     if (version > 0 && reason.empty()) {

@@ -99,7 +99,7 @@ class Lowerer {
   void lower(ir::Node& node) {
     const ops::Operator* op = ops::operator_of(node);
     const int64_t opset = opset_of(node);
-    if (!op || node.custom_operator || opset == 0) return;
+    if (!op || node.custom_operator) return;
     const int version = version_to_write(*op, node, opset);
     if (op->newest_version() <= version) return;
     if (std::string reason = lower_node(node, *op, version); !reason.empty())
