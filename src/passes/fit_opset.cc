@@ -64,9 +64,19 @@ class Fitter {
       changed_ = true;
       return;
     }
-    // A type that the opset does not have is what to say first.
-    if (version > 0) fit_types(node, *op, version, opset, reason);
+    if (std::string type = missing_type(node, *op, version, opset); !type.empty()) reason = type;
     blockers.push_back({text, name, explain(*op, version, opset, reason, why_not)});
+  }
+
+  // A type that the opset does not have is what to say first; "" if it is something else.
+  static std::string missing_type(ir::Node& node, const ops::Operator& op, int version, int64_t opset) {
+    std::string reason;
+    if (version > 0) fit_types(node, op, version, opset, reason);
+    return is_about_opset_types(reason) ? reason : "";
+  }
+
+  static bool is_about_opset_types(const std::string& reason) {
+    return reason.find("does not have the type") != std::string::npos;
   }
 
   static std::string explain(const ops::Operator& op, int version, int64_t opset, const std::string& reason,
@@ -77,7 +87,7 @@ class Fitter {
     }
     const std::string text = fmt::format("{} has no expression in opset {}: {}", op.name, opset, reason);
     // A form that is "… already" is not what is missing, and no form has types that the opset does not have.
-    const bool says_all = why_not.ends_with(" already") || reason.find("does not have the type") != std::string::npos;
+    const bool says_all = why_not.ends_with(" already") || is_about_opset_types(reason);
     return has_form(op) && !says_all ? fmt::format("{}; {}", text, why_not) : text;
   }
 
