@@ -18,7 +18,7 @@ import collections
 import os
 import random
 import re
-import subprocess
+import signal
 import sys
 from pathlib import Path
 
@@ -195,29 +195,26 @@ def run(binary, pairs):
     return results
 
 
-def convert_with_onnx(pairs):
-    """Writes what onnx.version_converter makes of the pairs' models; for a process of its own, which it may end."""
-    suite = write_suite()
-    for case, opset in pairs:
-        folder = prepare_folder(suite, case, opset)
-        try:
-            model = onnx.load(suite / "node" / case / "model.onnx")
-            onnx.save(version_converter.convert_version(model, opset), folder / "model.onnx")
-            valid = not checker_says(folder / "model.onnx")
-        except Exception:
-            valid = False
-        print(f"{case} {opset} {int(valid)}", flush=True)
+def converts_with_onnx(suite, case, opset):
+    """Whether onnx.version_converter makes a valid model of a pair; in a process of its own, which it may end or keep busy."""
+    folder = prepare_folder(suite, case, opset)
+    child = os.fork()
+    if child:
+        return os.waitpid(child, 0)[1] == 0
+    signal.alarm(20)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    try:
+        model = onnx.load(suite / "node" / case / "model.onnx")
+        onnx.save(version_converter.convert_version(model, opset), folder / "model.onnx")
+        os._exit(1 if checker_says(folder / "model.onnx") else 0)
+    finally:
+        os._exit(1)
 
 
 def count_with_onnx(binary, pairs):
     """How many pairs onnx.version_converter converts to a valid model that passes."""
-    valid, left = [], list(pairs)
-    while left:
-        text = "\n".join(f"{case} {opset}" for case, opset in left)
-        child = subprocess.run([sys.executable, __file__, "--child"], input=text, capture_output=True, text=True)
-        done = [line.split() for line in child.stdout.splitlines()]
-        valid += [f"{opset}/{case}" for case, opset, is_valid in done if is_valid == "1"]
-        left = left[len(done) + 1:]  # the one that ended the process
+    suite = write_suite()
+    valid = [f"{opset}/{case}" for case, opset in pairs if converts_with_onnx(suite, case, opset)]
     return sum(result == "passed" for result, _ in run_cases(str(binary), FOLDER, valid).values())
 
 
@@ -234,12 +231,8 @@ def main():
     parser.add_argument("--onnx", action="store_true", help="count what onnx.version_converter does, too")
     parser.add_argument("--update", action="store_true", help="write blockers.txt anew")
     parser.add_argument("--failures", action="store_true", help="print every pair that is blocked, too")
-    parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("cases", nargs="*")
     arguments = parser.parse_args()
-    if arguments.child:
-        convert_with_onnx([(case, int(opset)) for case, opset in map(str.split, sys.stdin)])
-        return 0
     opsets = [int(text) for text in arguments.opsets.split(",")] if arguments.opsets else OPSETS
     pairs = all_pairs(write_suite(), {case.strip("/").split("/")[-1] for case in arguments.cases}, opsets)
     if arguments.pairs:
