@@ -6,6 +6,7 @@
 
 #include "base/fail.h"
 #include "ops/operator.h"
+#include "ops/type_history.h"
 #include "tenon/tools/compare_values.h"
 #include "tools/float_range.h"
 #include "tools/graph_edit.h"
@@ -31,17 +32,6 @@ constexpr Reason better_in_float[] = {
     {"MaxRoiPool", "its coordinates need more digits"},
 };
 
-// Opsets in which operators that changed then learned bfloat16.
-constexpr int bfloat16_came[] = {13, 14, 15, 16, 22};
-
-// Operators that other floats than float came to later than to most.
-struct Since {
-  std::string_view op;
-  int64_t opset;
-};
-constexpr Since float16_came[] = {
-    {"Equal", 11}, {"QuantizeLinear", 19}, {"DequantizeLinear", 19}, {"IsInf", 20}, {"QLinearMatMul", 21}};
-
 bool fits(const std::string& pattern, const std::string& name) {
   const size_t star = pattern.find('*');
   if (star == std::string::npos) return pattern == name;
@@ -65,7 +55,6 @@ class DtypeConverter {
         model_(model.ir().clone()),
         graph_(*model_->graph),
         known_(known_types(model.ir())),
-        opset_(model_->opset_imports.version("")),
         result_{model, {}, {}, 0, 0, {}, 0, {}} {}
 
   DtypeConversion run() {
@@ -141,26 +130,31 @@ class DtypeConverter {
     for (const Reason& reason : better_in_float) {
       if (reason.op == node.op_type) return std::string(reason.why);
     }
-    if (std::string reason = why_no_type(*op); !reason.empty()) return reason;
+    if (std::string reason = why_no_type(*op, node); !reason.empty()) return reason;
     bool takes_half = false;
     for (size_t i = 0; i < node.input_count(); ++i) takes_half |= is_float(node.input(i)) && takes(*op, i);
     if (!takes_half) return fmt::format("it does not take {}", name_of(type_));
     return why_numbers(node);
   }
 
-  std::string why_no_type(const ops::Operator& op) const {
-    if (!op.domain.empty()) return "";
-    for (const Since& since : float16_came) {
-      if (since.op == op.name && opset_ < since.opset)
-        return fmt::format("opset {} has it for float alone, opset {} does not", opset_, since.opset);
+  // The operator of the model's opset may not take the type yet.
+  std::string why_no_type(const ops::Operator& op, const ir::Node& node) const {
+    const int64_t opset = model_->opset_imports.version(op.domain);
+    const auto is_allowed = [&](int version) {
+      const ir::Type type = ir::Type::tensor(type_);
+      for (size_t i = 0; i < node.input_count(); ++i) {
+        if (is_float(node.input(i)) && takes(op, i) && !ops::allows_input(op, version, i, type)) return false;
+      }
+      return true;
+    };
+    int current = 0;
+    for (int version : op.versions) {
+      if (version <= opset) current = version;
     }
-    if (type_ == ElementType::float16) return "";
-    for (int version : bfloat16_came) {
-      const bool learned_then = std::ranges::find(op.versions, version) != op.versions.end();
-      if (learned_then && opset_ < version)
-        return fmt::format("opset {} may not have it for bfloat16, opset {} has", opset_, version);
-    }
-    return opset_ < bfloat16_came[0] ? fmt::format("opset {} has no bfloat16", opset_) : "";
+    if (current == 0 || is_allowed(current)) return "";
+    auto later = std::ranges::find_if(op.versions, [&](int version) { return version > opset && is_allowed(version); });
+    if (later == op.versions.end()) return fmt::format("it does not take {}", name_of(type_));
+    return fmt::format("opset {} has it without {}, opset {} with it", opset, name_of(type_), *later);
   }
 
   std::string why_numbers(const ir::Node& node) const {
@@ -377,7 +371,6 @@ class DtypeConverter {
   std::unique_ptr<ir::Model> model_;
   ir::Graph& graph_;
   KnownTypes known_;
-  int64_t opset_;
   std::set<const ir::Value*> outputs_;  // of the graph and of those in it
   std::map<std::string, double> overflows_;
   std::set<const ir::Node*> converted_;
