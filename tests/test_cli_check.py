@@ -261,3 +261,18 @@ def test_input_is_never_written(tmp_path):
     before = path.read_bytes()
     run(path, "--target", "onnxruntime==1.16")
     assert path.read_bytes() == before and list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.skipif(not os.environ.get("TENON_ALL"), reason="reads 2.2 GB; TENON_ALL=1 runs it")
+def test_models_over_two_gigabytes(tmp_path):
+    rows = 200_000_000  # of 3 floats
+    large = with_external_data()
+    weight = large.graph.initializer[0]
+    del weight.dims[:], weight.external_data[:]
+    weight.dims.extend([rows, 3])
+    weight.external_data.add(key="location", value="weights.bin")
+    with open(tmp_path / "weights.bin", "wb") as file:  # with holes, so that it takes no room
+        file.seek(rows * 3 * 4 - 4)
+        file.write(np.array([np.nan], np.float32).tobytes())
+    report = check(saved(large, tmp_path))
+    assert [f["reason"] for f in report["findings"] if f["code"] == "nan-weights"] == ["1 of its 600000000 elements is NaN"]
