@@ -238,6 +238,9 @@ def test_targets(tmp_path):
     assert check(path, "--target", "tensorrt==10")["ok"]
     assert not check(path, "--target", "tensorrt==8.5")["ok"]
     assert "1.31.1" in check(path, "--target", "onnxruntime==1.99")["target"]
+    report = check(path, "--target", "openvino==2023.3")
+    assert [f["code"] for f in report["findings"]] == ["target-operator"]
+    assert f"tenon convert {path} --opset 19 -o OUT" in report["findings"][0]["fix"]
 
 
 def test_convert_cannot_help_where_it_is_blocked(tmp_path):

@@ -262,7 +262,8 @@ class TargetCheck {
   // Whether another opset that the target takes has a form of the operator that it runs.
   std::string help(const NodeUse& use, const Target::Table& table) {
     if (!use.op || !use.op->domain.empty()) return "`tenon convert` cannot help: the operator has one form only";
-    const int64_t newest = std::min(target_.limits.opset, ops::newest_opset);
+    const int64_t newest =
+        target_.limits.opset > 0 ? std::min(target_.limits.opset, ops::newest_opset) : ops::newest_opset;
     for (int64_t opset = newest; opset >= std::max(oldest_opset, use.op->versions.front()); --opset) {
       const int64_t version = use.op->version_at(opset);
       if (version != use.version && runs(*table.facts, use, version, table.release)) return convert_to(use, opset);
