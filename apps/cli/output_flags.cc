@@ -14,8 +14,9 @@ void OutputFlags::add_to(CLI::App& command) {
                   "Where tensors go: 'all' into OUT.data, 'none' into it (default: where each was)")
       ->type_name("all|none")
       ->check(CLI::IsMember({"all", "none"}));
-  command.add_option("--external-from", external_from,
-                     "With --external-data all: the smallest tensor that goes there, in bytes (default: 1024)")
+  command
+      .add_option("--external-from", external_from,
+                  "With --external-data all: the smallest tensor that goes there, in bytes (default: 1024)")
       ->type_name("BYTES");
   command.add_flag("--force", force, "Overwrite files that the model was read from");
 }
@@ -59,7 +60,8 @@ void print(const tools::RunComparison& comparison) {
 }
 
 nlohmann::json to_json(const tools::RunComparison& comparison) {
-  nlohmann::json json = {{"ran", comparison.ran()}, {"random_inputs", comparison.random}, {"assumed", comparison.assumed}};
+  nlohmann::json json = {
+      {"ran", comparison.ran()}, {"random_inputs", comparison.random}, {"assumed", comparison.assumed}};
   if (!comparison.ran()) {
     json["why_not"] = comparison.why_not;
     return json;

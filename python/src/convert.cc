@@ -1,5 +1,5 @@
-#include "onnx_model.h"
 #include "tenon/tools/convert.h"
+#include "onnx_model.h"
 
 namespace tenon::python {
 

@@ -70,10 +70,9 @@ void bind_onnx_models(nb::module_& module) {
             return nb::bytes(bytes.data(), bytes.size());
           },
           "The model with all its tensors, as :func:`load` and other runtimes take it.");
-  module.def(
-      "read_onnx", &import_onnx_model, "model"_a,
-      "Reads a model as its file has it, from a path, bytes or an ``onnx.ModelProto``.",
-      nb::sig("def read_onnx(model: " TENON_MODEL_SOURCE ") -> OnnxModel"));
+  module.def("read_onnx", &import_onnx_model, "model"_a,
+             "Reads a model as its file has it, from a path, bytes or an ``onnx.ModelProto``.",
+             nb::sig("def read_onnx(model: " TENON_MODEL_SOURCE ") -> OnnxModel"));
 }
 
 }  // namespace tenon::python

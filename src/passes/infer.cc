@@ -177,6 +177,8 @@ InferenceResult infer_types(ir::Graph& graph, Problems problems) {
   return result;
 }
 
-void infer_types(ir::Graph& graph, InferenceResult& result, Problems problems) { GraphInference(result, graph, problems).run(graph); }
+void infer_types(ir::Graph& graph, InferenceResult& result, Problems problems) {
+  GraphInference(result, graph, problems).run(graph);
+}
 
 }  // namespace tenon::passes

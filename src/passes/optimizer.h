@@ -21,7 +21,7 @@ struct OptimizerOptions {
   Evaluator evaluate;                 // without it no constants are folded
   // Whether passes may rewrite this node; those that look at whole graphs are left out then. Null: any.
   std::function<bool(const ir::Node&)> may_change;
-  bool verify = is_debug_build;       // whether the graph is checked after each pass that changed it
+  bool verify = is_debug_build;  // whether the graph is checked after each pass that changed it
   // Hears of each pass that changed the graph.
   std::function<void(std::string_view pass, const ir::Graph& graph)> after_pass;
 };

@@ -56,8 +56,8 @@ SavedModel OnnxModel::save(const fs::path& path, const SaveOptions& options) con
   onnx::WriteOptions how{external_from(options), options.data_file};
   how.about_to_write = [&](const fs::path& file) {
     std::error_code ignored;
-    const bool is_input = std::ranges::any_of(
-        read_from_, [&](const fs::path& read) { return fs::equivalent(read, file, ignored); });
+    const bool is_input =
+        std::ranges::any_of(read_from_, [&](const fs::path& read) { return fs::equivalent(read, file, ignored); });
     if (is_input && !options.overwrite) {
       throw Error(ErrorCode::invalid_argument,
                   fmt::format("'{}' is a file that the model was read from", file.string()),

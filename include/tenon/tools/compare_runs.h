@@ -11,9 +11,9 @@ namespace tenon::tools {
 
 // How a model that was made of another one computes beside it.
 struct RunComparison {
-  std::string why_not;             // the two could not be compared; "" if they were
-  std::string failure;             // "" if every output is within the tolerance
-  double largest_difference = 0;   // as a share of the largest number of the output
+  std::string why_not;               // the two could not be compared; "" if they were
+  std::string failure;               // "" if every output is within the tolerance
+  double largest_difference = 0;     // as a share of the largest number of the output
   std::vector<std::string> random;   // inputs that were not given
   std::vector<std::string> assumed;  // named dims that were taken to be 1
 

@@ -188,7 +188,8 @@ TEST(ZeroState, IsLeftOut) {
   const auto with = [](float state) {
     ModelBuilder b = with_input({3, n, 4});
     const std::vector<float> weights(8, 0.5f);
-    b.initializer("w", Tensor({1, 2, 4}, std::span(weights))).initializer("r", Tensor({1, 2, 2}, std::span(weights).first(4)));
+    b.initializer("w", Tensor({1, 2, 4}, std::span(weights)))
+        .initializer("r", Tensor({1, 2, 2}, std::span(weights).first(4)));
     b.initializer("sizes", ints({1, 5, 2})).initializer("state", Tensor({1, 1, 1}, {state}));
     b.node("Expand", {"state", "sizes"}, {"h"});
     b.node("RNN", {"x", "w", "r", "", "", "h"}, {"y"});
