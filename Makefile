@@ -103,7 +103,7 @@ test-compiled: build venv  ## conformance with every model compiled to a file fi
 
 .PHONY: test-models
 test-models: build venv  ## every model of tests/models, and those of PyPI packages, against onnxruntime
-	TENON_ALL=1 $(PYTHON) -m pytest tests/test_models.py tests/test_package_models.py tests/test_plans.py
+	TENON_ALL=1 $(PYTHON) -m pytest tests/test_models.py tests/test_package_models.py tests/test_plans.py tests/test_dynamic.py tests/test_convert_dtype.py tests/test_cli_surgery.py tests/test_cli_check.py tests/test_check_targets.py
 
 .PHONY: test-differential
 test-differential: build venv  ## thousands of random nodes against onnxruntime
