@@ -1,6 +1,5 @@
-#include "ir/graph.h"
-
 #include "base/fail.h"
+#include "ir/append_nodes.h"
 
 namespace tenon::ir {
 
@@ -28,6 +27,33 @@ Attribute clone(const Attribute& attribute, std::map<const Value*, Value*>& valu
   return copy;
 }
 
+namespace {
+
+// A value that was not copied belongs to a graph outside of what is being copied and stays shared.
+Value* mapped(const std::map<const Value*, Value*>& values, Value* value) {
+  auto found = values.find(value);
+  return found == values.end() ? value : found->second;
+}
+
+}  // namespace
+
+void append_nodes(Graph& to, const Graph& from, std::map<const Value*, Value*>& values) {
+  for (const Node& node : from.nodes()) {
+    Node& twin = to.add_node(node.op_type, node.domain);
+    twin.overload = node.overload;
+    twin.name = node.name;
+    twin.doc_string = node.doc_string;
+    twin.metadata = node.metadata;
+    twin.other_fields = node.other_fields;
+    twin.origin = node.origin;
+    twin.custom_operator = node.custom_operator;
+    for (size_t i = 0; i < node.input_count(); ++i) twin.set_input(i, mapped(values, node.input(i)));
+    for (Value* value : node.outputs()) twin.add_output(mapped(values, value));
+    for (const Attribute& attribute : node.attributes) twin.attributes.push_back(clone(attribute, values));
+    adopt_subgraphs(twin);
+  }
+}
+
 std::unique_ptr<Graph> Graph::clone(std::map<const Value*, Value*>* outer) const {
   std::map<const Value*, Value*> own;
   std::map<const Value*, Value*>& map = outer ? *outer : own;
@@ -50,29 +76,10 @@ std::unique_ptr<Graph> Graph::clone(std::map<const Value*, Value*>* outer) const
     twin.sparse_constant_ = value.sparse_constant_;
     map[&value] = &twin;
   }
-  // A value that was not copied belongs to a graph outside of what is being copied and stays shared.
-  auto mapped = [&](Value* value) -> Value* {
-    if (!value) return nullptr;
-    auto found = map.find(value);
-    return found == map.end() ? value : found->second;
-  };
-  for (Value* value : inputs_) copy->inputs_.push_back(mapped(value));
-  for (Value* value : initializers_) copy->initializers_.push_back(mapped(value));
-  for (const Node& node : nodes_) {
-    Node& twin = copy->add_node(node.op_type, node.domain);
-    twin.overload = node.overload;
-    twin.name = node.name;
-    twin.doc_string = node.doc_string;
-    twin.metadata = node.metadata;
-    twin.other_fields = node.other_fields;
-    twin.origin = node.origin;
-    twin.custom_operator = node.custom_operator;
-    for (size_t i = 0; i < node.input_count(); ++i) twin.set_input(i, mapped(node.input(i)));
-    for (Value* value : node.outputs()) twin.add_output(mapped(value));
-    for (const Attribute& attribute : node.attributes) twin.attributes.push_back(ir::clone(attribute, map));
-    adopt_subgraphs(twin);
-  }
-  for (size_t i = 0; i < outputs_.size(); ++i) copy->add_output(*mapped(outputs_[i]), output_types_[i]);
+  for (Value* value : inputs_) copy->inputs_.push_back(mapped(map, value));
+  for (Value* value : initializers_) copy->initializers_.push_back(mapped(map, value));
+  append_nodes(*copy, *this, map);
+  for (size_t i = 0; i < outputs_.size(); ++i) copy->add_output(*mapped(map, outputs_[i]), output_types_[i]);
   return copy;
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/fail.h"
 #include "base/names.h"
+#include "ir/visit.h"
 #include "ops/check_types.h"
 #include "passes/infer.h"
 
@@ -12,11 +13,6 @@ namespace tenon::passes {
 namespace {
 
 using ops::Fact;
-
-template <typename Visit>
-void for_each_subgraph(const ir::Node& node, Visit&& visit) {
-  for (const ir::Attribute& attribute : node.attributes) attribute.for_each_graph(visit);
-}
 
 bool has_subgraph(const ir::Node& node) {
   bool has = false;

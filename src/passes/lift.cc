@@ -7,14 +7,13 @@
 
 #include "base/fail.h"
 #include "base/names.h"
+#include "ir/format_versions.h"
 #include "ir/unique_names.h"
 #include "ops/operator.h"
 #include "ops/stand_in.h"
 
 namespace tenon::passes {
 namespace {
-
-constexpr int64_t newest_ir_version = 14;
 
 class Lifter {
  public:
@@ -26,10 +25,10 @@ class Lifter {
   }
 
   std::vector<std::string> run() {
-    if (model_.ir_version > newest_ir_version) {
+    if (model_.ir_version > ir::newest_ir_version) {
       notes_.push_back(
           fmt::format("the model has IR version {}, newer than {}; it runs if all it contains is understood",
-                      model_.ir_version, newest_ir_version));
+                      model_.ir_version, ir::newest_ir_version));
     }
     note_new_opsets(model_.opset_imports);
     lift_graph(*model_.graph, model_.opset_imports);

@@ -6,8 +6,10 @@
 #include <map>
 #include <unordered_set>
 
+#include "ir/format_versions.h"
 #include "ir/print.h"
 #include "ir/unique_names.h"
+#include "ir/visit.h"
 #include "ops/operator.h"
 #include "passes/function_of_node.h"
 #include "passes/lower_node.h"
@@ -18,22 +20,9 @@ namespace {
 
 // Where a model imports no version of ai.onnx and a rewrite needs one.
 constexpr int64_t usual_opset = 17;
-// The first IR version with initializers that are no inputs.
-constexpr int64_t initializers_alone = 4;
-// The first one with model-local functions.
-constexpr int64_t functions_exist = 8;
 constexpr std::string_view function_domain = "tenon";
 // What ir::Graph puts into names that it makes up.
 constexpr std::string_view made_up = "/tenon_";
-
-template <typename Visit>
-void for_each_graph(ir::Graph& graph, Visit&& visit) {
-  visit(graph);
-  for (ir::Node& node : graph.nodes()) {
-    for (const ir::Attribute& attribute : node.attributes)
-      attribute.for_each_graph([&](ir::Graph& subgraph) { for_each_graph(subgraph, visit); });
-  }
-}
 
 std::vector<ir::Node*> nodes_of(ir::Graph& graph) {
   std::vector<ir::Node*> nodes;
@@ -47,7 +36,7 @@ class Lowerer {
 
   std::vector<Blocker> run() {
     if (model_.opset_imports.version("") == 0) model_.opset_imports.set("", usual_opset);
-    if (options_.as_functions && model_.ir_version >= functions_exist) note_functions(*model_.graph);
+    if (options_.as_functions && model_.ir_version >= ir::functions_exist) note_functions(*model_.graph);
     lower(*model_.graph, options_.simplify);
     if (!blockers_.empty()) return std::move(blockers_);
     for (const auto& [node, function] : calls_) call_function(*node, *function);
@@ -150,7 +139,7 @@ void tidy(ir::Graph& graph, int64_t ir_version) {
   for (ir::Value* value : graph.inputs()) {
     if (graph.owner()) value->type.shape.reset();
   }
-  if (ir_version >= initializers_alone || graph.owner()) return;
+  if (ir_version >= ir::initializers_alone || graph.owner()) return;
   for (ir::Value* value : graph.initializers()) {
     if (!value->is_graph_input()) graph.add_input(*value);
   }

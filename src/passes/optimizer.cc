@@ -6,6 +6,7 @@
 #include "base/fail.h"
 #include "base/names.h"
 #include "ir/verify.h"
+#include "ir/visit.h"
 #include "passes/optimize/passes.h"
 
 namespace tenon {
@@ -127,11 +128,6 @@ constexpr int most_sweeps = 16;
 // What is known about a changed graph from the start is more than what is known of the changes one by one, where loops
 // and branches are concerned. So sweeps are made anew with types inferred anew.
 constexpr int most_rounds = 8;
-
-template <typename Visit>
-void for_each_subgraph(const ir::Node& node, Visit&& visit) {
-  for (const ir::Attribute& attribute : node.attributes) attribute.for_each_graph(visit);
-}
 
 class Optimizer {
  public:

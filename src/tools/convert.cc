@@ -8,8 +8,10 @@
 
 #include "base/fail.h"
 #include "ir/count.h"
+#include "ir/format_versions.h"
 #include "ir/unique_names.h"
 #include "ir/verify.h"
+#include "ir/visit.h"
 #include "ops/inference.h"
 #include "ops/operator.h"
 #include "ops/type_history.h"
@@ -30,13 +32,11 @@ struct Release {
 };
 constexpr Release releases[] = {{3, 8},  {4, 9},   {5, 10},  {6, 11},  {7, 14},  {8, 18},
                                 {9, 20}, {10, 22}, {11, 23}, {12, 24}, {13, 27}, {14, 28}};
-constexpr int64_t oldest_opset = 7, oldest_ir_version = 3, newest_ir_version = 14;
-// The first IR version with model-local functions, and with initializers that are no inputs.
-constexpr int64_t functions_exist = 8, initializers_alone = 4;
+constexpr int64_t oldest_opset = 7, oldest_ir_version = 3;
 
 int64_t ir_version_of(int64_t opset) {
   auto found = std::ranges::find_if(releases, [&](const Release& release) { return opset <= release.opset; });
-  return found == std::end(releases) ? newest_ir_version : found->ir_version;
+  return found == std::end(releases) ? ir::newest_ir_version : found->ir_version;
 }
 
 std::string domain_name(std::string_view domain) { return domain.empty() ? "ai.onnx" : std::string(domain); }
@@ -53,18 +53,9 @@ void check(const ConvertOptions& options) {
       fail(ErrorCode::invalid_argument, "opset {} of {} is not one to convert to: {} to {} are", version,
            domain_name(domain), oldest, newest);
   }
-  if (options.ir_version != 0 && (options.ir_version < oldest_ir_version || options.ir_version > newest_ir_version))
+  if (options.ir_version != 0 && (options.ir_version < oldest_ir_version || options.ir_version > ir::newest_ir_version))
     fail(ErrorCode::invalid_argument, "IR version {} is not one to convert to: {} to {} are", options.ir_version,
-         oldest_ir_version, newest_ir_version);
-}
-
-template <typename Visit>
-void for_each_graph(ir::Graph& graph, Visit&& visit) {
-  visit(graph);
-  for (ir::Node& node : graph.nodes()) {
-    for (const ir::Attribute& attribute : node.attributes)
-      attribute.for_each_graph([&](ir::Graph& subgraph) { for_each_graph(subgraph, visit); });
-  }
+         oldest_ir_version, ir::newest_ir_version);
 }
 
 using NodeSet = std::unordered_set<const ir::Node*>;
@@ -100,8 +91,8 @@ class Converter {
     set_ir_version();
     if (!down_.empty()) go_down();
     if (!result_.blockers.empty()) return std::move(result_);
-    if (model_->ir_version < functions_exist && !model_->functions.empty()) inline_functions();
-    if (model_->ir_version < initializers_alone) list_initializers_as_inputs(*model_->graph);
+    if (model_->ir_version < ir::functions_exist && !model_->functions.empty()) inline_functions();
+    if (model_->ir_version < ir::initializers_alone) list_initializers_as_inputs(*model_->graph);
     ir::make_names_unique(*model_);
     result_.nodes_after = static_cast<int64_t>(ir::count_nodes(*model_->graph));
     result_.model = source_.with(std::move(model_));

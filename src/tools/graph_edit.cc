@@ -169,22 +169,6 @@ void rename_initializer(ir::Value& value) {
   }
 }
 
-void append_nodes(ir::Graph& to, const ir::Graph& from, std::map<const ir::Value*, ir::Value*>& values) {
-  for (const ir::Node& node : from.nodes()) {
-    ir::Node& twin = to.add_node(node.op_type, node.domain);
-    twin.overload = node.overload;
-    twin.name = node.name;
-    twin.doc_string = node.doc_string;
-    twin.metadata = node.metadata;
-    twin.other_fields = node.other_fields;
-    twin.origin = node.origin;
-    for (const ir::Value* value : node.inputs()) twin.add_input(value ? values.at(value) : nullptr);
-    for (const ir::Value* value : node.outputs()) twin.add_output(value ? values.at(value) : nullptr);
-    for (const ir::Attribute& attribute : node.attributes) twin.attributes.push_back(ir::clone(attribute, values));
-    ir::adopt_subgraphs(twin);
-  }
-}
-
 namespace {
 
 using ChangeConstant = std::function<ir::ConstantPtr(const ir::Constant&)>;

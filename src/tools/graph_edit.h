@@ -9,24 +9,10 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "ir/visit.h"
 #include "tenon/tools/changed_model.h"
 
 namespace tenon::tools {
-
-// Calls visit(ir::Graph&) for every graph in an attribute of the node.
-template <typename Visit>
-void for_each_subgraph(const ir::Node& node, Visit&& visit) {
-  for (const ir::Attribute& attribute : node.attributes) attribute.for_each_graph(visit);
-}
-
-// Calls visit(ir::Graph&) for the graph and all graphs in it, outer ones first.
-template <typename Visit>
-void for_each_graph(ir::Graph& graph, Visit&& visit) {
-  visit(graph);
-  for (ir::Node& node : graph.nodes()) {
-    for_each_subgraph(node, [&](ir::Graph& subgraph) { for_each_graph(subgraph, visit); });
-  }
-}
 
 // Calls visit(ir::Value&) for every value that a node reads: its inputs, and what its subgraphs use.
 template <typename Visit>
@@ -60,10 +46,6 @@ void remove_unused_functions(ir::Model& model, std::vector<ModelChange>& changes
 
 // Gives the constant of an initializer the name of its value.
 void rename_initializer(ir::Value& value);
-
-// Copies of the nodes of `from` at the end of `to`. `values` has a value there for each that they use, and their
-// outputs.
-void append_nodes(ir::Graph& to, const ir::Graph& from, std::map<const ir::Value*, ir::Value*>& values);
 
 // Calls `change` with every dense tensor that the model stores, as initializer or attribute, in subgraphs and functions
 // too. What it returns, unless null, takes the tensor's place.

@@ -6,6 +6,7 @@
 
 #include "base/fail.h"
 #include "base/names.h"
+#include "ir/append_nodes.h"
 #include "onnx/model_file.h"
 #include "tenon/tools/convert.h"
 #include "tenon/tools/rename.h"
@@ -264,7 +265,7 @@ class Merger {
       if (value->constant()) to.set_initializer(*values.at(value), value->constant());
       if (value->sparse_constant()) to.set_initializer(*values.at(value), value->sparse_constant());
     }
-    append_nodes(to, from, values);
+    ir::append_nodes(to, from, values);
     for (size_t i = 0; i < from.outputs().size(); ++i)
       to.add_output(*values.at(from.outputs()[i]), from.declared_output_types()[i]);
     for (auto& annotation : from.quantization_annotations) to.quantization_annotations.push_back(annotation);

@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "ir/count.h"
+#include "ir/format_versions.h"
 #include "ir/unique_names.h"
 #include "ir/verify.h"
 #include "onnx/model_file.h"
@@ -55,10 +56,10 @@ OptimizerOptions optimizer_options(const OptimizeOptions& options) {
 // Nodes in blocked layout are written as functions, whose bodies read sizes. A model that has no functions, or no
 // operator for that, is optimised without them.
 void leave_out_blocked_layout(const ir::Model& model, OptimizerOptions& options, std::vector<std::string>& notes) {
-  constexpr int64_t functions_exist = 8, shape_has_parts = 15;
+  constexpr int64_t shape_has_parts = 15;
   const int64_t opset = model.opset_imports.version("");
   if (options.level < OptimizationLevel::all) return;
-  if (model.ir_version >= functions_exist && (opset == 0 || opset >= shape_has_parts)) return;
+  if (model.ir_version >= ir::functions_exist && (opset == 0 || opset >= shape_has_parts)) return;
   for (const char* pass : {"blocked-layout", "winograd"}) options.disabled.emplace_back(pass);
   notes.push_back(
       fmt::format("without the passes blocked-layout and winograd: a file of opset {} and IR version {} cannot "
