@@ -1,6 +1,6 @@
 #include "cli.h"
 
-#include <fmt/core.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -179,6 +179,7 @@ NamedValues InputFlags::make(const Session& session, bool quiet) const {
 
 nlohmann::json to_json(const ValueInfo& info) {
   nlohmann::json json = {{"name", info.name}, {"type", info.type}};
+  if (info.index_limit > 0) json["index_limit"] = info.index_limit;
   if (!info.has_shape) return json;
   json["shape"] = nlohmann::json::array();
   for (const std::string& dim : info.shape) {
@@ -201,10 +202,9 @@ nlohmann::json to_json(const Error& error) {
 
 std::string type_text(const ValueInfo& info) {
   std::string text = info.type;
-  if (!info.has_shape) return text;
-  text += " [";
-  for (size_t i = 0; i < info.shape.size(); ++i) text += (i ? ", " : "") + info.shape[i];
-  return text + "]";
+  if (info.has_shape) text += fmt::format(" [{}]", fmt::join(info.shape, ", "));
+  if (info.index_limit > 0) text += fmt::format(", indices below {}", info.index_limit);
+  return text;
 }
 
 namespace {

@@ -86,6 +86,7 @@ struct ValueInfo {
   ElementType element = ElementType::undefined;  // of a tensor
   bool has_shape = false;
   std::vector<std::string> shape;  // sizes as text: "3", "batch", "2*seq"; "?" where nothing is known
+  int64_t index_limit = 0;         // of an input whose elements are positions, as of tokens: they are below this
 };
 
 struct ModelInfo {

@@ -45,7 +45,9 @@ void bind_model_reports(nb::module_& module) {
           "shape", &declared_shape,
           "Sizes as numbers, names or expressions (``3``, ``'batch'``, ``'2*seq'``), None where nothing is known;\n"
           "None where not even the rank is.",
-          "def shape(self) -> tuple[int | str | None, ...] | None");
+          "def shape(self) -> tuple[int | str | None, ...] | None")
+      .field("index_limit", &ValueInfo::index_limit,
+             "Of an input whose elements are positions, as of tokens: they are below this. Else 0.");
   Record<ModelInfo>(module, "ModelInfo", "What a model says about itself.")
       .field("ir_version", &ModelInfo::ir_version)
       .field("opsets", &ModelInfo::opsets, "Domains with their versions.")

@@ -129,6 +129,7 @@ void visit(Fields& f, typename Fields::template Of<ValueInfo> r) {
   f(3, r.element);
   f(4, r.has_shape);
   f(5, r.shape);
+  f(6, r.index_limit);
 }
 template <typename Fields>
 void visit(Fields& f, typename Fields::template Of<Rewrite> r) {

@@ -19,6 +19,7 @@
 #include "session/describe.h"
 #include "session/evaluate.h"
 #include "session/fixed_sizes.h"
+#include "session/index_limit.h"
 #include "session/memory_pool.h"
 #include "session/providers.h"
 
@@ -224,7 +225,8 @@ void CompiledModel::note(const std::vector<std::string>& lines) {
 
 void CompiledModel::describe_interface() {
   for (const ir::Value* value : model_->graph->inputs()) {
-    (value->is_initializer() ? overridable : inputs).push_back(describe(*value));
+    ValueInfo& input = (value->is_initializer() ? overridable : inputs).emplace_back(describe(*value));
+    input.index_limit = index_limit(*value);
   }
   for (const ir::Value* value : model_->graph->outputs()) outputs.push_back(describe(*value));
 }

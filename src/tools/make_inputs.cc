@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <limits>
 #include <random>
 
 #include "tenon/tools/value_files.h"
@@ -41,7 +42,16 @@ Tensor filled(const Shape& shape, Draw&& draw) {
   return tensor;
 }
 
-// Floats are normal, integers 0 or 1 (valid as index almost everywhere), booleans true or false.
+// One of the positions that the model reads with such numbers; 0 or 1 where it is not known to, which are valid almost
+// everywhere.
+template <typename T>
+Tensor random_integers(const ValueInfo& input, const Shape& shape, std::mt19937_64& generator) {
+  const uint64_t largest = static_cast<uint64_t>(std::numeric_limits<T>::max());
+  const uint64_t count = input.index_limit > 0 ? std::min(static_cast<uint64_t>(input.index_limit), largest) : 2;
+  return filled<T>(shape, [&] { return generator() % count; });
+}
+
+// Floats are normal, booleans true or false.
 Tensor random_tensor(const ValueInfo& input, const Shape& shape, std::mt19937_64& generator) {
   std::normal_distribution<float> normal;
   auto real = [&] { return normal(generator); };
@@ -56,21 +66,22 @@ Tensor random_tensor(const ValueInfo& input, const Shape& shape, std::mt19937_64
     case ElementType::bfloat16:
       return filled<bfloat16>(shape, real);
     case ElementType::int64:
-      return filled<int64_t>(shape, bit);
+      return random_integers<int64_t>(input, shape, generator);
     case ElementType::int32:
-      return filled<int32_t>(shape, bit);
+      return random_integers<int32_t>(input, shape, generator);
     case ElementType::int16:
-      return filled<int16_t>(shape, bit);
+      return random_integers<int16_t>(input, shape, generator);
     case ElementType::int8:
-      return filled<int8_t>(shape, bit);
+      return random_integers<int8_t>(input, shape, generator);
     case ElementType::uint64:
-      return filled<uint64_t>(shape, bit);
+      return random_integers<uint64_t>(input, shape, generator);
     case ElementType::uint32:
-      return filled<uint32_t>(shape, bit);
+      return random_integers<uint32_t>(input, shape, generator);
     case ElementType::uint16:
-      return filled<uint16_t>(shape, bit);
+      return random_integers<uint16_t>(input, shape, generator);
     case ElementType::uint8:
-      return filled<uint8_t>(shape, [&] { return static_cast<int>(generator() & 255); });
+      if (input.index_limit > 0) return random_integers<uint8_t>(input, shape, generator);
+      return filled<uint8_t>(shape, [&] { return static_cast<int>(generator() & 255); });  // of pictures
     case ElementType::boolean:
       return filled<bool>(shape, bit);
     default:
