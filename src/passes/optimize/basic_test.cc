@@ -67,12 +67,12 @@ TEST(FoldConstants, KnowsSizesButNeverSymbols) {
 
 TEST(FoldConstants, LeavesWhatGrowsAndWhatIsRandom) {
   ModelBuilder b;
-  b.initializer("shape", Tensor({1}, {int64_t{1} << 20}));
+  b.initializer("shape", Tensor({1}, {int64_t{4} << 20}));
   b.node("ConstantOfShape", {"shape"}, {"zeros"});
   b.node("RandomUniformLike", {"shape"}, {"noise"}).set_attribute({"dtype", int64_t{1}});
   b.output("zeros").output("noise");
   EXPECT_EQ(optimized(b, {"fold-constants"}),
-            "initializer shape: tensor(int64) [1] = [1048576]\n"
+            "initializer shape: tensor(int64) [1] = [4194304]\n"
             "zeros = ConstantOfShape(shape)\n"
             "noise = RandomUniformLike(shape) {dtype=1}\n");
 }
@@ -286,7 +286,50 @@ TEST(Reshape, ZeroMeansTheSizeOfTheInnerOne) {
   b.node("Unsqueeze", {"x", "axes"}, {"a"});
   b.node("Reshape", {"a", "target"}, {"y"});
   b.output("y");
-  EXPECT_NE(optimized(b, {"reshape"}).find("y = Reshape(a, target)"), std::string::npos);
+  EXPECT_EQ(optimized(b, {"reshape"}),
+            "initializer /constant/tenon_0: tensor(int64) [2] = [1, -1]\ny = Reshape(x, /constant/tenon_0)\n");
+}
+
+TEST(Reshape, AnyTwoBecomeOne) {
+  ModelBuilder b = with_input({n, 6, 1});
+  b.initializer("last", ints({-1})).initializer("second", ints({1}));
+  b.node("Squeeze", {"x", "last"}, {"a"});
+  b.node("Unsqueeze", {"a", "second"}, {"y"});
+  b.output("y");
+  EXPECT_EQ(change_by_extended(b), 0);
+  EXPECT_EQ(optimized(b, {"reshape"}),
+            "initializer /constant/tenon_0: tensor(int64) [3] = [0, 1, 6]\ny = Reshape(x, /constant/tenon_0)\n");
+}
+
+TEST(Reshape, TwoStayWhereOneCannotBeTold) {
+  ModelBuilder b = with_input({n, Dim::symbol("m"), Dim::symbol("k"), 1});
+  b.initializer("last", ints({-1})).initializer("first", ints({0}));
+  b.node("Squeeze", {"x", "last"}, {"a"});
+  b.node("Unsqueeze", {"a", "first"}, {"y"});  // [1, n, m, k]
+  b.output("y");
+  EXPECT_NE(optimized(b, {"reshape"}).find("y = Unsqueeze(a, first)"), std::string::npos);
+}
+
+TEST(NoOp, AReductionOfOneNumberIsThatNumber) {
+  const auto reduction = [](int64_t axis, int64_t keep) {
+    ModelBuilder b = with_input({n, 1, 6});
+    b.initializer("axes", ints({axis}));
+    b.node("ReduceMean", {"x", "axes"}, {"a"}).set_attribute({"keepdims", keep});
+    b.node("Relu", {"a"}, {"y"});
+    b.output("y");
+    return b;
+  };
+  const auto nodes = [&](int64_t axis, int64_t keep) {
+    ModelBuilder b = reduction(axis, keep);
+    const std::string text = optimized(b, {"no-op", "dead-code"});
+    return text.substr(text.rfind("]\n") == std::string::npos ? 0 : text.rfind("]\n") + 2);
+  };
+  EXPECT_EQ(change_by_extended(reduction(1, 1)), 0);
+  EXPECT_EQ(change_by_extended(reduction(1, 0)), 0);
+  EXPECT_EQ(nodes(1, 1), "y = Relu(x)\n");
+  EXPECT_EQ(nodes(1, 0), "a = Squeeze(x, /constant/tenon_0)\ny = Relu(a)\n");
+  EXPECT_EQ(nodes(2, 0), "a = ReduceMean(x, axes) {keepdims=0}\ny = Relu(a)\n");
+  EXPECT_EQ(nodes(0, 1), "a = ReduceMean(x, axes) {keepdims=1}\ny = Relu(a)\n");
 }
 
 // Reshape of [n, m, 12] to what is computed from the shape: n, m, and numbers.

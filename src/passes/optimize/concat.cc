@@ -40,6 +40,23 @@ void join_splits(Editor& editor, ir::Node& node) {
   editor.rewrite(node, [&](Patch& patch) { patch.replace(node, *patch.add_like(node, inputs).output(0)); });
 }
 
+// Concat(Concat(a, b), c) becomes Concat(a, b, c) where nothing else reads the inner one.
+void merge_concats(Editor& editor, ir::Node& node) {
+  if (node.op_type != "Concat" || !node.domain.empty() || !node.output(0)) return;
+  const int rank = editor.rank(node.output(0));
+  if (rank < 1) return;
+  std::vector<ir::Value*> inputs;
+  for (ir::Value* input : node.inputs()) {
+    const ir::Node* inner = input ? producer(input, "Concat") : nullptr;
+    if (inner && editor.is_only_user(*input) && axis_of(*inner, rank) == axis_of(node, rank))
+      inputs.insert(inputs.end(), inner->inputs().begin(), inner->inputs().end());
+    else
+      inputs.push_back(input);
+  }
+  if (inputs.size() == node.input_count()) return;
+  editor.rewrite(node, [&](Patch& patch) { patch.replace(node, *patch.add_like(node, inputs).output(0)); });
+}
+
 // Concat(a, b, c) beside Concat(a, b) becomes Concat(Concat(a, b), c): where the parts are adjacent in memory, the
 // smaller result then is a part of the larger one, and nothing is copied.
 void grow_concats(Editor& editor, ir::Graph& graph) {

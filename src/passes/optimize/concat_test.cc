@@ -40,6 +40,25 @@ TEST(GrowConcat, NotOtherwise) {
   EXPECT_TRUE(unchanged(concats({{"x", "y", "z"}, {"x", "y"}}, {1, 1}))) << "the smaller one comes later";
 }
 
+TEST(MergeConcat, TakesThePartsOfAnother) {
+  ModelBuilder b = concats({{"x", "y"}, {"z", "c0", "x"}}, {1, -2});
+  b.graph().remove_output(0);
+  EXPECT_EQ(change_by_extended(b), 0);
+  EXPECT_EQ(optimized(b, {"merge-concat"}), "c1 = Concat(z, x, y, x) {axis=-2}\n");
+}
+
+TEST(MergeConcat, NotOtherwise) {
+  const auto unchanged = [](ModelBuilder b) {
+    optimized(b, {"merge-concat"});
+    return last_rewrites().empty();
+  };
+  EXPECT_TRUE(unchanged(concats({{"x", "y"}, {"z", "c0", "x"}}, {1, 1}))) << "it is an output";
+  ModelBuilder b = concats({{"x", "y"}, {"y", "x"}, {"c0", "c1"}}, {1, 1, 2});
+  b.graph().remove_output(0);
+  b.graph().remove_output(0);
+  EXPECT_TRUE(unchanged(std::move(b))) << "another axis";
+}
+
 // A model that splits x in two along an axis and joins these names along axis 1.
 ModelBuilder split(const std::vector<std::string>& joined, int64_t axis = 1) {
   ModelBuilder b;

@@ -7,7 +7,7 @@ namespace tenon::passes {
 namespace {
 
 // A result that is larger than this, and than what it is computed from, stays a computation.
-constexpr int64_t largest_result = int64_t{1} << 20;
+constexpr int64_t largest_result = int64_t{4} << 20;
 
 int64_t bytes_of(Editor& editor, const ir::Value& value) {
   const SymbolicShape* sizes = editor.shape(&value);

@@ -52,6 +52,12 @@ bool only_shapes(Editor& editor, const ir::Node& node) {
   return false;
 }
 
+// Whether one number is reduced to itself.
+bool is_plain_reduction(const ir::Node& node) {
+  static constexpr std::string_view plain[] = {"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd"};
+  return std::ranges::find(plain, node.op_type) != std::end(plain);
+}
+
 ir::Value* unchanged_input(Editor& editor, const ir::Node& node) {
   const std::string& op = node.op_type;
   if (ir::Value* operand = unchanged_operand(editor, node)) return operand;
@@ -60,13 +66,24 @@ ir::Value* unchanged_input(Editor& editor, const ir::Node& node) {
   if (alone && (op == "Concat" || op == "Sum" || op == "Max" || op == "Min" || op == "Mean")) return node.input(0);
   if (op == "Pad" && are_all(editor.ints(node.input(1)), 0)) return node.input(0);
   if (op == "Tile" && are_all(editor.ints(node.input(1)), 1)) return node.input(0);
+  if (is_plain_reduction(node)) return node.input(0);
   return only_shapes(editor, node) ? node.input(0) : nullptr;
+}
+
+// A reduction of axes of size 1 that are not kept.
+void squeeze_instead(Editor& editor, ir::Node& node) {
+  ir::Value* input = node.input(0);
+  const auto axes = added_axes(editor.shape(node.output(0)), editor.shape(input));
+  if (!axes || axes->empty()) return;
+  editor.rewrite(node, [&](Patch& patch) { patch.replace(node, *patch.add("Squeeze", {input, patch.ints(*axes)})); });
 }
 
 }  // namespace
 
 void remove_no_ops(Editor& editor, ir::Node& node) {
   if (!node.domain.empty() || node.output_count() != 1 || !node.output(0)) return;
+  if (is_plain_reduction(node)) squeeze_instead(editor, node);
+  if (editor.is_removed(node)) return;
   ir::Value* input = unchanged_input(editor, node);
   if (!input || !editor.same_shape(input, node.output(0)) || !editor.can_replace(*node.output(0), *input)) return;
   editor.rewrite(node, [&](Patch& patch) { patch.replace(node, *input); });

@@ -31,6 +31,7 @@ void fuse_tanh_gelu(Editor& editor, ir::Node& node);
 void inline_constant_if(Editor& editor, ir::Node& node);
 void join_splits(Editor& editor, ir::Node& node);
 void merge_casts(Editor& editor, ir::Node& node);
+void merge_concats(Editor& editor, ir::Node& node);
 void merge_pads(Editor& editor, ir::Node& node);
 void merge_reshapes(Editor& editor, ir::Node& node);
 void merge_slices(Editor& editor, ir::Node& node);
@@ -55,5 +56,8 @@ void merge_common_subexpressions(Editor& editor, ir::Graph& graph);
 void remove_dead_code(Editor& editor, ir::Graph& graph);
 void use_blocked_layout(Editor& editor, ir::Graph& graph);
 void use_winograd(Editor& editor, ir::Graph& graph);
+
+// The axes of `to`, all of size 1, that are all it has more than `from`; nullopt when there is another difference.
+std::optional<std::vector<int64_t>> added_axes(const SymbolicShape* from, const SymbolicShape* to);
 
 }  // namespace tenon::passes

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "passes/match.h"
 #include "passes/optimize/passes.h"
@@ -36,7 +37,36 @@ std::optional<std::vector<int64_t>> axes_of_both(Editor& editor, const ir::Node&
   return axes;
 }
 
-// The axes of `to`, all of size 1, that are all it has more than `from`; nullopt when there is another difference.
+// What a Reshape from one shape to the other is told, when that is known: 0 for a size that stays on its axis and -1
+// for at most one other.
+std::optional<std::vector<int64_t>> target_between(const SymbolicShape* from, const SymbolicShape* to) {
+  if (!from || !to) return std::nullopt;
+  std::vector<int64_t> target;
+  bool copies = false, infers = false;
+  for (size_t i = 0; i < to->size(); ++i) {
+    const Dim& size = (*to)[i];
+    if (size.is(0)) return std::nullopt;
+    const bool stays = i < from->size() && size == (*from)[i];
+    copies |= !size.is_known() && stays;
+    if (!size.is_known() && !stays && std::exchange(infers, true)) return std::nullopt;
+    target.push_back(size.is_known() ? size.value() : stays ? 0 : -1);
+  }
+  // A size of 0, which any symbolic one may be, leaves -1 without a meaning.
+  return infers && copies ? std::nullopt : std::optional(target);
+}
+
+// Two nodes that change a shape, of any kinds, as one Reshape.
+void merge_into_reshape(Editor& editor, const ir::Node& first, ir::Node& second) {
+  if (!editor.is_only_user(*first.output(0))) return;
+  auto target = target_between(editor.shape(first.input(0)), editor.shape(second.output(0)));
+  if (!target) return;
+  editor.rewrite(second, [&](Patch& patch) {
+    patch.replace(second, *patch.add("Reshape", {first.input(0), patch.ints(*target)}));
+  });
+}
+
+}  // namespace
+
 std::optional<std::vector<int64_t>> added_axes(const SymbolicShape* from, const SymbolicShape* to) {
   if (!from || !to) return std::nullopt;
   std::vector<int64_t> axes;
@@ -51,8 +81,6 @@ std::optional<std::vector<int64_t>> added_axes(const SymbolicShape* from, const 
   }
   return next == from->size() ? std::optional(axes) : std::nullopt;
 }
-
-}  // namespace
 
 void merge_reshapes(Editor& editor, ir::Node& node) {
   if (!only_changes_shape(node) || !node.input(0) || !node.output(0)) return;
@@ -77,7 +105,10 @@ void merge_reshapes(Editor& editor, ir::Node& node) {
     }
     return;
   }
-  if (node.op_type != "Reshape") return;
+  if (node.op_type != "Reshape") {
+    merge_into_reshape(editor, *inner, node);
+    return;
+  }
   if (auto axes = added_axes(editor.shape(&source), editor.shape(&output))) {
     editor.rewrite(node, [&](Patch& patch) {
       patch.replace(node, *patch.add("Unsqueeze", {&source, patch.ints(*axes)}));
@@ -86,7 +117,10 @@ void merge_reshapes(Editor& editor, ir::Node& node) {
   }
   // A 0 means the size that the inner node made.
   auto target = editor.ints(node.input(1));
-  if (!target || (std::ranges::count(*target, 0) > 0 && node.int_attribute("allowzero", 0) == 0)) return;
+  if (!target || (std::ranges::count(*target, 0) > 0 && node.int_attribute("allowzero", 0) == 0)) {
+    merge_into_reshape(editor, *inner, node);
+    return;
+  }
   editor.rewrite(node, [&](Patch& patch) {
     patch.replace(node, *patch.add_like(node, {&source, node.input(1)}).output(0));
   });
