@@ -1,6 +1,7 @@
 #include "ir/graph.h"
 
 #include <algorithm>
+#include <atomic>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -64,11 +65,13 @@ void Graph::remove_initializer(Value& value) {
 }
 
 Node& Graph::add_node(std::string op_type, std::string domain, Node* before) {
+  static std::atomic<uint64_t> made = 0;
   auto where = before ? before->self_ : nodes_.end();
   auto self = nodes_.emplace(where);
   self->op_type = std::move(op_type);
   self->domain = std::move(domain);
   self->graph_ = this;
+  self->serial_ = ++made;
   self->self_ = self;
   if (before) self->origin = before->origin;
   return *self;

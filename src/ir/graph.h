@@ -158,6 +158,8 @@ class Node {
   std::shared_ptr<const ops::Operator> custom_operator;
 
   Graph& graph() const { return *graph_; }
+  // Higher than that of every node that was made before this one.
+  uint64_t serial() const { return serial_; }
   size_t input_count() const { return inputs_.size(); }
   size_t output_count() const { return outputs_.size(); }
   // Null for an optional input or output that is left out, past the end too.
@@ -196,6 +198,7 @@ class Node {
  private:
   friend class Graph;
   Graph* graph_ = nullptr;
+  uint64_t serial_ = 0;
   std::list<Node>::iterator self_;
   SmallVector<Value*, 4> inputs_;
   SmallVector<Value*, 2> outputs_;

@@ -63,6 +63,7 @@ class Lifter {
   }
 
   void lift_node(ir::Node& node, int64_t opset) {
+    if (targets_ && !targets_->contains(node.domain)) return;
     node.custom_operator = custom_.find(node.domain, node.op_type, opset);
     const ops::Operator* op = ops::operator_of(node);
     if (!op && problems_) {
@@ -103,7 +104,7 @@ class Lifter {
   }
 
   void leave(ir::Node& node, const Error& error) {
-    problems_->push_back({node.describe(), error});
+    problems_->push_back({node.describe(), node.domain, error});
     node.custom_operator = ops::stand_in_operator();
   }
 

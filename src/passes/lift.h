@@ -17,7 +17,7 @@ namespace tenon::passes {
 // With `problems`, what would be thrown goes there, an entry for each node, and such nodes are left as they are, with a
 // stand-in for an operator.
 struct LiftProblem {
-  std::string node;
+  std::string node, domain;
   Error error;
 };
 std::vector<std::string> lift_to_newest_opset(ir::Model& model, const ops::CustomOperatorList& custom = {},

@@ -3,8 +3,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <set>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "base/fail.h"
 #include "ir/count.h"
@@ -58,14 +58,12 @@ void check(const ConvertOptions& options) {
          oldest_ir_version, ir::newest_ir_version);
 }
 
-using NodeSet = std::unordered_set<const ir::Node*>;
-
-NodeSet all_nodes(ir::Graph& graph) {
-  NodeSet nodes;
+uint64_t highest_serial(ir::Graph& graph) {
+  uint64_t highest = 0;
   for_each_graph(graph, [&](ir::Graph& part) {
-    for (const ir::Node& node : part.nodes()) nodes.insert(&node);
+    for (const ir::Node& node : part.nodes()) highest = std::max(highest, node.serial());
   });
-  return nodes;
+  return highest;
 }
 
 struct NodeLabels {
@@ -123,8 +121,7 @@ class Converter {
 
   void go_down() {
     remember_values();
-    for (std::string& note : passes::lift_to_newest_opset(*model_, custom_operators()))
-      result_.notes.push_back(std::move(note));
+    lift();
     if (!model_->functions.empty()) inline_functions();
     ir::Graph& graph = *model_->graph;
     remember_constant_nodes(graph);
@@ -135,7 +132,7 @@ class Converter {
     for (const auto& [domain, version] : down_) model_->opset_imports.set(domain, version);
     passes::LowerOptions how;
     how.as_functions = false;
-    how.simplify = [&, nodes = all_nodes(graph)] { simplify(graph, nodes); };
+    how.simplify = [&, last = highest_serial(graph)] { simplify(graph, last); };
     for (passes::Blocker& blocker : passes::lower_nodes(*model_, how))
       result_.blockers.push_back({std::move(blocker.node), std::move(blocker.op_type), std::move(blocker.reason)});
     if (!result_.blockers.empty()) return;
@@ -145,6 +142,20 @@ class Converter {
       restore_constant_nodes(part);
     });
     passes::make_names_plain(*model_);
+  }
+
+  // Operators of domains that Tenon does not know stay as they are; of the others, the error is for the user.
+  void lift() {
+    std::vector<passes::LiftProblem> problems;
+    for (std::string& note : passes::lift_to_newest_opset(*model_, custom_operators(), &problems))
+      result_.notes.push_back(std::move(note));
+    std::set<std::string> foreign;
+    for (const passes::LiftProblem& problem : problems) {
+      if (ops::operators().knows_domain(problem.domain)) throw Error(problem.error).at_node(problem.node);
+      foreign.insert(problem.domain);
+    }
+    for (const std::string& domain : foreign)
+      result_.notes.push_back(fmt::format("operators of '{}', which Tenon does not know, stay as they are", domain));
   }
 
   void leave_out_branches(ir::Graph& graph) {
@@ -166,9 +177,9 @@ class Converter {
   }
 
   // Nodes that were added compute sizes that are known, and the like; those of the model stay as they are.
-  static void simplify(ir::Graph& graph, const NodeSet& nodes) {
+  static void simplify(ir::Graph& graph, uint64_t last_of_model) {
     run_passes(graph, {"identity", "fold-constants", "no-op", "cast"},
-               [&](const ir::Node& node) { return !nodes.contains(&node); });
+               [&](const ir::Node& node) { return node.serial() > last_of_model; });
   }
 
   // What the model says of a value: inference finds more, which is not written.

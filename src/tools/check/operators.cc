@@ -22,7 +22,7 @@ const ops::Operator* known_operator(const Subject& subject, const ir::Node& node
 }
 
 void find_unknown_operators(const Subject& subject, Findings& findings) {
-  for (const auto& [node, error] : subject.lift_problems) {
+  for (const auto& [node, _, error] : subject.lift_problems) {
     if (error.code() == ErrorCode::unknown_operator)
       findings.add_at(node, "", error.message(),
                       "bring the operator along with --custom-operators, or correct its name");
@@ -35,7 +35,7 @@ void find_node_problems(const Subject& subject, Findings& findings) {
   auto report = [&](const std::string& node, const Error& error) {
     if (((error.code() == codes) || ...)) findings.add_at(node, error.tensor(), error.message(), error.hint());
   };
-  for (const auto& [node, error] : subject.lift_problems) report(node, error);
+  for (const auto& [node, _, error] : subject.lift_problems) report(node, error);
   for (const auto& [node, error] : subject.inference.problems) report(node->describe(), error);
 }
 
@@ -48,7 +48,7 @@ void find_other_node_problems(const Subject& subject, Findings& findings) {
   auto report = [&](const std::string& node, const Error& error) {
     if (!has_rule_of_its_own(error.code())) findings.add_at(node, error.tensor(), error.message(), error.hint());
   };
-  for (const auto& [node, error] : subject.lift_problems) report(node, error);
+  for (const auto& [node, _, error] : subject.lift_problems) report(node, error);
   for (const auto& [node, error] : subject.inference.problems) report(node->describe(), error);
   if (subject.failure) report(subject.failure->node(), *subject.failure);
 }
