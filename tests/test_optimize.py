@@ -328,6 +328,19 @@ def test_blocked_layout_where_a_file_can_hold_it(tenon, tmp_path, opset, ir_vers
     assert not difference(actual, expected)
 
 
+def test_what_it_writes_for_ir_version_3_is_read_again(tenon, tmp_path):
+    """Initializers are inputs there. A Softmax of old, over all axes from the second on, is flattened and shaped back."""
+    graph = helper.make_graph([helper.make_node("Softmax", ["x"], ["y"])], "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 3, 4])],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2, 3, 4])])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 9)], ir_version=3), tmp_path / "m.onnx")
+    for source, target in (("m", "o"), ("o", "p")):
+        run = optimize(tenon, tmp_path / f"{source}.onnx", "-o", tmp_path / f"{target}.onnx", "--level", "basic")
+        assert run.returncode == 0, run.stderr
+    x = {"x": np.random.default_rng(0).random((2, 3, 4), np.float32)}
+    expected, actual = (run_onnxruntime(tmp_path / name, x)["y"] for name in ("m.onnx", "p.onnx"))
+    assert not difference(actual, expected)
+
+
 @pytest.mark.parametrize("opset, ir_version", [(9, 3), (13, 8), (17, 8)])
 def test_batch_normalization_without_weights_to_go_into(tenon, tmp_path, opset, ir_version):
     rng = np.random.default_rng(0)

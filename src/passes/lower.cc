@@ -135,9 +135,11 @@ void tidy(ir::Graph& graph, int64_t ir_version) {
   graph.remove_unused_initializers(
       [&](const ir::Value& value) { return std::ranges::find(graph.outputs(), &value) == graph.outputs().end(); });
   for (ir::Value& value : graph.values()) value.value_info_position = -1;
-  // A loop may hand in other shapes than were inferred for its first round.
-  for (ir::Value* value : graph.inputs()) {
-    if (graph.owner()) value->type.shape.reset();
+  // A loop may hand in other shapes than were inferred for its first round, but for the number of the round and whether
+  // there is one.
+  const size_t fixed = graph.owner() && graph.owner()->op_type == "Loop" ? 2 : 0;
+  for (size_t i = fixed; i < graph.inputs().size(); ++i) {
+    if (graph.owner()) graph.inputs()[i]->type.shape.reset();
   }
   if (ir_version >= ir::initializers_alone || graph.owner()) return;
   for (ir::Value* value : graph.initializers()) {
@@ -170,8 +172,8 @@ void lower_to_imported_opsets(ir::Model& model) {
     throw Error(ErrorCode::unsupported, to_text(blockers),
                 "optimise at a lower level, or disable the passes that made them");
   }
+  make_names_plain(model);  // before initializers become inputs, whose names stay
   for_each_graph(*model.graph, [&](ir::Graph& graph) { tidy(graph, model.ir_version); });
-  make_names_plain(model);
 }
 
 }  // namespace tenon::passes
