@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 
+import ml_dtypes
 import model_cases
 import numpy as np
 import onnx
@@ -135,6 +136,48 @@ def test_data_of_the_input_is_not_overwritten(tenon, tmp_path):
     assert (tmp_path / "out.onnx.data").read_bytes() == before and not (tmp_path / "out.onnx").exists()
 
 
+def foreign_model(path, opset, typed=True):
+    """LayerNormalization after an operator that nobody knows, whose result is declared if `typed`."""
+    nodes = [helper.make_node("Mystery", ["x"], ["m"], name="mystery", domain="com.example"),
+             helper.make_node("LayerNormalization", ["m", "s"], ["y"], name="norm")]
+    shape = ["batch", 4]
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", F, shape)], [helper.make_tensor_value_info("y", F, shape)],
+                              [numpy_helper.from_array(np.ones(4, np.float32), "s")],
+                              value_info=[helper.make_tensor_value_info("m", F, shape)] if typed else [])
+    imports = [helper.make_opsetid("", opset), helper.make_opsetid("com.example", 1)]
+    onnx.save(helper.make_model(graph, opset_imports=imports, ir_version=8), path)
+    return path
+
+
+def test_operators_of_other_domains_stay(tenon, tmp_path):
+    run = convert(tenon, foreign_model(tmp_path / "m.onnx", 17), "--opset", "13", "-o", tmp_path / "down.onnx")
+    assert run.returncode == 0, run.stderr
+    assert "operators of 'com.example', which Tenon does not know, stay as they are" in run.stderr
+    assert "not verified" in run.stdout and "com.example.Mystery" in run.stdout
+    down = onnx.load(tmp_path / "down.onnx")
+    assert down.graph.node[0].op_type == "Mystery" and down.graph.node[0].domain == "com.example"
+    assert "LayerNormalization" not in {node.op_type for node in down.graph.node}
+    assert {i.domain: i.version for i in down.opset_import} == {"": 13, "com.example": 1}
+    run = convert(tenon, tmp_path / "down.onnx", "--opset", "21", "-o", tmp_path / "up.onnx")
+    assert run.returncode == 0, run.stderr
+    up = onnx.load(tmp_path / "up.onnx")
+    assert up.graph.node[0].op_type == "Mystery" and up.opset_import[0].version == 21
+
+
+def test_what_follows_an_unknown_operator_needs_its_type(tenon, tmp_path):
+    run = convert(tenon, foreign_model(tmp_path / "m.onnx", 17, typed=False), "--opset", "13", "-o", tmp_path / "down.onnx")
+    assert run.returncode == 1 and not (tmp_path / "down.onnx").exists()
+    assert "norm" in run.stdout and "type" in run.stdout
+
+
+def test_an_unknown_operator_of_a_known_domain_is_an_error(tenon, tmp_path):
+    graph = helper.make_graph([helper.make_node("Mystery", ["x"], ["y"])], "g", [helper.make_tensor_value_info("x", F, [1])],
+                              [helper.make_tensor_value_info("y", F, [1])])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), tmp_path / "m.onnx")
+    run = convert(tenon, tmp_path / "m.onnx", "--opset", "13", "-o", tmp_path / "o.onnx")
+    assert run.returncode == 3 and "Mystery" in run.stderr and "unknown-operator" in run.stderr
+
+
 def test_subgraphs_and_functions(tenon, tmp_path):
     then = helper.make_graph([helper.make_node("Softmax", ["x"], ["t"], axis=1)], "then", [], [helper.make_tensor_value_info("t", F, None)])
     other = helper.make_graph([helper.make_node("twice", ["x"], ["e"], domain="own")], "else", [], [helper.make_tensor_value_info("e", F, None)])
@@ -243,3 +286,37 @@ def test_an_old_onnxruntime_runs_what_is_written(tenon, tmp_path, name, old_onnx
     # Level `all` of two releases: each rounds in its own way.
     problems = [f"{key} {problem}" for key, value in expected.items() if (problem := difference(actual[key], value, 1e-3))]
     assert not problems, "\n".join(problems)
+
+
+BIT_PAIRS = [("float16", "int16"), ("bfloat16", "uint16"), ("float32", "int32"), ("float32", "uint32"), ("float64", "int64"),
+             ("float64", "uint64"), ("float16", "bfloat16")]
+
+
+def numbers_of_all_kinds(dtype):
+    """Random bits, both zeros, both infinities, the smallest and largest of each kind, and the usual NaN."""
+    size = np.dtype(dtype).itemsize
+    bits = np.random.default_rng(0).integers(0, 256, 4096 * size, np.uint8).view(dtype)
+    limits = ml_dtypes.finfo(dtype)
+    ends = [0, limits.smallest_subnormal, limits.tiny, limits.max, np.inf]
+    with np.errstate(invalid="ignore"):
+        return np.concatenate([bits[bits == bits], np.array(ends, dtype), -np.array(ends, dtype), np.array([np.nan], dtype)])
+
+
+@pytest.mark.parametrize("opset", [13, 11])
+@pytest.mark.parametrize("first, second", [*BIT_PAIRS, *((b, a) for a, b in BIT_PAIRS)])
+def test_bits_of_floats_by_arithmetic(first, second, opset):
+    numbers = numbers_of_all_kinds(first if first in ("float16", "bfloat16", "float32", "float64") else second).view(first)
+    types = {name: helper.np_dtype_to_tensor_dtype(np.dtype(name)) for name in (first, second)}
+    graph = helper.make_graph([helper.make_node("BitCast", ["x"], ["y"], to=types[second])], "g",
+                              [helper.make_tensor_value_info("x", types[first], ["n"])],
+                              [helper.make_tensor_value_info("y", types[second], ["n"])])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 26)], ir_version=10)
+    if opset < 13 and "bfloat16" in (first, second):
+        assert package.conversion_blockers(model, opset=opset)
+        return
+    old = package.load(package.convert(model, opset=opset), level="none")
+    actual = old.run({"x": numbers})["y"]
+    expected = numbers.view(second)
+    assert np.array_equal(actual != actual, expected != expected)
+    kept = actual == actual  # what a NaN carries is lost
+    assert np.array_equal(actual[kept].view(f"u{numbers.itemsize}"), expected[kept].view(f"u{numbers.itemsize}"))

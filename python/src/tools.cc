@@ -4,6 +4,7 @@
 #include "tenon/tools/compare_values.h"
 #include "tenon/tools/doctor.h"
 #include "tenon/tools/inspect.h"
+#include "tenon/tools/onnx_model.h"
 #include "tenon/tools/operators.h"
 #include "tenon/tools/optimize.h"
 
@@ -62,6 +63,11 @@ Model load(nb::object source, int threads, int spin_microseconds, bool parallel_
   if (!log.is_none()) options.log = log_to(std::move(log));
   for (const auto& [key, value] : config) set_config(options, key, value);
 
+  if (nb::isinstance<tools::OnnxModel>(source)) {
+    const tools::OnnxModel model = nb::cast<tools::OnnxModel>(source);
+    nb::gil_scoped_release free;
+    return {model.open(options), ""};
+  }
   if (nb::hasattr(source, "SerializeToString")) source = source.attr("SerializeToString")();
   if (nb::isinstance<nb::str>(source) || nb::hasattr(source, "__fspath__")) {
     const Path path = nb::cast<Path>(source);
@@ -70,8 +76,9 @@ Model load(nb::object source, int threads, int spin_microseconds, bool parallel_
   }
   const std::optional<Tensor> bytes = import_array(source, ReadOnly::share);
   if (!bytes || bytes->type() == ElementType::string) {
-    throw Error(ErrorCode::invalid_argument, std::string("a model is a path, bytes, or an onnx.ModelProto, not ") +
-                                                 nb::type_name(source.type()).c_str());
+    throw Error(ErrorCode::invalid_argument,
+                std::string("a model is a path, bytes, an onnx.ModelProto or an OnnxModel, not ") +
+                    nb::type_name(source.type()).c_str());
   }
   const auto size = static_cast<size_t>(bytes->bytes());
   nb::gil_scoped_release free;
@@ -146,8 +153,8 @@ void bind_optimizer(nb::module_& module) {
 
 constexpr const char* load_doc =
     "Loads a model and makes it ready to run.\n\n"
-    ":param model: a path, the bytes of a model, or an ``onnx.ModelProto``. A path may be that of a file that\n"
-    "    :func:`compile` wrote.\n"
+    ":param model: a path, the bytes of a model, an ``onnx.ModelProto``, or an :class:`OnnxModel` as other tools make\n"
+    "    it. A path may be that of a file that :func:`compile` wrote.\n"
     ":param threads: to compute with. 0: the pool that all models share, one for each CPU of the process.\n"
     ":param spin_microseconds: that threads of its own wait for work before they sleep; 50 times as long within a "
     "run.\n"

@@ -30,7 +30,7 @@ def test_models_come_from_paths_bytes_and_protos(file):
     for source in (file, str(file), os.fspath(file), linear(), bytearray(linear()), memoryview(linear()), onnx.load(file)):
         np.testing.assert_array_equal(tenon.load(source).run(x=x)["y"], linear_reference(x)[0])
     assert tenon.load(file).name == str(file) and tenon.load(linear()).name == ""
-    with pytest.raises(tenon.ArgumentError, match="a model is a path, bytes, or an onnx.ModelProto, not int"):
+    with pytest.raises(tenon.ArgumentError, match="a model is a path, bytes, an onnx.ModelProto or an OnnxModel, not int"):
         tenon.load(3)
 
 
