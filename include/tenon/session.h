@@ -45,6 +45,8 @@ struct SessionOptions {
   bool flush_denormals = false;
   // Which nodes compute in less than full precision, placement() says; notes() says so where there is no use in it.
   Precision precision = Precision::full;
+  // Nodes, by name or as placement() has them, that compute in full precision all the same.
+  std::vector<std::string> full_precision_nodes;
   // Providers in order of preference. One that cannot start is an error, unless allow_fallback.
   std::vector<std::string> providers = {"cpu"};
   // Go on without providers that cannot start; notes() and placement() say which and why.
@@ -59,6 +61,9 @@ struct SessionOptions {
   OptimizationLevel level = OptimizationLevel::all;
   // Passes that do not run, by the names that optimization_passes() lists.
   std::vector<std::string> disabled_passes;
+  // The optimiser stops after as many rewrites; -1: when it finds no more. Those that are made are the first ones of
+  // all, so this finds the one that breaks a model.
+  int64_t most_rewrites = -1;
   // Values that no rewrite may take away or rename, beside the model's outputs.
   std::vector<std::string> keep;
   // Sizes of dimensions that the model names, such as {"batch", 1}, or that its inputs denote, such as "DATA_BATCH".
@@ -153,6 +158,31 @@ struct StepProfile {
 
 using NamedValues = std::map<std::string, Value, std::less<>>;
 
+// A step of a run for those who watch it: the node and its values, by the names they have where it runs.
+struct WatchedStep {
+  struct Operand {
+    std::string_view name;  // "" if it is left out
+    const Value* value;     // null if it is left out
+  };
+  std::string node;  // "Conv 'stem' (node 0)"
+  std::string_view op_type;
+  std::vector<Operand> inputs, outputs;
+};
+
+// Sees what is computed while it is computed. What it is given lasts as long as the call; an exception ends the run.
+class RunWatcher {
+ public:
+  RunWatcher() = default;
+  RunWatcher(const RunWatcher&) = delete;
+  RunWatcher& operator=(const RunWatcher&) = delete;
+  virtual ~RunWatcher() = default;
+  // Before a step, which may write its outputs over its inputs: what the outputs hold is of no meaning yet. For steps
+  // of a node's body this comes between the node's own two calls.
+  virtual void before(const WatchedStep& step);
+  // After it: what the inputs hold may be gone.
+  virtual void after(const WatchedStep& step);
+};
+
 struct RunOptions {
   // Outputs to compute; only the nodes they need run. Empty: all.
   std::vector<std::string> outputs;
@@ -163,6 +193,9 @@ struct RunOptions {
   // Receives what every step did, in the order in which they ended: those of a node's body come before the node.
   // Null: nothing is measured, and nothing is spent on it.
   std::vector<StepProfile>* profile = nullptr;
+  // Is told of every step, one after the other. Values that follow from weights and shapes alone, and views of others,
+  // are made by no step. Null: nothing is spent on it.
+  RunWatcher* watcher = nullptr;
 };
 
 // The providers of this build that can start on this machine, by name.

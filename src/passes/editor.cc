@@ -176,6 +176,7 @@ bool Editor::improve(const ir::Value& value, Fact better) {
 
 void Editor::rewrite(ir::Node& at, const std::function<void(Patch&)>& change) {
   TENON_CHECK(!is_removed(at));
+  if (rewrites.size() >= most_rewrites) return;
   Rewrite record;
   record.pass = pass_;
   changed_.insert(&at.graph());
@@ -200,6 +201,7 @@ void Editor::rewrite(ir::Node& at, const std::function<void(Patch&)>& change) {
 }
 
 void Editor::remove_unused(std::span<ir::Node* const> nodes) {
+  if (rewrites.size() >= most_rewrites) return;
   Rewrite record;
   record.pass = pass_;
   for (const ir::Node* node : nodes) changed_.insert(&node->graph());

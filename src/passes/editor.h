@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -72,8 +73,9 @@ class Editor {
   void begin_pass(std::string_view name) { pass_ = name; }
   // Infers again what depends on changed values, and lets go of what was removed.
   void end_pass();
-  // The rewrites so far.
+  // The rewrites so far, and how many there may be: others are not made.
   std::vector<Rewrite> rewrites;
+  size_t most_rewrites = std::numeric_limits<size_t>::max();
 
  private:
   friend class Patch;

@@ -134,11 +134,14 @@ constexpr int most_rounds = 8;
 
 class Optimizer {
  public:
-  Optimizer(ir::Graph& graph, const passes::OptimizerOptions& options, const std::vector<const Pass*>& passes)
+  Optimizer(ir::Graph& graph, const passes::OptimizerOptions& options, const std::vector<const Pass*>& passes,
+            size_t most_rewrites)
       : graph_(graph),
         options_(options),
         editor_(graph, options.keep, options.evaluate, options.level == OptimizationLevel::exact),
-        passes_(passes) {}
+        passes_(passes) {
+    editor_.most_rewrites = most_rewrites;
+  }
 
   std::vector<Rewrite> run() {
     for (int sweep = 0; sweep < most_sweeps; ++sweep) {
@@ -236,7 +239,8 @@ std::vector<Rewrite> passes::optimize(ir::Graph& graph, const OptimizerOptions& 
   if (options.level == none && options.keep.empty()) return {};
   std::vector<Rewrite> all;
   auto run = [&](const std::vector<const Pass*>& wanted) {
-    std::vector<Rewrite> made = Optimizer(graph, options, wanted).run();
+    const size_t left = static_cast<size_t>(options.most_rewrites) - (options.most_rewrites < 0 ? 0 : all.size());
+    std::vector<Rewrite> made = Optimizer(graph, options, wanted, left).run();
     std::ranges::move(made, std::back_inserter(all));
     return !made.empty();
   };

@@ -19,6 +19,7 @@ struct OptimizerOptions {
   std::vector<std::string> disabled;  // passes, by name
   std::vector<std::string> keep;      // values that stay
   Evaluator evaluate;                 // without it no constants are folded
+  int64_t most_rewrites = -1;         // after which it stops; -1: none
   // Whether passes may rewrite this node; those that look at whole graphs are left out then. Null: any.
   std::function<bool(const ir::Node&)> may_change;
   bool verify = is_debug_build;  // whether the graph is checked after each pass that changed it

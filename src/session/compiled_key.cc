@@ -35,6 +35,7 @@ constexpr std::string_view precision_option = "precision";
 constexpr GraphOption graph_options[] = {
     {"level", [](const SessionOptions& o) { return std::string(name_of(o.level)); }},
     {"disabled passes", [](const SessionOptions& o) { return joined(o.disabled_passes); }},
+    {"most rewrites", [](const SessionOptions& o) { return std::to_string(o.most_rewrites); }},
     {"values to keep", [](const SessionOptions& o) { return joined(o.keep); }},
     {"operators to decompose", [](const SessionOptions& o) { return joined(o.decompose); }},
     {"sizes", [](const SessionOptions& o) { return joined(o.sizes); }},
@@ -48,6 +49,7 @@ constexpr GraphOption graph_options[] = {
 // What no file can hold.
 std::string what_stays_here(const SessionOptions& options) {
   if (!options.custom_operators.empty() || !options.custom_operator_libraries.empty()) return "custom operators";
+  if (!options.full_precision_nodes.empty()) return "nodes that keep full precision";
   return options.initializers.empty() ? "" : "tensors in place of initializers";
 }
 

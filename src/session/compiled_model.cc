@@ -127,7 +127,7 @@ CompiledModel::CompiledModel(std::unique_ptr<ir::Model> loaded, const SessionOpt
   // Not beyond basic: fusions would undo what was just decomposed.
   if (ir::count_nodes(graph) != nodes) optimize(options, std::min(options.level, OptimizationLevel::basic), threads);
   if (packing) ir::make_names_unique(*model_);
-  compile(threads, options.memory, options.precision, packing);
+  compile(threads, options.memory, {options.precision, options.full_precision_nodes}, packing);
 }
 
 CompiledModel::CompiledModel(CompiledFile file, const SessionOptions& options, ThreadPool& threads)
@@ -139,7 +139,7 @@ CompiledModel::CompiledModel(CompiledFile file, const SessionOptions& options, T
     passes::infer_types(*model_->graph);
     StoredPacking packing = file.packing();
     // Whether memory was to be saved shows in what was packed.
-    compile(threads, MemoryUse::normal, precision_of(file.description.key), &packing);
+    compile(threads, MemoryUse::normal, {precision_of(file.description.key)}, &packing);
     packing.require_all_used();
   } catch (const Error& error) {
     if (error.code() == ErrorCode::damaged_file || error.code() == ErrorCode::out_of_memory) throw;
@@ -150,9 +150,10 @@ CompiledModel::CompiledModel(CompiledFile file, const SessionOptions& options, T
   require_stored(graph(), file);
 }
 
-void CompiledModel::compile(ThreadPool& threads, MemoryUse memory, Precision precision, PackedArchive* packing) {
+void CompiledModel::compile(ThreadPool& threads, MemoryUse memory, const PrecisionChoice& precision,
+                            PackedArchive* packing) {
   program_ = Program::compile(*model_->graph, order_, threads, placement_, memory, precision, packing);
-  if (precision == Precision::fast && placement_.rounded_nodes == 0) note({why_nothing_is_rounded()});
+  if (precision.precision == Precision::fast && placement_.rounded_nodes == 0) note({why_nothing_is_rounded()});
   for (Placement::Node& node : placement_.nodes)
     node.declined.insert(node.declined.begin(), missing_providers_.begin(), missing_providers_.end());
 }
@@ -202,6 +203,8 @@ void CompiledModel::optimize(const SessionOptions& options, OptimizationLevel le
   passes::OptimizerOptions wanted;
   wanted.level = level;
   wanted.disabled = options.disabled_passes;
+  if (options.most_rewrites >= 0)
+    wanted.most_rewrites = std::max<int64_t>(0, options.most_rewrites - static_cast<int64_t>(rewrites.size()));
   if (options.memory == MemoryUse::low) wanted.disabled.emplace_back("winograd");  // its weights are larger
   wanted.keep = options.keep;
   wanted.evaluate = [&](const ir::Node& node) {

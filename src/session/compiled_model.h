@@ -37,7 +37,7 @@ class CompiledModel : public ModelReport {
   void optimize(const SessionOptions& options, OptimizationLevel level, ThreadPool& threads);
   bool runs(const ir::Node& node) const;
   void note(const std::vector<std::string>& lines);
-  void compile(ThreadPool& threads, MemoryUse memory, Precision precision, PackedArchive* packing);
+  void compile(ThreadPool& threads, MemoryUse memory, const PrecisionChoice& precision, PackedArchive* packing);
 
   std::vector<std::unique_ptr<Provider>> providers_;
   std::vector<const Provider*> order_;                                  // the same

@@ -50,7 +50,7 @@ struct Program::Compiler {
   const ir::Graph& graph;
   std::span<const Provider* const> providers;
   ThreadPool& threads;
-  Precision precision;
+  const PrecisionChoice& precision;
   Placement& placement;
   CopyList& copies;
   ConstantUses& constants;
@@ -134,7 +134,7 @@ struct Program::Compiler {
       });
     }
     const std::vector<const Tensor*> known = constant_inputs(node);
-    const NodeInfo info(node, known, packed, threads, precision);
+    const NodeInfo info(node, known, packed, threads, precision.of(node));
     step.kernel = provider.compile(info);
     if (const std::string_view type = step.kernel->rounds_to(); !type.empty()) {
       step.kernel_name += fmt::format(", {}", type);
@@ -149,7 +149,7 @@ struct Program::Compiler {
 
 std::unique_ptr<Program> Program::compile(ir::Graph& graph, std::span<const Provider* const> providers,
                                           ThreadPool& threads, Placement& placement, MemoryUse memory,
-                                          Precision precision, PackedArchive* archive) {
+                                          const PrecisionChoice& precision, PackedArchive* archive) {
   CopyList list(placement);
   ConstantUses constants(graph);
   if (memory == MemoryUse::low) constants.ask_kernels(graph, providers, threads, precision);

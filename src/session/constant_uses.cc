@@ -31,7 +31,7 @@ std::vector<const Tensor*> constant_inputs(const ir::Node& node) {
 }
 
 void ConstantUses::ask_kernels(const ir::Graph& graph, std::span<const Provider* const> providers, ThreadPool& threads,
-                               Precision precision) {
+                               const PrecisionChoice& precision) {
   PackedConstants question([&](const auto& key) {
     ++asked_[key];
     return false;
@@ -44,7 +44,7 @@ void ConstantUses::ask_kernels(const ir::Graph& graph, std::span<const Provider*
     if (provider == providers.end()) return;
     try {
       const std::vector<const Tensor*> constants = constant_inputs(node);
-      (*provider)->compile(NodeInfo(node, constants, question, threads, precision));
+      (*provider)->compile(NodeInfo(node, constants, question, threads, precision.of(node)));
     } catch (const Error&) {
       // It will be thrown again when the kernel is made.
     }

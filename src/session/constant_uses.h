@@ -21,7 +21,7 @@ class ConstantUses {
 
   // Finds out what kernels would make of constants that several nodes read, before any of them makes it.
   void ask_kernels(const ir::Graph& graph, std::span<const Provider* const> providers, ThreadPool& threads,
-                   Precision precision);
+                   const PrecisionChoice& precision);
   // Whether all that read the constants make this of them, so that nothing is held twice. Small ones do not count. The
   // kernels were asked.
   bool are_freed_by(const PackedConstants::Key& key) const;

@@ -174,13 +174,14 @@ void Frame::run(const RunState& state, std::span<const Tensor> destinations) {
 }
 
 void Frame::run_items(const RunState& state, size_t first, size_t last, std::span<const Tensor> destinations) {
+  const bool is_observed = state.profile || state.watcher;
   size_t i = first;
   try {
     for (; i < last; ++i) {
       Call& call = calls_[i];
       state.throw_if_cancelled();
-      if (state.profile)
-        run_measured(state, i, destinations);
+      if (is_observed)
+        run_observed(state, i, destinations);
       else if (call.is_plain)
         call.kernel->run(call.run);
       else
@@ -232,10 +233,35 @@ void Frame::run_kernel(const RunState& state, size_t index, std::span<const Tens
     run_alone_at(state, at(program_.steps(), item.step));
 }
 
-void Frame::run_measured(const RunState& state, size_t index, std::span<const Tensor> destinations) {
+void Frame::run_observed(const RunState& state, size_t index, std::span<const Tensor> destinations) {
+  const auto run = [&] { run_kernel(state, index, destinations); };
+  const auto run_and_watch = [&] { state.watcher ? run_watched(*state.watcher, index, run) : run(); };
   // Outputs are described before they are let go.
-  state.profile->push_back(measure(index, [&] { run_kernel(state, index, destinations); }));
+  if (state.profile)
+    state.profile->push_back(measure(index, run_and_watch));
+  else
+    run_and_watch();
   for (int slot : plan_->items[index].drops) at(values_, slot) = Value();
+}
+
+void Frame::run_watched(RunWatcher& watcher, size_t index, FunctionRef<void()> run) const {
+  const Step& step = at(program_.steps(), plan_->items[index].step);
+  WatchedStep watched{step.node->describe(), step.node->op_type, {}, {}};
+  const auto operands = [&](std::span<const int> slots, std::span<ir::Value* const> values) {
+    std::vector<WatchedStep::Operand> list;
+    for (size_t i = 0; i < slots.size(); ++i) {
+      if (slots[i] >= 0)
+        list.push_back({values[i]->name, &at(values_, slots[i])});
+      else
+        list.push_back({"", nullptr});
+    }
+    return list;
+  };
+  watched.inputs = operands({step.inputs.data(), step.inputs.size()}, step.node->inputs());
+  watched.outputs = operands({step.outputs.data(), step.outputs.size()}, step.node->outputs());
+  watcher.before(watched);
+  run();
+  watcher.after(watched);
 }
 
 StepProfile Frame::measure(size_t index, FunctionRef<void()> run) const {

@@ -70,7 +70,10 @@ class Frame {
   // The same for items that do not depend on each other, each on one thread.
   void run_side_by_side(const RunState& state, size_t first, size_t last, std::span<const Tensor> destinations);
   void run_item(const RunState& state, size_t index, std::span<const Tensor> destinations);
-  void run_measured(const RunState& state, size_t index, std::span<const Tensor> destinations);
+  // The same for those who measure or watch it.
+  void run_observed(const RunState& state, size_t index, std::span<const Tensor> destinations);
+  // Runs the item's kernel, and tells the watcher before and after.
+  void run_watched(RunWatcher& watcher, size_t index, FunctionRef<void()> run) const;
   // What the item did in `run`.
   StepProfile measure(size_t index, FunctionRef<void()> run) const;
   void run_kernel(const RunState& state, size_t index, std::span<const Tensor> destinations);

@@ -43,18 +43,21 @@ void Frame::run_side_by_side(const RunState& state, size_t first, size_t last, s
   std::vector<StepProfile> profiles(state.profile ? last - first : 0);
   // Handed out in order: when one fails, those before it have at least begun.
   std::atomic<size_t> next{failure.error() ? last : first};
-  const auto lanes = static_cast<int64_t>(std::min(static_cast<size_t>(state.branch_threads), last - first));
+  const auto lanes =
+      state.watcher ? 1 : static_cast<int64_t>(std::min(static_cast<size_t>(state.branch_threads), last - first));
   state.threads.parallel_for(lanes, 1, [&](int64_t lane, int64_t) {
     for (size_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < last;) {
       Call& call = calls_[i];
       try {
         state.throw_if_cancelled();
+        const auto run = [&] { call.kernel->run(call.run); };
+        const auto run_and_watch = [&] { state.watcher ? run_watched(*state.watcher, i, run) : run(); };
         if (state.profile) {
           StepProfile& profile = profiles[i - first];
-          profile = measure(i, [&] { call.kernel->run(call.run); });
+          profile = measure(i, run_and_watch);
           profile.thread = static_cast<int>(lane) + 1;
         } else {
-          call.kernel->run(call.run);
+          run_and_watch();
         }
       } catch (...) {
         failure.note(i);

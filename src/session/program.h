@@ -7,6 +7,7 @@
 
 #include "ops/operator.h"
 #include "provider/provider.h"
+#include "session/precision_choice.h"
 #include "tenon/session.h"
 
 namespace tenon {
@@ -24,6 +25,7 @@ struct RunState {
   PlanCaches& plans;  // of the session; its frames keep threads and allocator
   std::stop_token cancel = {};
   std::vector<StepProfile>* profile = nullptr;
+  RunWatcher* watcher = nullptr;
   int branch_threads = 1;  // that may run steps side by side
 
   void throw_if_cancelled() const {
@@ -54,7 +56,7 @@ class Program {
   // shape stay in the graph. `archive`, which may be null, gives memory to what kernels pack.
   static std::unique_ptr<Program> compile(ir::Graph& graph, std::span<const Provider* const> providers,
                                           ThreadPool& threads, Placement& placement,
-                                          MemoryUse memory = MemoryUse::normal, Precision precision = Precision::full,
+                                          MemoryUse memory = MemoryUse::normal, const PrecisionChoice& precision = {},
                                           PackedArchive* archive = nullptr);
 
   // Runs the steps that the wanted outputs need. `inputs` has a value per graph input; undefined ones fall back to

@@ -41,8 +41,13 @@ class Session::Implementation {
     const RunMemory run_memory(*this);
     const ThreadPool::Run thread_run(*threads_);
     const ScopedFloatMode mode(options_.flush_denormals ? with_denormals_flushed(float_mode()) : float_mode());
-    const RunState state{*threads_,      memory_,         *plans_,
-                         options.cancel, options.profile, options_.parallel_branches ? threads_->size() : 1};
+    const RunState state{*threads_,
+                         memory_,
+                         *plans_,
+                         options.cancel,
+                         options.profile,
+                         options.watcher,
+                         options_.parallel_branches ? threads_->size() : 1};
     std::vector<Value> results = model_->program().run(state, arguments, wanted, destinations);
     NamedValues named;
     for (size_t i = 0; i < results.size(); ++i) {
@@ -182,6 +187,9 @@ Session session_of(std::unique_ptr<ir::Model> model, const SessionOptions& optio
 }
 
 const ModelInfo& Session::model() const { return implementation_->model().info; }
+void RunWatcher::before(const WatchedStep&) {}
+void RunWatcher::after(const WatchedStep&) {}
+
 const std::vector<ValueInfo>& Session::inputs() const { return implementation_->model().inputs; }
 const std::vector<ValueInfo>& Session::outputs() const { return implementation_->model().outputs; }
 const std::vector<ValueInfo>& Session::overridable_initializers() const { return implementation_->model().overridable; }

@@ -13,7 +13,8 @@ namespace {
 // What a compiled model follows from, beside the contents of files.
 struct Key {
   std::filesystem::path path;
-  std::vector<std::string> providers, decompose, disabled_passes, keep;
+  std::vector<std::string> providers, decompose, disabled_passes, keep, full_precision_nodes;
+  int64_t most_rewrites;
   std::vector<std::filesystem::path> libraries;
   std::map<std::string, int64_t> sizes, denoted_sizes;
   OptimizationLevel level;
@@ -103,6 +104,8 @@ std::shared_ptr<const CompiledModel> shared_model(const std::filesystem::path& p
                 options.decompose,
                 options.disabled_passes,
                 options.keep,
+                options.full_precision_nodes,
+                options.most_rewrites,
                 options.custom_operator_libraries,
                 options.sizes,
                 options.denoted_sizes,
