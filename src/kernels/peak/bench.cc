@@ -17,13 +17,9 @@ BENCHMARK(peak);
 void peak_of_threads(benchmark::State& state) {
   ThreadPool pool(bench_threads());
   const ThreadPool::Run run(pool);
-  const std::vector<float> factors(32, 0.5f);
-  constexpr int64_t steps = 100'000;
-  for (auto _ : state)
-    pool.parallel_for(4 * pool.size(), 1, [&](int64_t begin, int64_t end) {
-      benchmark::DoNotOptimize(peak_kernels().multiply_add((end - begin) * steps, factors.data()));
-    });
-  report_flops(state, static_cast<double>(4 * pool.size() * steps * peak_kernels().flops_per_step), pool.size());
+  double flops = 0;
+  for (auto _ : state) flops = multiply_add_all(pool);
+  report_flops(state, flops, pool.size());
 }
 BENCHMARK(peak_of_threads)->UseRealTime();
 

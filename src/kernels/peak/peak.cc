@@ -1,44 +1,74 @@
 #include "kernels/peak/peak.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <cstring>
 #include <vector>
 
-#include "base/function_ref.h"
 #include "kernels/scratch.h"
 
 namespace tenon::kernels {
 namespace {
 
-// Amounts of work a second, the most of some calls.
-double best_rate(int calls, double work, FunctionRef<float()> call) {
-  volatile float kept = 0;
-  double best = 0;
-  for (int i = 0; i < calls; ++i) {
-    const auto begin = std::chrono::steady_clock::now();
-    kept = call();
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-    best = std::max(best, work / seconds.count());
-  }
-  static_cast<void>(kept);
-  return best;
-}
+// Where loops leave what they return, so that none of them is left out.
+std::atomic<float> kept;
+
+constexpr int64_t block = peak_block_bytes / static_cast<int64_t>(sizeof(float));
 
 }  // namespace
 
-double peak_flops() {
+double best_rate(double seconds, FunctionRef<double()> call) {
+  using Clock = std::chrono::steady_clock;
+  const auto since = [](Clock::time_point begin) {
+    return std::chrono::duration<double>(Clock::now() - begin).count();
+  };
+  const Clock::time_point start = Clock::now();
+  double best = 0;
+  for (int calls = 0; calls < 2 || since(start) < seconds; ++calls) {
+    const Clock::time_point begin = Clock::now();
+    const double work = call();
+    best = std::max(best, work / since(begin));
+  }
+  return best;
+}
+
+double multiply_add_all(ThreadPool& pool) {
   const PeakKernels& kernels = peak_kernels();
-  constexpr int64_t steps = 50'000;
+  constexpr int64_t steps = 25'000;
+  const int64_t parts = int64_t{4} * pool.size();
   const std::vector<float> factors(32, 0.5f);
-  return best_rate(10, static_cast<double>(steps * kernels.flops_per_step),
-                   [&] { return kernels.multiply_add(steps, factors.data()); });
+  pool.parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
+    kept = kernels.multiply_add((end - begin) * steps, factors.data());
+  });
+  return static_cast<double>(parts * steps * kernels.flops_per_step);
+}
+
+double read_all(ThreadPool& pool, const float* data, int64_t blocks) {
+  pool.parallel_for(blocks, 1, [&](int64_t begin, int64_t end) {
+    kept = peak_kernels().read(data + begin * block, (end - begin) * block);
+  });
+  return static_cast<double>(blocks * block) * sizeof(float);
+}
+
+double copy_all(ThreadPool& pool, const float* from, float* to, int64_t blocks) {
+  pool.parallel_for(blocks, 1, [&](int64_t begin, int64_t end) {
+    std::memcpy(to + begin * block, from + begin * block, static_cast<size_t>((end - begin) * block) * sizeof(float));
+  });
+  return 2.0 * static_cast<double>(blocks * block) * sizeof(float);
+}
+
+double peak_flops() {
+  ThreadPool one(1);
+  return best_rate(0.005, [&] { return multiply_add_all(one); });
 }
 
 double peak_read_bytes() {
-  constexpr int64_t floats = 64 << 20;
-  const AlignedBuffer buffer(floats * sizeof(float));
-  std::fill_n(buffer.as<float>(), floats, 1.0f);
-  return best_rate(3, floats * sizeof(float), [&] { return peak_kernels().read(buffer.as<float>(), floats); });
+  constexpr int64_t blocks = 1024;
+  const AlignedBuffer buffer(blocks * peak_block_bytes);
+  std::fill_n(buffer.as<float>(), blocks * block, 1.0f);
+  ThreadPool one(1);
+  return best_rate(0.05, [&] { return read_all(one, buffer.as<float>(), blocks); });
 }
 
 }  // namespace tenon::kernels

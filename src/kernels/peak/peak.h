@@ -1,8 +1,10 @@
-// What one core can do at most, measured: what kernels are held against.
+// What a core, or all of them, can do at most, measured: what kernels are held against.
 #pragma once
 
 #include <cstdint>
 
+#include "base/function_ref.h"
+#include "base/thread_pool.h"
 #include "kernels/dispatch.h"
 
 namespace tenon::kernels {
@@ -13,6 +15,18 @@ double peak_flops();
 
 // Bytes a second that one thread reads from memory that no cache holds.
 double peak_read_bytes();
+
+// Amounts of work a second, the most of some calls, each of which returns how much it did. There are two at least, and
+// none begins after `seconds`.
+double best_rate(double seconds, FunctionRef<double()> call);
+
+// Work for it, shared among the threads of a pool. Memory is in blocks of peak_block_bytes.
+constexpr int64_t peak_block_bytes = 1 << 18;
+// Multiply-adds in registers, a millisecond or less; returns their floating-point operations.
+double multiply_add_all(ThreadPool& pool);
+// Both return the bytes that they read and write.
+double read_all(ThreadPool& pool, const float* data, int64_t blocks);
+double copy_all(ThreadPool& pool, const float* from, float* to, int64_t blocks);
 
 struct PeakKernels {
   Isa isa;
