@@ -2,10 +2,10 @@
 
 #include <fmt/core.h>
 
-#include <cmath>
 #include <filesystem>
 
 #include "base/fail.h"
+#include "tenon/tools/tensor_stats.h"
 #include "tenon/tools/value_files.h"
 #include "tensor/element_value.h"
 
@@ -28,20 +28,9 @@ std::string nested(const Tensor& tensor, int axis, int64_t& at, int indent) {
 
 std::string statistics(const Tensor& tensor) {
   if (tensor.type() == ElementType::string) return "";
-  double low = INFINITY, high = -INFINITY, sum = 0;
-  int64_t not_finite = 0;
-  for (int64_t i = 0; i < tensor.elements(); ++i) {
-    double value = element_as_double(tensor, i);
-    if (!std::isfinite(value)) {
-      ++not_finite;
-      continue;
-    }
-    low = std::min(low, value);
-    high = std::max(high, value);
-    sum += value;
-  }
-  std::string text = fmt::format("min {:.6g}, max {:.6g}, mean {:.6g}", low, high,
-                                 sum / static_cast<double>(tensor.elements() - not_finite));
+  const TensorStats stats = tensor_stats(tensor);
+  const int64_t not_finite = stats.nans + stats.infinities;
+  std::string text = fmt::format("min {:.6g}, max {:.6g}, mean {:.6g}", stats.min, stats.max, stats.mean);
   if (not_finite) text += fmt::format(", {} NaN or infinite", not_finite);
   return text;
 }
