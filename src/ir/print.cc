@@ -46,6 +46,38 @@ std::string describe(const Tensor& tensor) {
   return type;
 }
 
+std::string attribute_text(const Attribute& attribute) {
+  if (!attribute.reference.empty()) return "@" + attribute.reference;
+  return std::visit(
+      [](const auto& value) -> std::string {
+        using T = std::decay_t<decltype(value)>;
+        auto number = [](auto v) { return fmt::format("{}", v); };
+        if constexpr (std::is_same_v<T, float> || std::is_same_v<T, int64_t>)
+          return number(value);
+        else if constexpr (std::is_same_v<T, std::string>)
+          return quoted(value);
+        else if constexpr (std::is_same_v<T, std::vector<float>> || std::is_same_v<T, std::vector<int64_t>>)
+          return list(value, number);
+        else if constexpr (std::is_same_v<T, std::vector<std::string>>)
+          return list(value, quoted);
+        else if constexpr (std::is_same_v<T, ConstantPtr>)
+          return "<" + describe(value->tensor) + ">";
+        else if constexpr (std::is_same_v<T, std::vector<ConstantPtr>>)
+          return fmt::format("<{} tensors>", value.size());
+        else if constexpr (std::is_same_v<T, SparseConstantPtr>)
+          return "<sparse tensor>";
+        else if constexpr (std::is_same_v<T, std::vector<SparseConstantPtr>>)
+          return fmt::format("<{} sparse tensors>", value.size());
+        else if constexpr (std::is_same_v<T, Type>)
+          return "<" + value.to_string() + ">";
+        else if constexpr (std::is_same_v<T, std::vector<Type>>)
+          return fmt::format("<{} types>", value.size());
+        else
+          return {};  // graphs follow below the node
+      },
+      attribute.value);
+}
+
 class Printer {
  public:
   void graph(const Graph& graph, int depth) {
@@ -81,11 +113,7 @@ class Printer {
   }
 
   void node(const Node& node, int depth) {
-    std::string attributes;
-    for (const Attribute& attribute : node.attributes) {
-      std::string value = attribute_text(attribute);
-      if (!value.empty()) attributes += (attributes.empty() ? "" : ", ") + attribute.name + "=" + value;
-    }
+    const std::string attributes = attributes_text(node);
     std::string op = node.domain.empty() ? node.op_type : node.domain + "." + node.op_type;
     if (!node.overload.empty()) op += ":" + node.overload;
     std::string content = fmt::format("{} = {}({})", names(node.outputs()), op, names(node.inputs()));
@@ -99,41 +127,18 @@ class Printer {
       });
     }
   }
-
-  static std::string attribute_text(const Attribute& attribute) {
-    if (!attribute.reference.empty()) return "@" + attribute.reference;
-    return std::visit(
-        [](const auto& value) -> std::string {
-          using T = std::decay_t<decltype(value)>;
-          auto number = [](auto v) { return fmt::format("{}", v); };
-          if constexpr (std::is_same_v<T, float> || std::is_same_v<T, int64_t>)
-            return number(value);
-          else if constexpr (std::is_same_v<T, std::string>)
-            return quoted(value);
-          else if constexpr (std::is_same_v<T, std::vector<float>> || std::is_same_v<T, std::vector<int64_t>>)
-            return list(value, number);
-          else if constexpr (std::is_same_v<T, std::vector<std::string>>)
-            return list(value, quoted);
-          else if constexpr (std::is_same_v<T, ConstantPtr>)
-            return "<" + describe(value->tensor) + ">";
-          else if constexpr (std::is_same_v<T, std::vector<ConstantPtr>>)
-            return fmt::format("<{} tensors>", value.size());
-          else if constexpr (std::is_same_v<T, SparseConstantPtr>)
-            return "<sparse tensor>";
-          else if constexpr (std::is_same_v<T, std::vector<SparseConstantPtr>>)
-            return fmt::format("<{} sparse tensors>", value.size());
-          else if constexpr (std::is_same_v<T, Type>)
-            return "<" + value.to_string() + ">";
-          else if constexpr (std::is_same_v<T, std::vector<Type>>)
-            return fmt::format("<{} types>", value.size());
-          else
-            return {};  // graphs follow below the node
-        },
-        attribute.value);
-  }
 };
 
 }  // namespace
+
+std::string attributes_text(const Node& node) {
+  std::string text;
+  for (const Attribute& attribute : node.attributes) {
+    const std::string value = attribute_text(attribute);
+    if (!value.empty()) text += (text.empty() ? "" : ", ") + attribute.name + "=" + value;
+  }
+  return text;
+}
 
 std::string to_text(const Graph& graph) {
   Printer printer;

@@ -14,4 +14,7 @@ namespace tenon::ir {
 std::string to_text(const Model& model);
 std::string to_text(const Graph& graph);
 
+// The attributes of a node, but for graphs: "axis=1, pads=[0, 0, 1, 1]".
+std::string attributes_text(const Node& node);
+
 }  // namespace tenon::ir
