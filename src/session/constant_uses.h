@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "provider/provider.h"
+#include "session/precision_choice.h"
 
 namespace tenon {
 

@@ -111,7 +111,7 @@ TEST(NanWatch, BlamesNoBranchForWhatComesFromOutside) {
   b.input("x", ElementType::float32, SymbolicShape{1}).input("go", ElementType::boolean, SymbolicShape{});
   ir::Node& branch = b.node("If", {"go"}, {"y"}, "if");
   for (const char* name : {"then_branch", "else_branch"}) {
-    auto body = std::make_shared<ir::Graph>();
+    auto body = std::make_unique<ir::Graph>();
     ir::Node& node = body->add_node(name[0] == 't' ? "Abs" : "Log");
     node.name = "inner";
     node.add_input(&b.value("x"));
@@ -121,8 +121,8 @@ TEST(NanWatch, BlamesNoBranchForWhatComesFromOutside) {
   }
   ir::adopt_subgraphs(branch);
   b.output("y");
-  EXPECT_FALSE(report_of(b, {{"x", Tensor({1}, {NAN})}, {"go", Tensor::scalar(true)}}).finding);
-  const NanReport report = report_of(b, {{"x", Tensor({1}, {-1.0f})}, {"go", Tensor::scalar(false)}});
+  EXPECT_FALSE(report_of(b, {{"x", Tensor({1}, {NAN})}, {"go", Tensor(Shape{}, {true})}}).finding);
+  const NanReport report = report_of(b, {{"x", Tensor({1}, {-1.0f})}, {"go", Tensor(Shape{}, {false})}});
   ASSERT_TRUE(report.finding);
   EXPECT_EQ(report.finding->op_type, "Log");
   EXPECT_NE(report.finding->node.find("else_branch"), std::string::npos);
