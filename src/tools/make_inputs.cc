@@ -126,6 +126,7 @@ std::map<std::string, Shape> input_shapes(const Session& session, const InputSou
 
 MadeInputs make_inputs(const Session& session, const InputSources& sources) {
   MadeInputs made;
+  made.values = sources.values;
   const std::vector<ValueInfo> all = all_inputs(session);
   for (const auto& [name, file] : sources.files) {
     auto info = std::ranges::find(all, name, &ValueInfo::name);

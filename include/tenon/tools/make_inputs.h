@@ -10,7 +10,8 @@ namespace tenon::tools {
 
 // Where the inputs of a run come from. What is not given is random.
 struct InputSources {
-  std::map<std::string, std::string> files;  // by input; read_value says which kinds
+  NamedValues values;                        // by input
+  std::map<std::string, std::string> files;  // the same; read_value says which kinds
   std::map<std::string, Shape> shapes;       // of random inputs
   std::map<std::string, int64_t> dims;       // sizes of named dims of random inputs; 1 for those not given
   uint64_t seed = 0;
