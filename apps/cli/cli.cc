@@ -72,9 +72,6 @@ void SessionFlags::add_to(CLI::App& command) {
   add_custom_operators(command, libraries);
 }
 
-namespace {
-
-// The two sides of "NAME=VALUE"; `form` is what an error says that the option takes.
 std::pair<std::string, std::string> split(const std::string& text, const char* option, const char* form) {
   size_t at = text.rfind('=');
   if (at == std::string::npos || at == 0) {
@@ -82,8 +79,6 @@ std::pair<std::string, std::string> split(const std::string& text, const char* o
   }
   return {text.substr(0, at), text.substr(at + 1)};
 }
-
-}  // namespace
 
 int64_t parse_size(const std::string& text) {
   size_t used = 0;

@@ -36,6 +36,7 @@ void add_strip(CLI::App& program, Action& action);
 void add_restore(CLI::App& program, Action& action);
 void add_bench(CLI::App& program, Action& action);
 void add_profile(CLI::App& program, Action& action);
+void add_health(CLI::App& program, Action& action);
 void add_doctor(CLI::App& program, Action& action);
 
 // Options that every command which opens a session has.
@@ -50,6 +51,9 @@ struct SessionFlags {
 
 // --custom-operators LIBRARY, into `libraries`.
 void add_custom_operators(CLI::App& command, std::vector<std::string>& libraries);
+
+// The two sides of "NAME=VALUE"; `form` is what an error says that the option takes.
+std::pair<std::string, std::string> split(const std::string& text, const char* option, const char* form);
 
 // Where inputs come from: --input NAME=FILE, --shape NAME=1x3x224x224, --dim NAME=SIZE and --seed.
 struct InputFlags {

@@ -12,18 +12,31 @@ namespace tenon::cli {
 namespace {
 
 struct DoctorFlags {
-  bool operators = false, json = false;
+  bool operators = false, no_measure = false, json = false;
 };
 
-int print_machine(bool as_json) {
-  tools::DoctorReport report = tools::examine_machine();
-  if (as_json) {
+nlohmann::json to_json(const tools::MachineSpeed::Rates& rates) {
+  return {{"threads", rates.threads},
+          {"peak_flops", rates.peak_flops},
+          {"matmul_flops", rates.matmul_flops},
+          {"peak_bandwidth", rates.peak_bandwidth},
+          {"copy_bandwidth", rates.copy_bandwidth}};
+}
+
+int print_machine(const DoctorFlags& flags) {
+  tools::DoctorReport report = tools::examine_machine({.measure = !flags.no_measure});
+  if (flags.json) {
     nlohmann::json document = nlohmann::json::object();
     for (const auto& section : report.sections) {
       for (const auto& [name, value] : section.lines) document[section.title][name] = value;
     }
     document["warnings"] = report.warnings;
-    fmt::print("{}\n", document.dump(2));
+    if (report.speed)
+      document["measured"] = {{"one", to_json(report.speed->one)},
+                              {"all", to_json(report.speed->all)},
+                              {"memory_bytes", report.speed->memory_bytes},
+                              {"seconds", report.speed->seconds}};
+    fmt::print("{}\n", document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
     return fine;
   }
   for (const auto& section : report.sections) {
@@ -69,9 +82,10 @@ void add_doctor(CLI::App& program, Action& action) {
   auto flags = std::make_shared<DoctorFlags>();
   CLI::App* command = program.add_subcommand("doctor", "Describe the machine as Tenon sees it, for bug reports");
   command->add_flag("--operators", flags->operators, "List the operators instead: versions, types, providers");
+  command->add_flag("--no-measure", flags->no_measure, "Leave out the self-test, which takes two seconds");
   command->add_flag("--json", flags->json, "Print one JSON document");
   command->callback([flags, &action] {
-    action = [flags] { return flags->operators ? print_operators(flags->json) : print_machine(flags->json); };
+    action = [flags] { return flags->operators ? print_operators(flags->json) : print_machine(*flags); };
   });
 }
 

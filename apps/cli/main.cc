@@ -52,6 +52,7 @@ int main(int argc, char** argv) {
   tenon::cli::add_restore(program, action);
   tenon::cli::add_bench(program, action);
   tenon::cli::add_profile(program, action);
+  tenon::cli::add_health(program, action);
   tenon::cli::add_doctor(program, action);
   bool json = wants_json(argc, argv);
   try {

@@ -8,6 +8,7 @@
 #include "cli.h"
 #include "tenon/tools/value_files.h"
 #include "tenon/tools/value_text.h"
+#include "watch_flags.h"
 
 namespace tenon::cli {
 namespace {
@@ -15,9 +16,10 @@ namespace {
 struct RunFlags {
   std::string model;
   InputFlags inputs;
-  std::vector<std::string> outputs;
+  std::vector<std::string> outputs, keep;
   std::string output_dir;
   SessionFlags session;
+  WatchFlags watch;
   int repeat = 1;
   bool placement = false, time = false, json = false;
 };
@@ -45,10 +47,14 @@ PlacementReport placement_for(const Session& session, const NamedValues& inputs)
 }
 
 int run(const RunFlags& flags) {
+  if (flags.repeat > 1 && flags.watch.any())
+    throw Error(ErrorCode::invalid_argument, "--watch-nan and --dump look into one run, --repeat asks for more");
   using Clock = std::chrono::steady_clock;
   auto milliseconds = [](Clock::duration d) { return std::chrono::duration<double, std::milli>(d).count(); };
   auto start = Clock::now();
-  Session session = Session::load(flags.model, flags.session.options());
+  SessionOptions session_options = flags.session.options();
+  session_options.keep = flags.keep;
+  Session session = Session::load(flags.model, session_options);
   double load = milliseconds(Clock::now() - start);
   if (!flags.json) {
     for (const std::string& note : session.notes()) fmt::print(stderr, "note: {}\n", note);
@@ -56,30 +62,38 @@ int run(const RunFlags& flags) {
   const NamedValues inputs = flags.inputs.make(session, flags.json);
   RunOptions options;
   options.outputs = flags.outputs;
-  NamedValues outputs;
+  Watching watching(flags.watch, flags.model, session);
+  std::optional<NamedValues> outputs;
   double first = 0, best = INFINITY;
   for (int i = 0; i < flags.repeat; ++i) {
     start = Clock::now();
-    outputs = session.run(inputs, options);
+    outputs = watching.run(session, inputs, options);
+    if (!outputs) break;
     double took = milliseconds(Clock::now() - start);
     if (i == 0) first = took;
     best = std::min(best, took);
   }
   std::vector<std::string> written;
-  if (!flags.output_dir.empty()) written = tools::write_values(flags.output_dir, outputs);
+  if (!flags.output_dir.empty() && outputs) written = tools::write_values(flags.output_dir, *outputs);
+  const int exit = outputs ? fine : check_failed;
 
   if (flags.json) {
-    nlohmann::json json = {
-        {"model", flags.model}, {"load_ms", load}, {"run_ms", best}, {"notes", session.notes()}, {"files", written}};
+    nlohmann::json json = {{"model", flags.model}, {"load_ms", load}, {"notes", session.notes()}, {"files", written}};
+    json["run_ms"] = outputs ? nlohmann::json(best) : nlohmann::json();
     json["outputs"] = nlohmann::json::array();
-    for (const auto& [name, value] : outputs) json["outputs"].push_back(output_json(name, value));
+    if (outputs) {
+      for (const auto& [name, value] : *outputs) json["outputs"].push_back(output_json(name, value));
+    }
+    watching.add_to(json);
     if (flags.placement) json["placement"] = to_json(placement_for(session, inputs));
     fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
-    return fine;
+    return exit;
   }
+  watching.print();
+  if (!outputs) return exit;
   for (const ValueInfo& info : session.outputs()) {
-    auto found = outputs.find(info.name);
-    if (found != outputs.end()) fmt::print("{} = {}\n", info.name, tools::value_text(found->second));
+    auto found = outputs->find(info.name);
+    if (found != outputs->end()) fmt::print("{} = {}\n", info.name, tools::value_text(found->second));
   }
   for (const std::string& file : written) fmt::print("wrote {}\n", file);
   if (flags.placement) print_placement(placement_for(session, inputs));
@@ -88,7 +102,7 @@ int run(const RunFlags& flags) {
     if (flags.repeat > 1) fmt::print(", best of {} {:.3f} ms", flags.repeat, best);
     fmt::print("\n");
   }
-  return fine;
+  return exit;
 }
 
 }  // namespace
@@ -105,6 +119,9 @@ void add_run(CLI::App& program, Action& action) {
   command->add_flag("--placement", flags->placement, "Print where each node ran and what that costs, totals first");
   command->add_flag("--time", flags->time, "Print how long loading and running took");
   command->add_flag("--json", flags->json, "Print one JSON document");
+  command->add_option("--keep", flags->keep, "Values that stay under their names, beside the outputs")
+      ->type_name("NAME");
+  flags->watch.add_to(*command);
   flags->session.add_to(*command);
   command->callback([flags, &action] { action = [flags] { return run(*flags); }; });
 }

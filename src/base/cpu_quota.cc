@@ -54,7 +54,9 @@ bool lists_cpu_controller(const std::string& controllers) {
   return false;
 }
 
-int affinity_count() {
+}  // namespace
+
+int usable_cpus() {
   for (int cpus = 1024; cpus <= (1 << 20); cpus *= 2) {
     std::vector<cpu_set_t> sets((CPU_ALLOC_SIZE(cpus) + sizeof(cpu_set_t) - 1) / sizeof(cpu_set_t));
     const size_t bytes = sets.size() * sizeof(cpu_set_t);
@@ -63,9 +65,7 @@ int affinity_count() {
   return static_cast<int>(std::thread::hardware_concurrency());
 }
 
-}  // namespace
-
-int cgroup_cpu_limit(const std::string& proc_cgroup, const std::string& root) {
+double cgroup_cpu_quota(const std::string& proc_cgroup, const std::string& root) {
   double smallest = 0;
   std::istringstream lines(proc_cgroup);
   for (std::string line; std::getline(lines, line);) {
@@ -83,7 +83,11 @@ int cgroup_cpu_limit(const std::string& proc_cgroup, const std::string& root) {
     }
     if (limit > 0) smallest = smallest > 0 ? std::min(smallest, limit) : limit;
   }
-  return static_cast<int>(std::ceil(std::min(smallest, 1e6)));
+  return smallest;
+}
+
+int cgroup_cpu_limit(const std::string& proc_cgroup, const std::string& root) {
+  return static_cast<int>(std::ceil(std::min(cgroup_cpu_quota(proc_cgroup, root), 1e6)));
 }
 
 int default_thread_count() {
@@ -92,7 +96,7 @@ int default_thread_count() {
   std::ostringstream text;
   text << file.rdbuf();
   const int limit = cgroup_cpu_limit(text.str(), "/sys/fs/cgroup");
-  const int count = affinity_count();
+  const int count = usable_cpus();
   return std::max(1, limit > 0 ? std::min(limit, count) : count);
 }
 

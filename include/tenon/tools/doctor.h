@@ -1,8 +1,11 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "tenon/tools/measure_machine.h"
 
 namespace tenon::tools {
 
@@ -14,8 +17,13 @@ struct DoctorReport {
   };
   std::vector<Section> sections;
   std::vector<std::string> warnings;  // each with what to do about it
+  std::optional<MachineSpeed> speed;  // what the section "Self-test" says, as numbers
 };
 
-DoctorReport examine_machine();
+struct DoctorOptions {
+  bool measure = true;  // runs measure_machine
+};
+
+DoctorReport examine_machine(const DoctorOptions& options = {});
 
 }  // namespace tenon::tools
