@@ -19,4 +19,6 @@ NB_MODULE(_tenon, module) {
   bind_convert(module);
   bind_surgery(module);
   bind_check(module);
+  bind_watch(module);
+  bind_health(module);
 }

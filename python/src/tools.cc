@@ -2,7 +2,6 @@
 #include "model.h"
 #include "tenon/session_config.h"
 #include "tenon/tools/compare_values.h"
-#include "tenon/tools/doctor.h"
 #include "tenon/tools/inspect.h"
 #include "tenon/tools/onnx_model.h"
 #include "tenon/tools/operators.h"
@@ -244,21 +243,6 @@ void bind_tools(nb::module_& module) {
       nb::sig(
           "def difference(actual: typing.Any, expected: typing.Any, rtol: float = 1e-3, atol: float = 1e-7) -> str"));
   module.def("operators", &tools::list_operators, "Every operator that Tenon knows, by domain and name.");
-  module.def(
-      "doctor",
-      [] {
-        const tools::DoctorReport report = tools::examine_machine();
-        nb::dict sections;
-        for (const tools::DoctorReport::Section& section : report.sections) {
-          nb::dict lines;
-          for (const auto& [name, value] : section.lines) lines[name.c_str()] = value;
-          sections[section.title.c_str()] = lines;
-        }
-        sections["Warnings"] = report.warnings;
-        return sections;
-      },
-      "The machine as Tenon sees it: what belongs into a bug report.",
-      nb::sig("def doctor() -> dict[str, typing.Any]"));
 }
 
 }  // namespace tenon::python

@@ -17,6 +17,9 @@ from ._tenon import (
 from ._tenon import (
     ChangedModel, DtypeConversion, DynamicBlocker, DynamicModel, KeptNode, ModelChange, StrippedModel, StrippedTensor,
     convert_dtype, extract, fix, make_dynamic, merge, prune, rename, restore, strip)
+from ._tenon import (
+    DumpReport, DumpedValue, HealthCheck, HealthReport, MachineRates, MachineSpeed, NanFinding, NanReport, TensorStats,
+    ValueSummary, dump, find_nan, health, measure_machine)
 from .errors import (
     ArgumentError, Error, FileError, InputError, InternalError, ModelError, RunError, UnavailableError)
 
@@ -33,6 +36,11 @@ __all__ = [
 __all__ += [
     "ChangedModel", "DtypeConversion", "DynamicBlocker", "DynamicModel", "KeptNode", "ModelChange", "StrippedModel",
     "StrippedTensor", "convert_dtype", "extract", "fix", "make_dynamic", "merge", "prune", "rename", "restore", "strip",
+]
+
+__all__ += [
+    "DumpReport", "DumpedValue", "HealthCheck", "HealthReport", "MachineRates", "MachineSpeed", "NanFinding", "NanReport",
+    "TensorStats", "ValueSummary", "dump", "find_nan", "health", "measure_machine",
 ]
 
 __version__ = _tenon.version

@@ -202,6 +202,13 @@ class Examination {
   std::string wrong_;
 };
 
+// Errors have their hint in a line of its own.
+std::string in_one_line(std::string text) {
+  for (size_t at; (at = text.find("\n  ")) != std::string::npos;) text.replace(at, 3, "; ");
+  std::ranges::replace(text, '\n', ' ');
+  return text;
+}
+
 void check_options(const HealthOptions& options) {
   const auto require = [](bool holds, const char* what) {
     if (!holds) throw Error(ErrorCode::invalid_argument, what);
@@ -236,8 +243,7 @@ std::string HealthReport::text() const {
     const std::string reason = check.passed ? check.reason : check.name + ": " + check.reason;
     text += (text.empty() ? "" : "; ") + reason;
   }
-  std::ranges::replace(text, '\n', ' ');
-  return (healthy() ? "healthy: " : "unhealthy: ") + text;
+  return (healthy() ? "healthy: " : "unhealthy: ") + in_one_line(text);
 }
 
 HealthReport check_health(const Session& session, const HealthOptions& options) {

@@ -71,5 +71,5 @@ def print_debug_info() -> None:
     """What belongs into a bug report."""
     print(f"tenon version: {__version__} (API of onnxruntime {API_VERSION})")
     print(f"platform: {platform.platform()}\npython: {sys.version}")
-    for title, lines in _tenon.doctor().items():
+    for title, lines in _tenon.doctor(measure=False).items():
         print(f"{title}: {lines}")
