@@ -19,8 +19,9 @@ nlohmann::json to_json(const tools::MachineSpeed::Rates& rates) {
   return {{"threads", rates.threads},
           {"peak_flops", rates.peak_flops},
           {"matmul_flops", rates.matmul_flops},
-          {"peak_bandwidth", rates.peak_bandwidth},
-          {"copy_bandwidth", rates.copy_bandwidth}};
+          {"read_bandwidth", rates.read_bandwidth},
+          {"copy_bandwidth", rates.copy_bandwidth},
+          {"peak_bandwidth", rates.peak_bandwidth}};
 }
 
 int print_machine(const DoctorFlags& flags) {

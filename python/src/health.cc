@@ -59,8 +59,9 @@ void bind_machine(nb::module_& module) {
       .field("threads", &Rates::threads)
       .field("peak_flops", &Rates::peak_flops, "Of float32 multiply-adds that stay in registers.")
       .field("matmul_flops", &Rates::matmul_flops, "Of a product of two matrices.")
-      .field("peak_bandwidth", &Rates::peak_bandwidth, "Bytes read from memory that no cache holds.")
-      .field("copy_bandwidth", &Rates::copy_bandwidth, "Bytes of a copy in such memory, read and written.");
+      .field("read_bandwidth", &Rates::read_bandwidth, "Bytes read from memory that no cache holds.")
+      .field("copy_bandwidth", &Rates::copy_bandwidth, "Bytes of a copy in such memory, read and written.")
+      .field("peak_bandwidth", &Rates::peak_bandwidth, "The larger of the two.");
   Record<MachineSpeed>(module, "MachineSpeed", "What :func:`measure_machine` measured.")
       .field("one", &MachineSpeed::one, "With one thread.")
       .field("all", &MachineSpeed::all, "With as many as models use.")

@@ -205,7 +205,8 @@ std::string library_path(const char* name) {
 
 Section library_section() {
   Section section{"CUDA libraries", {}};
-  for (const char* name : {"libcuda.so.1", "libcudart.so.12", "libcublasLt.so.12", "libcudnn.so.9", "libnvrtc.so.12"})
+  for (const char* name : {"libcuda.so.1", "libcudart.so.13", "libcudart.so.12", "libcublasLt.so.13",
+                           "libcublasLt.so.12", "libcudnn.so.9", "libnvrtc.so.13", "libnvrtc.so.12"})
     section.lines.emplace_back(name, library_path(name));
   const std::string driver = first_line("/proc/driver/nvidia/version");
   section.lines.emplace_back("driver", driver.empty() ? "none" : driver);
@@ -223,12 +224,12 @@ Section format_section() {
 
 void add_rates(Section& section, const MachineSpeed::Rates& rates) {
   const std::string threads = fmt::format("{} thread{}", rates.threads, rates.threads == 1 ? "" : "s");
-  const auto text = [](double reached, double peak, const char* unit) {
-    return fmt::format("{:.1f} {}, {:.0f} % of the peak of {:.1f}", reached * 1e-9, unit, 100 * reached / peak,
-                       peak * 1e-9);
-  };
-  section.lines.emplace_back("matrix product, " + threads, text(rates.matmul_flops, rates.peak_flops, "GFLOP/s"));
-  section.lines.emplace_back("copy in memory, " + threads, text(rates.copy_bandwidth, rates.peak_bandwidth, "GB/s"));
+  section.lines.emplace_back("matrix product, " + threads,
+                             fmt::format("{:.1f} GFLOP/s, {:.0f} % of the peak of {:.1f}", rates.matmul_flops * 1e-9,
+                                         100 * rates.matmul_flops / rates.peak_flops, rates.peak_flops * 1e-9));
+  section.lines.emplace_back("memory, " + threads,
+                             fmt::format("{:.1f} GB/s copying, {:.1f} GB/s reading", rates.copy_bandwidth * 1e-9,
+                                         rates.read_bandwidth * 1e-9));
 }
 
 Section speed_section(const std::optional<MachineSpeed>& speed, const DoctorOptions& options) {

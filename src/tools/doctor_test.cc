@@ -22,7 +22,7 @@ MachineFacts healthy() {
   facts.available = int64_t{8} << 30;
   facts.governor = "performance";
   facts.huge_pages = "always [madvise] never";
-  const MachineSpeed::Rates one{1, 20e9, 18e9, 10e9, 9e9}, all{4, 80e9, 70e9, 20e9, 18e9};
+  const MachineSpeed::Rates one{1, 20e9, 18e9, 10e9, 9e9, 10e9}, all{4, 80e9, 70e9, 20e9, 18e9, 20e9};
   facts.speed = MachineSpeed{one, all, 1 << 20, 2};
   return facts;
 }

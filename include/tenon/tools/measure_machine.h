@@ -11,8 +11,9 @@ struct MachineSpeed {
     int threads = 0;
     double peak_flops = 0;      // multiply-adds that stay in registers
     double matmul_flops = 0;    // the product of two matrices of 1024 x 1024, one of them constant
-    double peak_bandwidth = 0;  // bytes read from memory that no cache holds
+    double read_bandwidth = 0;  // bytes read from memory that no cache holds
     double copy_bandwidth = 0;  // bytes of a copy in such memory, read and written
+    double peak_bandwidth = 0;  // the larger of the two
   };
   Rates one, all;            // one thread, and as many as sessions use: both are the same where that is one
   int64_t memory_bytes = 0;  // that reading and copying went through
