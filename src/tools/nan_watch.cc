@@ -31,18 +31,17 @@ void for_each_tensor(const Value& value, See&& see) {
 
 bool is_hollow(const Tensor& tensor) { return tensor.elements() > 0 && !tensor.raw(); }
 
-// Of several tensors only the counts mean something.
+// Of several tensors only the counts are kept.
 void add(TensorStats& sum, const TensorStats& stats) {
   if (sum.elements == 0) {
     sum = stats;
     return;
   }
-  sum = {.elements = sum.elements + stats.elements,
-         .nans = sum.nans + stats.nans,
-         .infinities = sum.infinities + stats.infinities,
-         .zeros = sum.zeros + stats.zeros,
-         .min = std::min(sum.min, stats.min),
-         .max = std::max(sum.max, stats.max)};
+  sum.elements += stats.elements;
+  sum.nans += stats.nans;
+  sum.infinities += stats.infinities;
+  sum.zeros += stats.zeros;
+  sum.finite_numbers = 0;
 }
 
 std::string count_text(const TensorStats& stats) {

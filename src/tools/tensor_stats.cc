@@ -69,19 +69,18 @@ TensorStats tensor_stats(const Tensor& tensor) {
   TensorStats stats;
   stats.elements = tensor.elements();
   double sum = 0, low = INFINITY, high = -INFINITY;
-  int64_t finite = 0;
   for_each_number(tensor, [&](double x) {
     stats.nans += std::isnan(x);
     stats.infinities += std::isinf(x);
     stats.zeros += x == 0;
     if (!std::isfinite(x)) return;
-    ++finite;
+    ++stats.finite_numbers;
     sum += x;
     low = std::min(low, x);
     high = std::max(high, x);
   });
-  if (finite == 0) return stats;
-  const auto count = static_cast<double>(finite);
+  if (stats.finite_numbers == 0) return stats;
+  const auto count = static_cast<double>(stats.finite_numbers);
   stats.min = low;
   stats.max = high;
   stats.mean = sum / count;
@@ -96,7 +95,7 @@ TensorStats tensor_stats(const Tensor& tensor) {
 std::string to_text(const TensorStats& stats) {
   std::string text;
   const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
-  if (stats.elements > stats.nans + stats.infinities)
+  if (stats.finite_numbers > 0)
     add(fmt::format("min {:.6g}, max {:.6g}, mean {:.6g}, std {:.6g}", stats.min, stats.max, stats.mean, stats.std));
   if (stats.zeros > 0) add(fmt::format("{} zero{}", stats.zeros, stats.zeros == 1 ? "" : "s"));
   if (stats.nans > 0) add(fmt::format("{} NaN", stats.nans));

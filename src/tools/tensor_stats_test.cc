@@ -12,6 +12,7 @@ constexpr float inf = INFINITY;
 TEST(TensorStats, AreThoseOfTheFiniteElements) {
   const TensorStats stats = tensor_stats(Tensor({7}, {1.0f, -3.0f, 0.0f, NAN, inf, -inf, 6.0f}));
   EXPECT_EQ(stats.elements, 7);
+  EXPECT_EQ(stats.finite_numbers, 4);
   EXPECT_EQ(stats.nans, 1);
   EXPECT_EQ(stats.infinities, 2);
   EXPECT_EQ(stats.zeros, 1);

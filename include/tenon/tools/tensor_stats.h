@@ -10,7 +10,8 @@ namespace tenon::tools {
 // What is in a tensor, at a glance. Complex numbers count by their magnitude; strings are only counted.
 struct TensorStats {
   int64_t elements = 0, nans = 0, infinities = 0, zeros = 0;
-  // Of the finite ones; 0 where there are none.
+  // Of the finite numbers; 0 where there are none.
+  int64_t finite_numbers = 0;
   double min = 0, max = 0, mean = 0, std = 0;
 
   bool finite() const { return nans == 0 && infinities == 0; }
