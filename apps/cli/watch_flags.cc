@@ -40,8 +40,10 @@ void print_dump(const tools::DumpReport& report, const std::string& folder) {
              folder);
   for (const auto& [name, reason] : report.left_out) fmt::print("left out {}: {}\n", name, reason);
   if (report.missing.empty()) return;
-  fmt::print("not there: {}; the optimiser took them away, or no output needs them (--level none, --keep NAME)\n",
-             count_text(static_cast<int64_t>(report.missing.size()), "value"));
+  fmt::print(
+      "not there: {}, which the optimiser took away (--level none, --keep NAME), no output needs, or shapes alone "
+      "decide\n",
+      count_text(static_cast<int64_t>(report.missing.size()), "value"));
   for (size_t i = 0; i < std::min(most_shown, report.missing.size()); ++i) fmt::print("  {}\n", report.missing[i]);
   if (report.missing.size() > most_shown)
     fmt::print("  … and {} more, in index.json\n", report.missing.size() - most_shown);

@@ -102,8 +102,10 @@ void bind_watch(nb::module_& module) {
       .field("stats", &DumpedValue::stats);
   Record<DumpReport>(module, "DumpReport", "What :func:`dump` saved.")
       .field("values", &DumpReport::values)
-      .field("missing", &DumpReport::missing,
-             "Values of the model that the run did not have: the optimiser took them away, or no output needs them.")
+      .field(
+          "missing", &DumpReport::missing,
+          "Values of the model that no step read or made: the optimiser took them away, no output needs them, or they\n"
+          "follow from shapes alone.")
       .field("left_out", &DumpReport::left_out, "Values that could not be saved, with the reason.");
   module.def("dump", &dump, "model"_a, "inputs"_a, "folder"_a, nb::kw_only(), "filter"_a = nb::none(),
              "Runs a model and saves its inputs and what its nodes make as .npy files, by the names that the model's\n"

@@ -15,8 +15,8 @@ namespace tenon::tools {
 namespace {
 
 constexpr const char* why_missing =
-    "this run did not have it: the optimiser took it away, or no output needs it. --level none runs every node as the "
-    "model has it, --keep NAME keeps a single value";
+    "no step of this run read or made it: the optimiser took it away, no output needs it, or it follows from shapes "
+    "alone. --level none runs every node as the model has it, --keep NAME keeps a single value";
 
 // A part of a file name: short, and without what has a meaning in paths or terminals.
 std::string safe_name(const std::string& name) {

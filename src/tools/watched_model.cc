@@ -22,11 +22,12 @@ void WatchedModel::read(const ir::Model& model) {
       if (output) made_.push_back(output->name);
     }
   }
-  for (const ir::Value* value : model.graph->initializers()) {
-    if (value->constant() && !inputs_.contains(value->name)) constants_[value->name] = &value->constant()->tensor;
-  }
   const auto read_graph = [&](ir::Graph& graph) {
     for (const ir::Value& value : graph.values()) names_.insert(value.name);
+    for (const ir::Value* value : graph.initializers()) {
+      if (value->constant() && !inputs_.contains(value->name))
+        constants_.emplace(value->name, &value->constant()->tensor);
+    }
     for (const ir::Node& node : graph.nodes()) attributes_[node.describe()] = ir::attributes_text(node);
   };
   ir::for_each_graph(*model.graph, read_graph);

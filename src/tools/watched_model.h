@@ -19,7 +19,7 @@ class WatchedModel {
 
   bool is_input(std::string_view value) const { return inputs_.contains(value); }
   bool is_constant(std::string_view value) const { return constants_.contains(value); }
-  // Null for what is no constant of the main graph.
+  // Null for what is none; of several in bodies that share a name, the outermost.
   const Tensor* constant(std::string_view value) const;
   // By what describes the node in reports.
   std::string attributes_of(const std::string& node) const;

@@ -81,7 +81,8 @@ struct DumpedValue {
 
 struct DumpReport {
   std::vector<DumpedValue> values;
-  // Values of the model that the run did not have: the optimiser took them away, or no output needs them.
+  // Values of the model that no step read or made: the optimiser took them away, no output needs them, or they follow
+  // from shapes alone.
   std::vector<std::string> missing;
   // Values that were there and could not be saved, with the reason.
   std::vector<std::pair<std::string, std::string>> left_out;
