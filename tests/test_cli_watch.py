@@ -80,6 +80,17 @@ def test_watch_nan_blames_the_source(call, norm, rows):
     assert "not finite to begin with: x: float [1, 4], an input of the model" in run.stdout
 
 
+@pytest.mark.parametrize("level", ["none", "all"])
+def test_watch_nan_blames_the_weights(call, tmp_path, rows, level):
+    """Also where only a kernel still has them, rearranged."""
+    weights = np.ones((4, 3), np.float32)
+    weights[1, 2] = np.nan
+    path = save_model(tmp_path / "dense.onnx", [helper.make_node("MatMul", ["x", "w"], ["y"], "dense")], {"x": ["rows", 4]}, ["y"],
+                      {"w": weights})
+    run = call("run", path, "--input", rows(np.ones((2, 4), np.float32)), "--watch-nan", "--level", level)
+    assert "no node made NaN\n" in run.stdout and "not finite to begin with: w: float [4, 3], a constant\n" in run.stdout
+
+
 def test_dump(call, norm, rows, tmp_path):
     x = np.arange(1, 9, dtype=np.float32).reshape(2, 4)
     run = call("run", norm, "--input", rows(x), "--dump", tmp_path / "d", "--level", "none")
