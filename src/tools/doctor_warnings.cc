@@ -84,8 +84,11 @@ std::string governor_saves_power(const MachineFacts& m) {
       m.governor);
 }
 
+// What is measured then says little.
+bool is_busy(const MachineFacts& m) { return m.cpus > 0 && m.load >= 1.5 * static_cast<double>(m.cpus); }
+
 std::string machine_is_busy(const MachineFacts& m) {
-  if (m.cpus == 0 || m.load < 1.5 * static_cast<double>(m.cpus)) return "";
+  if (!is_busy(m)) return "";
   return fmt::format(
       "{:g} processes wanted to run on {} CPUs in the last minute: expect slow runs, and measure when it is quiet",
       m.load, m.cpus);
@@ -122,7 +125,7 @@ std::string denormals_are_flushed(const MachineFacts& m) {
 }
 
 std::string threads_do_not_help(const MachineFacts& m) {
-  if (!m.speed || m.speed->all.threads < 2) return "";
+  if (!m.speed || m.speed->all.threads < 2 || is_busy(m)) return "";
   const double share = m.speed->all.peak_flops / (m.speed->one.peak_flops * m.speed->all.threads);
   if (share >= 0.6) return "";
   return fmt::format(
@@ -132,9 +135,10 @@ std::string threads_do_not_help(const MachineFacts& m) {
 }
 
 std::string products_are_slow(const MachineFacts& m) {
-  if (!m.speed || m.speed->one.matmul_flops >= 0.5 * m.speed->one.peak_flops) return "";
+  if (!m.speed || is_busy(m) || m.speed->one.matmul_flops >= 0.5 * m.speed->one.peak_flops) return "";
   return fmt::format(
-      "a matrix product reaches {:.0f} % of what this CPU can do: if the machine is quiet, please report it",
+      "a matrix product reaches {:.0f} % of what this CPU can do: if nothing else runs on the machine, please report "
+      "it",
       100 * m.speed->one.matmul_flops / m.speed->one.peak_flops);
 }
 

@@ -25,13 +25,15 @@ int64_t memory_to_use() {
   return std::max(wanted / pair * pair, pair);
 }
 
+// Short enough that other processes leave some calls alone, and as much work for each thread however many there are.
 double matmul_flops(ThreadPool& pool) {
-  constexpr int64_t n = 1024;
-  std::vector<float> a(n * n, 1.0f), b(n * n, 0.5f), c(n * n);
+  constexpr int64_t n = 512;
+  const int64_t rows = n * pool.size();
+  std::vector<float> a(static_cast<size_t>(rows * n), 1.0f), b(n * n, 0.5f), c(static_cast<size_t>(rows * n));
   const kernels::PackedMatrix packed(pool, kernels::GemmSide::right, n, n, {b.data(), n});
   return kernels::best_rate(seconds_each, [&] {
-    kernels::gemm(pool, n, {a.data(), n}, packed, c.data(), n);
-    return 2.0 * n * n * n;
+    kernels::gemm(pool, rows, {a.data(), n}, packed, c.data(), n);
+    return 2.0 * static_cast<double>(rows) * n * n;
   });
 }
 

@@ -10,7 +10,7 @@ struct MachineSpeed {
   struct Rates {
     int threads = 0;
     double peak_flops = 0;      // multiply-adds that stay in registers
-    double matmul_flops = 0;    // the product of two matrices of 1024 x 1024, one of them constant
+    double matmul_flops = 0;    // products of 512 rows for each thread with a constant matrix of 512 x 512
     double read_bandwidth = 0;  // bytes read from memory that no cache holds
     double copy_bandwidth = 0;  // bytes of a copy in such memory, read and written
     double peak_bandwidth = 0;  // the larger of the two
