@@ -53,6 +53,9 @@ int main(int argc, char** argv) {
   tenon::cli::add_bench(program, action);
   tenon::cli::add_profile(program, action);
   tenon::cli::add_health(program, action);
+  tenon::cli::add_compare(program, action);
+  tenon::cli::add_bisect(program, action);
+  tenon::cli::add_reduce(program, action);
   tenon::cli::add_doctor(program, action);
   bool json = wants_json(argc, argv);
   try {

@@ -21,4 +21,5 @@ NB_MODULE(_tenon, module) {
   bind_check(module);
   bind_watch(module);
   bind_health(module);
+  bind_compare(module);
 }

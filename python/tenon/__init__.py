@@ -20,6 +20,8 @@ from ._tenon import (
 from ._tenon import (
     DumpReport, DumpedValue, HealthCheck, HealthReport, MachineRates, MachineSpeed, NanFinding, NanReport, TensorStats,
     ValueSummary, dump, find_nan, health, measure_machine)
+from ._tenon import (
+    ComparedTensor, Comparison, ErrorStatistics, OutputErrors, ReducedModel, RewriteBisection, bisect, compare, reduce)
 from .errors import (
     ArgumentError, Error, FileError, InputError, InternalError, ModelError, RunError, UnavailableError)
 
@@ -41,6 +43,7 @@ __all__ += [
 __all__ += [
     "DumpReport", "DumpedValue", "HealthCheck", "HealthReport", "MachineRates", "MachineSpeed", "NanFinding", "NanReport",
     "TensorStats", "ValueSummary", "dump", "find_nan", "health", "measure_machine",
+    "ComparedTensor", "Comparison", "ErrorStatistics", "OutputErrors", "ReducedModel", "RewriteBisection", "bisect", "compare", "reduce",
 ]
 
 __version__ = _tenon.version

@@ -137,6 +137,8 @@ class Patch {
   void replace(ir::Value& old, ir::Value& by);
   // The same for the only output of `old`.
   void replace(ir::Node& old, ir::Value& by) { replace(*old.output(0), by); }
+  // The record says that what is called `old` is in `by` too, be it in another layout.
+  void record_name(const ir::Value& old, const ir::Value& by) { record_.renamed.emplace_back(old.name, by.name); }
 
  private:
   friend class Editor;

@@ -123,6 +123,19 @@ const Pass passes_in_order[] = {
      Pass::Turn::last},
 };
 
+// What tests add: see ExtraPass.
+std::vector<Pass>& extra_passes() {
+  static std::vector<Pass> passes;
+  return passes;
+}
+
+std::vector<const Pass*> all_passes() {
+  std::vector<const Pass*> all;
+  for (const Pass& pass : passes_in_order) all.push_back(&pass);
+  for (const Pass& pass : extra_passes()) all.push_back(&pass);
+  return all;
+}
+
 constexpr std::string_view level_names[] = {"none", "exact", "basic", "extended", "all"};
 
 // Sweeps until nothing changes; enough for passes to hand work to each other, and an end if two undo each other.
@@ -198,18 +211,18 @@ class Optimizer {
 // Those that run last, or the others.
 std::vector<const Pass*> wanted_passes(const passes::OptimizerOptions& options, bool last) {
   std::vector<const Pass*> wanted;
-  for (const Pass& pass : passes_in_order) {
-    if ((pass.turn == Pass::Turn::last) != last ||
-        std::ranges::find(options.disabled, pass.name) != options.disabled.end())
+  for (const Pass* pass : all_passes()) {
+    if ((pass->turn == Pass::Turn::last) != last ||
+        std::ranges::find(options.disabled, pass->name) != options.disabled.end())
       continue;
-    if (options.level == OptimizationLevel::exact ? pass.exact : pass.level <= options.level) wanted.push_back(&pass);
+    if (options.level == OptimizationLevel::exact ? pass->exact : pass->level <= options.level) wanted.push_back(pass);
   }
   return wanted;
 }
 
 void check_names(const std::vector<std::string>& disabled) {
   std::vector<std::string_view> names;
-  for (const Pass& pass : passes_in_order) names.push_back(pass.name);
+  for (const Pass* pass : all_passes()) names.push_back(pass->name);
   for (const std::string& name : disabled) {
     if (std::ranges::find(names, name) != names.end()) continue;
     std::string_view nearest = nearest_name(name, names);
@@ -233,6 +246,12 @@ OptimizationLevel optimization_level(std::string_view name) {
 }
 
 std::vector<OptimizationPass> optimization_passes() { return {std::begin(passes_in_order), std::end(passes_in_order)}; }
+
+passes::ExtraPass::ExtraPass(std::string_view name, void (*rewrite)(Editor&, ir::Node&)) {
+  extra_passes().push_back({{name, basic, rounds, "is tested"}, rewrite});
+}
+
+passes::ExtraPass::~ExtraPass() { extra_passes().pop_back(); }
 
 std::vector<Rewrite> passes::optimize(ir::Graph& graph, const OptimizerOptions& options) {
   check_names(options.disabled);

@@ -32,4 +32,13 @@ struct OptimizerOptions {
 // exist, ErrorCode::unknown_name for a value to be kept that does not.
 std::vector<Rewrite> optimize(ir::Graph& graph, const OptimizerOptions& options);
 
+// For tests: a pass that runs after all others, from level basic on, as long as this exists.
+class ExtraPass {
+ public:
+  ExtraPass(std::string_view name, void (*rewrite)(Editor&, ir::Node&));
+  ~ExtraPass();
+  ExtraPass(const ExtraPass&) = delete;
+  ExtraPass& operator=(const ExtraPass&) = delete;
+};
+
 }  // namespace tenon::passes

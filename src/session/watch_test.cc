@@ -1,3 +1,4 @@
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "model_builder.h"
@@ -29,7 +30,7 @@ class Scribe : public RunWatcher {
   }
 };
 
-// y = -exp(x), z = y + x
+// y = -|x|, z = y + x
 ModelBuilder two_outputs() {
   ModelBuilder b;
   b.input("x", ElementType::float32, SymbolicShape{Dim::symbol("n")});
@@ -77,12 +78,12 @@ TEST(RunWatcher, SeesBodiesBetweenTheTwoCallsOfTheirNode) {
   b.input("x", ElementType::float32, SymbolicShape{2}).input("go", ElementType::boolean, SymbolicShape{});
   ir::Node& branch = b.node("If", {"go"}, {"y"}, "if");
   for (const char* name : {"then_branch", "else_branch"}) {
-    auto body = std::make_shared<ir::Graph>();
+    auto body = std::make_unique<ir::Graph>();
     ir::Node& node = body->add_node(name[0] == 't' ? "Abs" : "Neg");
     node.add_input(&b.value("x"));
     node.add_output(&body->add_value("inner"));
     body->add_output(*node.output(0));
-    branch.set_attribute({name, std::move(body)});
+    branch.set_attribute(ir::Attribute(name, std::move(body)));
   }
   ir::adopt_subgraphs(branch);
   b.output("y");
@@ -94,7 +95,9 @@ TEST(RunWatcher, SeesBodiesBetweenTheTwoCallsOfTheirNode) {
   } order;
   RunOptions options;
   options.watcher = &order;
-  b.session(plain()).run({{"x", Tensor({2}, {1.0f, 2.0f})}, {"go", Tensor::scalar(true)}}, options);
+  Tensor go(ElementType::boolean, Shape{});
+  go.mutable_data<bool>()[0] = true;
+  b.session(plain()).run({{"x", Tensor({2}, {1.0f, 2.0f})}, {"go", go}}, options);
   EXPECT_EQ(order.lines, (Names{"> If", "> Abs", "< Abs", "< If"}));
 }
 

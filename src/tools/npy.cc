@@ -161,7 +161,7 @@ Tensor parse_npy(std::span<const std::byte> bytes, ElementType wanted) {
   return tensor;
 }
 
-std::span<const std::byte> find_in_npz(std::span<const std::byte> archive, const std::string& name) {
+std::vector<std::pair<std::string, std::span<const std::byte>>> arrays_in_npz(std::span<const std::byte> archive) {
   // Entries are found through the central directory at the end: "PK\1\2" records, and their local headers "PK\3\4".
   auto read = [&](size_t at, size_t size) -> uint64_t {
     if (at + size > archive.size()) broken("the archive is cut off");
@@ -173,31 +173,34 @@ std::span<const std::byte> find_in_npz(std::span<const std::byte> archive, const
   while (end > 0 && read(end, 4) != 0x06054b50) --end;
   if (archive.size() < 22 || read(end, 4) != 0x06054b50) broken("it is not a zip archive");
   uint64_t count = read(end + 10, 2), at = read(end + 16, 4);
-  std::vector<std::string_view> names;
-  std::span<const std::byte> found;
+  std::vector<std::pair<std::string, std::span<const std::byte>>> arrays;
   for (uint64_t i = 0; i < count; ++i) {
     if (read(at, 4) != 0x02014b50) broken("the archive's directory is damaged");
     uint64_t method = read(at + 10, 2), size = read(at + 20, 4), name_size = read(at + 28, 2);
     uint64_t local = read(at + 42, 4);
-    read(at + 46, 0);
     if (at + 46 + name_size > archive.size()) broken("the archive is cut off");
-    std::string_view entry(reinterpret_cast<const char*>(archive.data() + at + 46), name_size);
-    if (entry.ends_with(".npy")) entry.remove_suffix(4);
-    names.push_back(entry);
-    if (entry == name || count == 1) {
-      if (method != 0) broken("the archive is compressed; save it with numpy.savez instead of savez_compressed");
-      if (size == 0xffffffff) size = archive.size();
-      uint64_t data = local + 30 + read(local + 26, 2) + read(local + 28, 2);
-      if (data > archive.size()) broken("the archive is cut off");
-      found = archive.subspan(data, std::min<uint64_t>(size, archive.size() - data));
-    }
+    std::string_view name(reinterpret_cast<const char*>(archive.data() + at + 46), name_size);
+    if (name.ends_with(".npy")) name.remove_suffix(4);
+    if (method != 0) broken("the archive is compressed; save it with numpy.savez instead of savez_compressed");
+    if (size == 0xffffffff) size = archive.size();
+    uint64_t data = local + 30 + read(local + 26, 2) + read(local + 28, 2);
+    if (data > archive.size()) broken("the archive is cut off");
+    arrays.emplace_back(name, archive.subspan(data, std::min<uint64_t>(size, archive.size() - data)));
     at += 46 + name_size + read(at + 30, 2) + read(at + 32, 2);
   }
-  if (found.empty()) {
-    throw Error(ErrorCode::unknown_name,
-                fmt::format("the archive has no array '{}'; it has {}", name, quoted_list(names)));
+  return arrays;
+}
+
+std::span<const std::byte> find_in_npz(std::span<const std::byte> archive, const std::string& name) {
+  const auto arrays = arrays_in_npz(archive);
+  if (arrays.size() == 1) return arrays[0].second;
+  std::vector<std::string_view> names;
+  for (const auto& [entry, bytes] : arrays) {
+    if (entry == name) return bytes;
+    names.push_back(entry);
   }
-  return found;
+  throw Error(ErrorCode::unknown_name,
+              fmt::format("the archive has no array '{}'; it has {}", name, quoted_list(names)));
 }
 
 void write_npy(const std::filesystem::path& path, const Tensor& tensor) {

@@ -200,7 +200,10 @@ void use_blocked_layout(Editor& editor, ir::Graph& graph) {
       std::vector<ir::Value*> results;
       for (size_t i = 0; i < added.output_count(); ++i)
         results.push_back(plain(patch, *added.output(i), nodes.channels_of(*node->output(i)), block));
-      for (size_t i = 0; i < results.size(); ++i) patch.replace(*node->output(i), *results[i]);
+      for (size_t i = 0; i < results.size(); ++i) {
+        patch.record_name(*node->output(i), *added.output(i));
+        patch.replace(*node->output(i), *results[i]);
+      }
     });
   }
 }

@@ -1,0 +1,256 @@
+#include "tenon/tools/compare.h"
+
+#include <fmt/ranges.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "changed_model.h"
+#include "cli.h"
+#include "error_flags.h"
+#include "table.h"
+#include "tenon/session_config.h"
+
+namespace tenon::cli {
+namespace {
+
+struct CompareFlags {
+  std::string expected, actual, against, python = "python3";
+  std::vector<std::string> levels, precisions, threads, only, libraries;
+  InputFlags inputs;
+  ErrorFlags errors;
+  bool outputs_only = false, all = false, json = false;
+
+  bool has_pairs() const { return levels.size() + precisions.size() + threads.size() > 0; }
+};
+
+// What an option says for the first side or the second: one word is for both.
+std::string word_for(const std::vector<std::string>& words, size_t side, const std::string& otherwise) {
+  return words.empty() ? otherwise : words[std::min(side, words.size() - 1)];
+}
+
+SessionOptions options_for(const CompareFlags& flags, size_t side, const std::string& level) {
+  SessionOptions options;
+  options.level = optimization_level(word_for(flags.levels, side, level));
+  set_config(options, "tenon.precision", word_for(flags.precisions, side, "full"));
+  options.threads = static_cast<int>(parse_size(word_for(flags.threads, side, "0")));
+  options.custom_operator_libraries.assign(flags.libraries.begin(), flags.libraries.end());
+  return options;
+}
+
+std::string label_for(const CompareFlags& flags, size_t side, const std::string& model, const std::string& level) {
+  std::string label = fmt::format("{} at level {}", model, word_for(flags.levels, side, level));
+  if (!flags.precisions.empty()) label += ", precision " + word_for(flags.precisions, side, "");
+  if (!flags.threads.empty()) label += ", threads " + word_for(flags.threads, side, "");
+  return label;
+}
+
+std::string sqnr_text(double sqnr) { return std::isinf(sqnr) ? (sqnr > 0 ? "exact" : "–") : fmt::format("{:.1f}", sqnr); }
+
+std::string number_text(double number) { return number == 0 ? "0" : fmt::format("{:.2g}", number); }
+
+void print_first(const tools::ComparedTensor& tensor) {
+  fmt::print("\nfirst that differs: '{}', {}{}\n", tensor.name, tensor.type,
+             tensor.node.empty() ? "" : ", of " + tensor.node);
+  if (!tensor.problem.empty()) return fmt::print("  {}\n", tensor.problem);
+  const tools::ErrorStatistics& s = tensor.verdict.statistics;
+  fmt::print("  error {:.3g}, allowed {:.3g}; worst element {}: expected {}, got {}\n", tensor.verdict.error,
+             tensor.verdict.limit, s.worst, s.worst_expected, s.worst_actual);
+  if (s.unlike > 0)
+    fmt::print("  NaN: {} expected, {} there; infinite: {} expected, {} there\n", s.expected_nans, s.nans,
+               s.expected_infinities, s.infinities);
+}
+
+// Which rows to show: all, or those around the first that differs, the worst, and the outputs.
+std::vector<size_t> rows_to_show(const tools::Comparison& comparison, bool all) {
+  constexpr size_t most = 40, worst = 10;
+  const size_t count = comparison.tensors.size();
+  std::vector<size_t> rows;
+  std::vector<size_t> by_error(count);
+  for (size_t i = 0; i < count; ++i) by_error[i] = i;
+  std::ranges::stable_sort(by_error, {}, [&](size_t i) { return comparison.tensors[i].verdict.statistics.sqnr; });
+  by_error.resize(std::min(count, worst));
+  for (size_t i = 0; i < count; ++i) {
+    const bool is_near = comparison.first >= 0 && std::llabs(static_cast<long long>(i) - comparison.first) <= 3;
+    const bool is_bad = std::ranges::find(by_error, i) != by_error.end();
+    if (all || count <= most || is_near || is_bad || comparison.tensors[i].is_output) rows.push_back(i);
+  }
+  return rows;
+}
+
+void print_tensors(const tools::Comparison& comparison, bool all) {
+  Table table;
+  table.column("").column("tensor", Table::Align::left, 44).column("operator", Table::Align::left, 24);
+  table.column("max abs").column("max rel").column("mean").column("cosine").column("SQNR dB").column("ULP");
+  table.column("type", Table::Align::left);
+  const std::vector<size_t> rows = rows_to_show(comparison, all);
+  for (size_t i : rows) {
+    const tools::ComparedTensor& tensor = comparison.tensors[i];
+    const tools::ErrorStatistics& s = tensor.verdict.statistics;
+    table.row({tensor.ok() ? "" : "✗", tensor.name, tensor.op_type, number_text(s.max_absolute),
+               number_text(s.max_relative), number_text(s.mean_absolute), fmt::format("{:.6g}", s.cosine),
+               sqnr_text(s.sqnr), number_text(s.max_ulps), tensor.problem.empty() ? tensor.type : tensor.problem});
+  }
+  fmt::print("\n");
+  table.print();
+  if (rows.size() < comparison.tensors.size())
+    fmt::print("and {} more, which --all shows\n", comparison.tensors.size() - rows.size());
+}
+
+void print(const tools::Comparison& comparison, const CompareFlags& flags) {
+  fmt::print("expected: {}\nactual:   {}\n", comparison.expected, comparison.actual);
+  int64_t by_rewrite = 0, by_position = 0, wrong = 0;
+  for (const tools::ComparedTensor& tensor : comparison.tensors) {
+    by_rewrite += tensor.match == tools::ComparedTensor::Match::rewrite;
+    by_position += tensor.match == tools::ComparedTensor::Match::position;
+    wrong += !tensor.ok();
+  }
+  fmt::print("{} compared", count_text(static_cast<int64_t>(comparison.tensors.size()), "tensor"));
+  if (by_rewrite > 0) fmt::print(", {} of them found by the optimiser's record", by_rewrite);
+  if (by_position > 0) fmt::print(", {} by position and content", by_position);
+  fmt::print("; {} of the first and {} of the second have no partner\n", comparison.only_expected.size(),
+             comparison.only_actual.size());
+  if (!comparison.ok()) print_first(comparison.tensors[static_cast<size_t>(comparison.first)]);
+  print_tensors(comparison, flags.all);
+  if (comparison.ok())
+    fmt::print("\nall within the tolerance ({})\n", flags.errors.text());
+  else
+    fmt::print("\n{} beyond the tolerance ({})\n", count_text(wrong, "tensor"), flags.errors.text());
+}
+
+nlohmann::json number_json(double number) {
+  if (std::isfinite(number)) return number;
+  return std::isnan(number) ? "nan" : number > 0 ? "inf" : "-inf";
+}
+
+nlohmann::json to_json(const tools::ComparedTensor& tensor) {
+  const tools::ErrorStatistics& s = tensor.verdict.statistics;
+  nlohmann::json json = {{"name", tensor.name},
+                         {"expected_name", tensor.expected_name},
+                         {"actual_name", tensor.actual_name},
+                         {"node", tensor.node},
+                         {"op_type", tensor.op_type},
+                         {"type", tensor.type},
+                         {"is_output", tensor.is_output},
+                         {"match", std::string(name_of(tensor.match))},
+                         {"ok", tensor.ok()}};
+  if (!tensor.problem.empty()) {
+    json["problem"] = tensor.problem;
+    return json;
+  }
+  json["error"] = number_json(tensor.verdict.error);
+  json["limit"] = number_json(tensor.verdict.limit);
+  json["statistics"] = {{"elements", s.elements},
+                        {"max_absolute", number_json(s.max_absolute)},
+                        {"max_relative", number_json(s.max_relative)},
+                        {"mean_absolute", number_json(s.mean_absolute)},
+                        {"cosine", number_json(s.cosine)},
+                        {"sqnr_db", number_json(s.sqnr)},
+                        {"max_ulps", number_json(s.max_ulps)},
+                        {"largest", number_json(s.largest)},
+                        {"nans", s.nans},
+                        {"infinities", s.infinities},
+                        {"expected_nans", s.expected_nans},
+                        {"expected_infinities", s.expected_infinities},
+                        {"worst", s.worst}};
+  return json;
+}
+
+nlohmann::json to_json(const tools::Comparison& comparison) {
+  nlohmann::json tensors = nlohmann::json::array();
+  for (const tools::ComparedTensor& tensor : comparison.tensors) tensors.push_back(to_json(tensor));
+  nlohmann::json json = {{"ok", comparison.ok()},
+                         {"expected", comparison.expected},
+                         {"actual", comparison.actual},
+                         {"tensors", tensors},
+                         {"only_expected", comparison.only_expected},
+                         {"only_actual", comparison.only_actual},
+                         {"random_inputs", comparison.random},
+                         {"assumed_dims", comparison.assumed}};
+  if (!comparison.ok()) json["first"] = comparison.tensors[static_cast<size_t>(comparison.first)].name;
+  return json;
+}
+
+tools::CompareSide other_side(const CompareFlags& flags, const tools::OnnxModel& model, tools::InputSources& inputs) {
+  if (flags.against != "onnxruntime") return tools::CompareSide::of_file(flags.against, model, inputs);
+  tools::MadeInputs made = tools::make_inputs(model.open(options_for(flags, 0, "none")), inputs);
+  inputs.values = made.values;
+  return tools::CompareSide::of_onnxruntime(model, made.values, flags.python);
+}
+
+int compare(const CompareFlags& flags) {
+  if (!flags.against.empty() && !flags.actual.empty())
+    throw Error(ErrorCode::invalid_argument, "--against takes the place of a second model");
+  const tools::OnnxModel model = tools::OnnxModel::load(flags.expected);
+  tools::CompareOptions options;
+  options.limit = flags.errors.limit();
+  options.tolerances = flags.errors.tolerances();
+  options.only = flags.only;
+  options.outputs_only = flags.outputs_only;
+  options.inputs = flags.inputs.sources();
+  std::optional<tools::CompareSide> expected, actual;
+  if (!flags.against.empty()) {
+    expected = other_side(flags, model, options.inputs);
+    actual = tools::CompareSide::of(model, options_for(flags, 1, "all"), label_for(flags, 1, flags.expected, "all"));
+  } else {
+    const bool two = !flags.actual.empty();
+    const std::string first = two || flags.has_pairs() ? "all" : "none";
+    expected = tools::CompareSide::of(model, options_for(flags, 0, first), label_for(flags, 0, flags.expected, first));
+    actual = tools::CompareSide::of(two ? tools::OnnxModel::load(flags.actual) : model, options_for(flags, 1, "all"),
+                                    label_for(flags, 1, two ? flags.actual : flags.expected, "all"));
+  }
+  Progress progress(2);
+  size_t sides = 0;
+  options.progress = [&](const std::string& what, double done) {
+    sides += done == 1;
+    progress.at(sides, what);
+  };
+  const tools::Comparison comparison = tools::compare(*expected, *actual, options);
+  if (flags.json)
+    fmt::print("{}\n", to_json(comparison).dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+  else
+    print(comparison, flags);
+  return comparison.ok() ? fine : check_failed;
+}
+
+}  // namespace
+
+void add_compare(CLI::App& program, Action& action) {
+  auto flags = std::make_shared<CompareFlags>();
+  CLI::App* command = program.add_subcommand(
+      "compare", "Compare two models, or one run in two ways, tensor by tensor, and find the first that differs");
+  command->add_option("expected", flags->expected, "The model that is right")->required()->type_name("MODEL");
+  command->add_option("actual", flags->actual, "Another that should compute the same (default: the same model)")
+      ->type_name("MODEL");
+  command
+      ->add_option("--against", flags->against,
+                   "What to compare with instead: onnxruntime, a .npz file, a folder that `tenon run --dump` wrote, or an "
+                   "ONNX test case")
+      ->type_name("onnxruntime|FILE|FOLDER");
+  const std::string pair = "; one, or two for the two sides";
+  command->add_option("--level", flags->levels, "Levels of optimisation (default: none,all)" + pair)
+      ->delimiter(',')
+      ->expected(1, 2)
+      ->type_name("LEVEL,LEVEL");
+  command->add_option("--precision", flags->precisions, "full or fast" + pair)
+      ->delimiter(',')
+      ->expected(1, 2)
+      ->type_name("P,P");
+  command->add_option("--threads", flags->threads, "Threads to compute with" + pair)
+      ->delimiter(',')
+      ->expected(1, 2)
+      ->type_name("N,N");
+  flags->errors.add_to(*command);
+  command->add_option("--only", flags->only, "Tensors to look at; '*' is any text; may be repeated")
+      ->allow_extra_args(false)
+      ->type_name("PATTERN");
+  command->add_flag("--outputs-only", flags->outputs_only, "Compare outputs, not what is between");
+  command->add_flag("--all", flags->all, "Show every tensor");
+  flags->inputs.add_to(*command);
+  command->add_option("--python", flags->python, "The Python that has onnxruntime (default: python3)");
+  add_custom_operators(*command, flags->libraries);
+  command->add_flag("--json", flags->json, "Print one JSON document");
+  command->callback([flags, &action] { action = [flags] { return compare(*flags); }; });
+}
+
+}  // namespace tenon::cli
