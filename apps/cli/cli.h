@@ -40,6 +40,7 @@ void add_restore(CLI::App& program, Action& action);
 void add_bench(CLI::App& program, Action& action);
 void add_profile(CLI::App& program, Action& action);
 void add_health(CLI::App& program, Action& action);
+void add_report(CLI::App& program, Action& action);
 void add_doctor(CLI::App& program, Action& action);
 
 // Options that every command which opens a session has.

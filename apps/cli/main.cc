@@ -56,6 +56,7 @@ int main(int argc, char** argv) {
   tenon::cli::add_compare(program, action);
   tenon::cli::add_bisect(program, action);
   tenon::cli::add_reduce(program, action);
+  tenon::cli::add_report(program, action);
   tenon::cli::add_doctor(program, action);
   bool json = wants_json(argc, argv);
   try {

@@ -5,14 +5,9 @@
 #include <map>
 #include <tuple>
 
-namespace tenon::tools {
-namespace {
+#include "tools/step_times.h"
 
-// What is left of a step without the steps in its bodies.
-struct OwnTime {
-  int64_t nanoseconds = 0;
-  bool has_inner = false;
-};
+namespace tenon::tools {
 
 std::vector<OwnTime> own_times(const std::vector<StepProfile>& steps) {
   std::vector<OwnTime> own;
@@ -32,6 +27,8 @@ std::vector<OwnTime> own_times(const std::vector<StepProfile>& steps) {
   }
   return own;
 }
+
+namespace {
 
 void add(ProfileTotals& totals, const StepProfile& step, const OwnTime& own) {
   totals.op_type = step.op_type;
