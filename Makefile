@@ -67,6 +67,7 @@ test-all: packages-all  ## test, and everything that takes long: sanitizers, thr
 	$(MAKE) test-wheel
 	$(MAKE) test-clients
 	$(MAKE) test-ray
+	$(MAKE) test-report
 	$(MAKE) test-address
 	$(MAKE) test-thread
 	$(MAKE) test-emulated
@@ -117,6 +118,10 @@ test-clients: $(BUILD)/build.ninja venv | packages  ## programs that use onnxrun
 test-ray: $(BUILD)/build.ninja venv | packages  ## tenon.ray on a local cluster of two nodes
 	$(PYTHON) tests/clients/environments.py ray
 	TENON_ALL=1 $(BUILD)/clients/ray/bin/python -m pytest tests/test_ray.py -W ignore::DeprecationWarning
+
+.PHONY: test-report
+test-report: build venv | packages-all  ## pages of `tenon report` in headless Chromium; pictures of them in build/reports
+	TENON_ALL=1 $(PYTHON) -m pytest tests/test_report.py
 
 # As a user installs it: nothing but what pyproject.toml asks for, and the oldest NumPy that it allows.
 .PHONY: test-wheel

@@ -114,7 +114,7 @@ def check_document(data):
             assert width / 2 - 1 <= x <= block["width"] - width / 2 + 1 and height / 2 - 1 <= y <= block["height"] - height / 2 + 1
         for arrow in block["arrows"]:
             assert len(arrow["points"]) % 6 == 2
-    assert sorted(drawn) == [i for i, node in enumerate(nodes) if not node.get("ahead")]
+    assert sorted(drawn) == [i for i, node in enumerate(nodes) if not node.get("idle")]
     for block in data["memory"]["blocks"]:
         assert 0 <= block.get("offset", 0) + block["bytes"] <= max(data["memory"]["arena_bytes"], block["bytes"])
 

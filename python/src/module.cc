@@ -22,4 +22,5 @@ NB_MODULE(_tenon, module) {
   bind_watch(module);
   bind_health(module);
   bind_compare(module);
+  bind_report_page(module);
 }

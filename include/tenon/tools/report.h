@@ -13,6 +13,7 @@ namespace tenon::tools {
 struct ReportOptions {
   SessionOptions session;
   InputSources inputs;
+  NamedValues values;  // if there are any, these are the inputs
   // Without runs: structure, shapes, placement, memory plan and rewrites; no times.
   bool run = true;
   int64_t runs = 10, warmup = 3;

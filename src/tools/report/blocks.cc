@@ -58,13 +58,13 @@ class Drawing {
     std::vector<FoldItem> items;
     for (size_t i = 0; i < graph.nodes.size(); ++i) {
       const ReportNode& node = graph.nodes[i];
-      if (!node.runs) continue;
+      if (node.role != ReportNode::Role::runs) continue;
       item_of[i] = static_cast<int>(items.size());
       node_of_.push_back(static_cast<int>(i));
       FoldItem item{node.step->node->op_type, scopes_of(name_of_node(node)), {}, -1, node.body};
       if (node.owner >= 0) item.owner = at(item_of, node.owner);
       for (int tensor : node.inputs) {
-        const int producer = tensor < 0 ? -1 : at(graph.tensors, tensor).producer;
+        const int producer = tensor < 0 ? -1 : at(graph.tensors, behind_views(tensor)).producer;
         if (producer >= 0 && at(item_of, producer) >= 0) item.inputs.push_back(at(item_of, producer));
       }
       items.push_back(std::move(item));
@@ -74,8 +74,6 @@ class Drawing {
     add_interface();
     for (size_t i = 0; i < graph.nodes.size(); ++i) add_arrows_to(static_cast<int>(i));
   }
-
-  size_t hidden() const { return graph_.nodes.size() - node_of_.size(); }
 
   std::vector<Picture> pictures() const {
     std::vector<Picture> result;
@@ -136,7 +134,14 @@ class Drawing {
     }
   }
 
+  // The tensor that a node makes, of one that is a view of it, or a view of that.
+  int behind_views(int tensor) const {
+    while (at(graph_.tensors, tensor).view_of >= 0) tensor = at(graph_.tensors, tensor).view_of;
+    return tensor;
+  }
+
   Place source_of(int tensor) const {
+    tensor = behind_views(tensor);
     const int producer = at(graph_.tensors, tensor).producer;
     return producer >= 0 ? at(place_, producer) : at(tensor_place_, tensor);
   }
@@ -245,7 +250,7 @@ BlockPictures draw_blocks(const ReportGraph& graph, bool own_layout) {
     layouts.emplace();
     for (const Picture& picture : pictures) layouts->push_back(lay_out_in_rows(picture));
   }
-  return {std::make_unique<Json>(drawing.json(*layouts)), by_graphviz, drawing.hidden()};
+  return {std::make_unique<Json>(drawing.json(*layouts)), by_graphviz};
 }
 
 }  // namespace tenon::tools

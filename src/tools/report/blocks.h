@@ -10,7 +10,6 @@ namespace tenon::tools {
 struct BlockPictures {
   std::unique_ptr<nlohmann::ordered_json> json;  // a list of blocks; the first is the whole graph
   bool by_graphviz = false;
-  size_t hidden_nodes = 0;  // that do not run, and are not shown
 };
 
 BlockPictures draw_blocks(const ReportGraph& graph, bool own_layout);

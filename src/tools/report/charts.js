@@ -77,8 +77,8 @@ function showTimeline() {
   const drawStep = (step, begin, end, y) => {
     const node = nodes[step.node], size = Math.max(0.6, end - begin - (end - begin > 3 ? 1 : 0));
     const group = drawn('g', {onclick: () => choose({node: step.node}, 'chart')}, drawn('rect', {x: begin, y, width: size, height: rowHeight - 6, rx: Math.min(3, size / 3), class: 'bar', fill: tint(operatorColours.get(node.op) || restColour)}));
-    const letters = Math.floor((size - 8) / 7);
-    if (letters >= 4) group.append(label(begin + 5, y + 18, shown(node.op, letters), 'start', 'on-bar'));
+    const letters = Math.floor((size - 8) / 7), name = shown(node.op, 60);
+    if (letters >= Math.min(name.length, 7)) group.append(label(begin + 5, y + 18, name.length > letters ? name.slice(0, letters - 1) + '…' : name, 'start', 'on-bar'));
     return withTip(group, () => [node.op, nodeName(node), `${timeText(step.duration * 1e-6)} from ${timeText(step.start * 1e-6) || '0'} on`, node.outputs.map((t) => tensors[t].type).join(', ')]);
   };
   let again = () => {};

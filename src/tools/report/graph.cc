@@ -14,6 +14,7 @@ namespace tenon::tools {
 namespace {
 
 using Kind = ReportTensor::Kind;
+using Role = ReportNode::Role;
 
 std::string description(const std::string& text, const std::string& op_type) { return text + '\n' + op_type; }
 
@@ -105,6 +106,13 @@ class SizeWatcher final : public RunWatcher {
   }
 };
 
+Role role_without_run(const ReportNode& node, const Plan& plan) {
+  const int output = node.step->outputs.empty() ? -1 : node.step->outputs[0];
+  const bool is_view = output >= 0 && at(plan.slots, output).placing == Plan::Placing::view && !node.inputs.empty() &&
+                       node.inputs[0] >= 0;
+  return is_view && plan.home(output) != Plan::Home::known ? Role::view : Role::known;
+}
+
 }  // namespace
 
 int ReportGraph::find(const std::string& text, const std::string& op_type, size_t n) const {
@@ -146,13 +154,14 @@ void take_plan(ReportGraph& graph, const Program& program, const Plan& plan) {
   };
   for (ReportNode& node : graph.nodes) {
     if (node.owner >= 0) continue;
-    node.runs = at(plan.item_of_step, static_cast<int>(step)) >= 0;
+    if (at(plan.item_of_step, static_cast<int>(step)) < 0) node.role = role_without_run(node, plan);
     for (size_t i = 0; i < node.inputs.size(); ++i) take(node.inputs[i], node.step->inputs[i]);
     for (size_t i = 0; i < node.outputs.size(); ++i) take(node.outputs[i], node.step->outputs[i]);
     ++step;
   }
   for (ReportNode& node : graph.nodes) {
-    if (node.owner >= 0) node.runs = at(graph.nodes, node.owner).runs;
+    if (node.owner >= 0) node.role = at(graph.nodes, node.owner).role;
+    if (node.role == Role::view) at(graph.tensors, node.outputs[0]).view_of = node.inputs[0];
   }
   TENON_CHECK(step == program.steps().size());
 }

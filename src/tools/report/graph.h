@@ -21,6 +21,7 @@ struct ReportTensor {
   std::string type;    // "float [1, 3, 224, 224]"
   int64_t bytes = -1;  // -1: not known
   int producer = -1;   // node
+  int view_of = -1;    // the tensor whose memory it is, if no node of its own makes it
 };
 
 struct ReportNode {
@@ -28,7 +29,11 @@ struct ReportNode {
   std::string text;  // as in placement and profiles
   int owner = -1;    // the node whose body it is in
   std::string body;  // which of its bodies
-  bool runs = true;  // not if shapes and weights alone decide what it makes
+  enum class Role : unsigned char {
+    runs,
+    known,  // shapes and weights alone decide what it makes
+    view,   // it makes another view of its input
+  } role = Role::runs;
   std::vector<int> inputs, outputs;  // tensors; -1 where one is left out
   // Of all runs together.
   int64_t calls = 0;
@@ -50,7 +55,7 @@ ReportGraph read_graph(const CompiledModel& model);
 // How the model runs with these inputs.
 std::shared_ptr<const Plan> plan_for(const CompiledModel& model, const NamedValues& inputs, int branch_threads);
 
-// Types and sizes that follow from the inputs, and nodes that do not run.
+// Types and sizes that follow from the inputs, and which nodes do not run.
 void take_plan(ReportGraph& graph, const Program& program, const Plan& plan);
 
 // Types and sizes that only a run shows.

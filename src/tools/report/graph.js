@@ -5,7 +5,7 @@ const opened = new Set([0]);
 const colourModes = {};
 
 function setUpColours() {
-  const ofNodes = (key) => colours([...new Set(nodes.filter((node) => !node.ahead).map((node) => node[key]))].sort((a, b) =>
+  const ofNodes = (key) => colours([...new Set(nodes.filter((node) => !node.idle).map((node) => node[key]))].sort((a, b) =>
     nodes.filter((node) => node[key] === b).length - nodes.filter((node) => node[key] === a).length));
   const kinds = (name, key) => {
     const map = ofNodes(key);
@@ -45,7 +45,7 @@ function stretcher(needs) {
   return map;
 }
 
-const frameTop = 30, frameSide = 16;
+const frameTop = 26, frameSide = 14;
 
 // The picture of a block with those in it that are open: boxes and curves, from its upper left corner.
 function arrange(number) {
@@ -402,7 +402,7 @@ class GraphView {
   }
 }
 
-const shapeText = (type) => { const at = type.indexOf('['); return at < 0 ? '' : type.slice(at + 1, -1).split(', ').join(' × ') || 'scalar'; };
+const shapeText = (type) => { const at = type.indexOf('['); return at < 0 ? '' : type.slice(at + 1, -1).split(', ').join('×') || 'scalar'; };
 
 function findNodes(text) {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
@@ -410,7 +410,7 @@ function findNodes(text) {
   const matches = (content) => words.every((word) => content.toLowerCase().includes(word));
   const found = [];
   for (const node of nodes) {
-    if (node.ahead) continue;
+    if (node.idle) continue;
     if (matches(`${node.op} ${node.name} ${node.kernel}`)) { found.push({node: node.number, why: nodeName(node)}); continue; }
     const tensor = [...node.outputs, ...node.inputs].find((t) => matches(tensors[t].name));
     if (tensor !== undefined) found.push({node: node.number, why: 'tensor ' + tensors[tensor].name});
@@ -418,26 +418,31 @@ function findNodes(text) {
   return found;
 }
 
-// Opens the block with most nodes in it, as long as a screen holds what that shows.
-function openWhatFits() { openUpTo(26); }
-
-function openUpTo(mostBoxes) {
-  const shownBlocks = [];
-  let boxes = 0;
-  const enter = (number) => blocks[number].children.forEach((child) => {
-    ++boxes;
-    if (child.block === undefined) return;
-    if (opened.has(child.block)) { --boxes; enter(child.block); } else shownBlocks.push(child.block);
-  });
-  enter(0);
+// Opens blocks as long as a screen holds what that shows: all those of a level, or else the largest one while little is
+// shown.
+function openWhatFits() {
+  const most = 36, few = 6;
   for (;;) {
-    const fitting = shownBlocks.filter((number) => boxes - 1 + blocks[number].children.length <= mostBoxes);
+    const folded = shownBlocks(), boxes = shownBoxes();
+    if (!folded.length) return;
+    const all = boxes - folded.length + sum(folded.map((number) => blocks[number].children.length));
+    if (all <= most) folded.forEach((number) => opened.add(number));
+    else if (boxes < few) opened.add(folded.reduce((best, number) => blocks[number].nodes.length > blocks[best].nodes.length ? number : best));
+    else return;
+  }
+}
+
+const openBlocks = () => [...opened].filter((number) => { for (let at = number; at > 0; at = blocks[at].parent) { if (!opened.has(at)) return false; } return true; });
+const shownBlocks = () => openBlocks().flatMap((number) => blocks[number].children.filter((child) => child.block !== undefined && !opened.has(child.block)).map((child) => child.block));
+const shownBoxes = () => sum(openBlocks().map((number) => blocks[number].children.filter((child) => child.block === undefined || !opened.has(child.block)).length));
+
+// Opens the largest blocks, as long as there are not more boxes than that.
+function openUpTo(mostBoxes) {
+  for (;;) {
+    const boxes = shownBoxes();
+    const fitting = shownBlocks().filter((number) => boxes - 1 + blocks[number].children.length <= mostBoxes);
     if (!fitting.length) return;
-    const next = fitting.reduce((best, number) => blocks[number].nodes.length > blocks[best].nodes.length ? number : best);
-    opened.add(next);
-    shownBlocks.splice(shownBlocks.indexOf(next), 1);
-    boxes += blocks[next].children.length - 1;
-    blocks[next].children.forEach((child) => { if (child.block !== undefined) shownBlocks.push(child.block); });
+    opened.add(fitting.reduce((best, number) => blocks[number].nodes.length > blocks[best].nodes.length ? number : best));
   }
 }
 
@@ -470,10 +475,14 @@ function detailsOf() {
   return [element('h3', {}, 'The whole model'), ...blockDetails(blocks[0]).slice(1)];
 }
 
+function idleText(node) {
+  return {known: 'none: known before runs, from shapes and weights', view: 'none: its output is a view of its input'}[node.idle] || '';
+}
+
 function nodeDetails(node) {
   const declined = (node.declined || []).map((entry) => element('li', {}, entry.provider + ': ' + shown(entry.reason)));
   return [element('h3', {}, node.op), element('div', {class: 'sub'}, shown(node.text, 600)), facts([
-    ['time', hasTimes && !node.ahead ? `${timeText(node.seconds)}, ${percentText(node.share)}` : node.ahead ? 'none: computed before runs' : ''],
+    ['time', hasTimes && !node.idle ? `${timeText(node.seconds)}, ${percentText(node.share)}` : idleText(node)],
     ['calls', node.calls > 1 ? String(node.calls) : ''],
     ['provider', node.provider], ['kernel', node.kernel], ['precision', node.precision],
     ['was', node.was], ['FLOPs', countText(node.flops)], ['reads and writes', bytesText(node.bytes)],

@@ -30,7 +30,11 @@ std::string dot_text(std::span<const Picture> pictures) {
     }
     if (picture.first >= 0) text += fmt::format("{{rank=source {}}}\n", picture.first);
     if (picture.last >= 0) text += fmt::format("{{rank=sink {}}}\n", picture.last);
-    for (const auto& [from, to] : picture.arrows) text += fmt::format("{} -> {}\n", from, to);
+    for (const auto& [from, to] : picture.arrows) {
+      // What joins boxes is to be straight, rather than what comes from the border.
+      const bool is_at_border = from == picture.first || to == picture.last;
+      text += fmt::format("{} -> {} [weight={}]\n", from, to, is_at_border ? 1 : 12);
+    }
     text += "}\n";
   }
   return text;

@@ -144,7 +144,7 @@ function colours(names) {
 const operatorTotals = (() => {
   const totals = new Map();
   for (const node of nodes) {
-    if (node.ahead) continue;
+    if (node.idle) continue;
     const key = node.op + '\n' + node.provider;
     const entry = totals.get(key) || {op: node.op, provider: node.provider, nodes: 0, calls: 0, seconds: 0, flops: 0, bytes: 0};
     entry.nodes += 1;
@@ -183,7 +183,7 @@ function withTip(made, lines) {
 function nodeLines(node) {
   return [
     node.op + (node.was ? ' (was ' + node.was + ')' : ''), nodeName(node),
-    hasTimes && !node.ahead ? timeText(node.seconds) + ' · ' + percentText(node.share) : '',
+    hasTimes && !node.idle ? timeText(node.seconds) + ' · ' + percentText(node.share) : '',
     node.flops > 0 && node.seconds > 0 ? rateText(node.flops, node.seconds, 'GFLOP/s') + ' · ' + rateText(node.bytes, node.seconds, 'GB/s') : '',
     node.outputs.map((t) => tensors[t].type).join(', '), node.kernel ? node.provider + ': ' + node.kernel : '',
   ];
@@ -216,11 +216,11 @@ function showOverview() {
   document.getElementById('subtitle').textContent =
       `${graphName}${plural(session.threads, 'thread')} · level ${session.level} · ${session.providers.join(', ')} · ${data.machine.cpu}`;
   const place = section('overview');
-  const running = nodes.filter((node) => !node.ahead).length;
+  const running = nodes.filter((node) => !node.idle).length;
   const times = [...data.runs].sort((a, b) => a - b), middle = times[Math.floor(times.length / 2)];
   const flops = sum(nodes.map((node) => isNumber(node.flops) ? node.flops : 0));
   const cards = [];
-  const card = (value, label, more) => cards.push(element('div', {class: 'card'}, element('div', {class: 'value'}, value),
+  const card = (value, label, more) => cards.push(element('div', {class: 'card'}, withUnit(value),
       element('div', {class: 'label'}, label), element('div', {class: 'more'}, more || '')));
   if (hasTimes) {
     card(timeText(middle), 'per run, median', `${plural(times.length, 'run')}, ${timeText(times[0])} to ${timeText(times[times.length - 1])}`);
@@ -254,6 +254,11 @@ function showOverview() {
       element('div', {class: 'panel padded'}, about),
       data.notes.length ? element('div', {class: 'panel padded'}, element('h3', {}, 'Worth knowing'), notes) : null));
   document.getElementById('footer').textContent = `Made by Tenon ${data.tenon}. This page holds all its data and asks the network for nothing.`;
+}
+
+function withUnit(text) {
+  const [amount, unit] = text.split(' ');
+  return element('div', {class: 'value'}, amount, unit ? element('small', {}, ' ' + unit) : null);
 }
 
 function showNavigation() {

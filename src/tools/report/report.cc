@@ -120,7 +120,8 @@ Json nodes_json(const ReportGraph& graph, const PlacementReport& placement, doub
     if (inner.origin && inner.origin->op_type != inner.op_type) json["was"] = inner.origin->op_type;
     if (!inner.doc_string.empty()) json["doc"] = inner.doc_string;
     if (node.owner >= 0) json["owner"] = node.owner;
-    if (!node.runs) json["ahead"] = true;
+    if (node.role == ReportNode::Role::known) json["idle"] = "known";
+    if (node.role == ReportNode::Role::view) json["idle"] = "view";
     if (runs > 0) {
       json["calls"] = static_cast<double>(node.calls) / runs;
       json["seconds"] = node.seconds / runs;
@@ -272,7 +273,8 @@ class Maker {
     const double load_seconds = std::chrono::duration<double>(Clock::now() - start).count();
     const std::shared_ptr<const CompiledModel> model =
         shared_model(path_, options_.session, *ThreadPool::shared());
-    MadeInputs inputs = make_inputs(session, options_.inputs);
+    const MadeInputs inputs =
+        options_.values.empty() ? make_inputs(session, options_.inputs) : MadeInputs{options_.values, {}, {}};
     ReportGraph graph = read_graph(*model);
     const std::shared_ptr<const Plan> plan =
         plan_for(*model, inputs.values, options_.session.parallel_branches ? session.threads() : 1);
@@ -287,7 +289,7 @@ class Maker {
     }
     tell("drawing");
     const BlockPictures pictures = draw_blocks(graph, options_.own_layout);
-    say_what_is_missing(pictures, inputs);
+    say_what_is_missing(graph, pictures, inputs);
 
     const PlacementReport placement = session.placement_report(shapes_of(inputs.values));
     Json json = {{"format", 1},
@@ -317,18 +319,20 @@ class Maker {
     if (options_.progress) options_.progress(done_++, steps, what);
   }
 
-  void say_what_is_missing(const BlockPictures& pictures, const MadeInputs& inputs) {
+  void say_what_is_missing(const ReportGraph& graph, const BlockPictures& pictures, const MadeInputs& inputs) {
     if (!pictures.by_graphviz) {
       notes_.emplace_back(options_.own_layout
                               ? "the graph is laid out in simple rows, as was asked for"
                               : "the graph is laid out in simple rows: Graphviz's program 'dot' was not found (Debian: "
                                 "apt-get install graphviz)");
     }
-    if (pictures.hidden_nodes > 0) {
-      notes_.push_back(fmt::format(
-          "{} of the nodes are not in the picture of the graph: what they compute follows from shapes and weights alone, "
-          "so no run executes them",
-          pictures.hidden_nodes));
+    auto count = [&](ReportNode::Role role) { return std::ranges::count(graph.nodes, role, &ReportNode::role); };
+    const auto known = count(ReportNode::Role::known), views = count(ReportNode::Role::view);
+    if (known + views > 0) {
+      notes_.push_back(
+          fmt::format("the picture of the graph leaves out {} nodes that no run executes: for {} of them shapes and weights "
+                      "alone decide what they make, {} make another view of their input",
+                      known + views, known, views));
     }
     if (!options_.run) notes_.emplace_back("the model was not run, so there are no times");
     if (!inputs.random.empty())
