@@ -113,7 +113,7 @@ def check_document(data):
             x, y, width, height = child["box"]
             assert width / 2 - 1 <= x <= block["width"] - width / 2 + 1 and height / 2 - 1 <= y <= block["height"] - height / 2 + 1
         for arrow in block["arrows"]:
-            assert len(arrow["points"]) % 6 == 2
+            assert len(arrow["points"]) % 6 == 2 or not arrow["points"]
     assert sorted(drawn) == [i for i, node in enumerate(nodes) if not node.get("idle")]
     for block in data["memory"]["blocks"]:
         assert 0 <= block.get("offset", 0) + block["bytes"] <= max(data["memory"]["arena_bytes"], block["bytes"])
@@ -129,7 +129,8 @@ def test_page_has_everything(call, small, tmp_path):
     assert tensors["h"] == {"name": "h", "type": "float [100, 8]", "bytes": 3200, "kind": "computed", "producer": 0}
     assert tensors["w"]["kind"] == "weight" and tensors["w"]["bytes"] == 128 and tensors["x"]["kind"] == "input"
     # How many places there are only a run tells.
-    assert tensors["places"]["type"] == "int64 [2, 800]" or tensors["places"]["bytes"] > 0
+    count = int(re.fullmatch(r"int64 \[2, (\d+)\]", tensors["places"]["type"])[1])
+    assert tensors["places"]["bytes"] == 2 * count * 8
     assert len(data["runs"]) == 2 and len(data["timeline"]["steps"]) == 3
     assert data["machine"]["peaks"]["gflops"] > 0 and data["machine"]["peaks"]["copy_gbs"] > 0
     assert "inputs that were not given are random (seed 0)" in data["notes"]
@@ -251,12 +252,13 @@ def test_hostile_names_in_browser(call, hostile, tmp_path):
     assert "<img" not in dom and dom.count("<script") == 2
 
 
+# Scopes in names, blocks that repeat without them, branches that join, and 3,500 nodes.
 @in_browser
-@pytest.mark.parametrize("name", ["resnet50", "bert_base", "swin_t", "yolov8n_like", "ssdlite320_mobilenet_v3_large", "bert_base_dynamo"])
-def test_models_in_browser(call, tmp_path, name):
+@pytest.mark.parametrize("name, sizes", [("resnet50", []), ("bert_base", ["--dim", "seq=128"]), ("swin_t", []), ("swin_t_dynamo", []),
+                                         ("yolov8n_like", []), ("ssdlite320_mobilenet_v3_large", [])])
+def test_models_in_browser(call, tmp_path, name, sizes):
     from model_cases import make
-    make_page(call, make(name), tmp_path, *dims)
-    page = Page(tmp_path / "report.html")
+    page = make_page(call, make(name), tmp_path, *sizes)
     check_document(page.data)
     check_in_browser(tmp_path / "report.html")
     for theme in ("light", "dark"):

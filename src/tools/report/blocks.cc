@@ -18,11 +18,16 @@ constexpr Picture::Box block_box{196, 54}, value_box{150, 30}, port_box{6, 6};
 
 const char* name_of(Kind kind) {
   switch (kind) {
-    case Kind::node: return "node";
-    case Kind::scope: return "scope";
-    case Kind::repeat: return "repeat";
-    case Kind::part: return "part";
-    case Kind::body: return "body";
+    case Kind::node:
+      return "node";
+    case Kind::scope:
+      return "scope";
+    case Kind::repeat:
+      return "repeat";
+    case Kind::part:
+      return "part";
+    case Kind::body:
+      return "body";
   }
   return "";
 }
@@ -42,6 +47,7 @@ struct Child {
 constexpr int from_outside = -1, to_outside = -2;
 struct Arrow {
   std::set<int> tensors;
+  bool is_mark = false;  // one of many from one place: the picture has a mark at its end instead of it
 };
 
 struct Block {
@@ -64,8 +70,10 @@ class Drawing {
       FoldItem item{node.step->node->op_type, scopes_of(name_of_node(node)), {}, -1, node.body};
       if (node.owner >= 0) item.owner = at(item_of, node.owner);
       for (int tensor : node.inputs) {
-        const int producer = tensor < 0 ? -1 : at(graph.tensors, behind_views(tensor)).producer;
-        if (producer >= 0 && at(item_of, producer) >= 0) item.inputs.push_back(at(item_of, producer));
+        for (int source : behind_views(tensor)) {
+          const int producer = at(graph.tensors, source).producer;
+          if (producer >= 0 && at(item_of, producer) >= 0) item.inputs.push_back(at(item_of, producer));
+        }
       }
       items.push_back(std::move(item));
     }
@@ -73,6 +81,7 @@ class Drawing {
     add_block(folded_, -1);
     add_interface();
     for (size_t i = 0; i < graph.nodes.size(); ++i) add_arrows_to(static_cast<int>(i));
+    for (Block& block : blocks_) thin_out(block);
   }
 
   std::vector<Picture> pictures() const {
@@ -128,31 +137,56 @@ class Drawing {
       }
       if (graph_.tensors[i].is_output) {
         root.children.push_back({Child::What::output, number});
-        const Place source = source_of(number);
-        if (source.block >= 0) join(source, {0, static_cast<int>(root.children.size()) - 1}, number);
+        join_sources(number, {0, static_cast<int>(root.children.size()) - 1});
       }
     }
   }
 
-  // The tensor that a node makes, of one that is a view of it, or a view of that.
-  int behind_views(int tensor) const {
-    while (at(graph_.tensors, tensor).view_of >= 0) tensor = at(graph_.tensors, tensor).view_of;
-    return tensor;
+  // The tensors that nodes make, of one that is made of them without work; -1 has none.
+  std::set<int> behind_views(int tensor) const {
+    std::set<int> found;
+    std::vector<int> open;
+    if (tensor >= 0) open.push_back(tensor);
+    while (!open.empty()) {
+      const int next = open.back();
+      open.pop_back();
+      const std::vector<int>& parts = at(graph_.tensors, next).made_of;
+      if (parts.empty())
+        found.insert(next);
+      else
+        open.insert(open.end(), parts.begin(), parts.end());
+    }
+    return found;
   }
 
-  Place source_of(int tensor) const {
-    tensor = behind_views(tensor);
+  Place place_of(int tensor) const {
     const int producer = at(graph_.tensors, tensor).producer;
     return producer >= 0 ? at(place_, producer) : at(tensor_place_, tensor);
+  }
+
+  // Arrows from wherever the tensor comes from.
+  void join_sources(int tensor, Place target) {
+    for (int source : behind_views(tensor)) {
+      const Place place = place_of(source);
+      if (place.block >= 0) join(place, target, source);
+    }
   }
 
   void add_arrows_to(int node) {
     const Place target = at(place_, node);
     if (target.block < 0) return;
-    for (int tensor : at(graph_.nodes, node).inputs) {
-      if (tensor < 0) continue;
-      const Place source = source_of(tensor);
-      if (source.block >= 0) join(source, target, tensor);
+    for (int tensor : at(graph_.nodes, node).inputs) join_sources(tensor, target);
+  }
+
+  // Of what many read, only the way to the first of them stays an arrow.
+  static void thin_out(Block& block) {
+    constexpr size_t most_from_one = 5;
+    std::map<int, std::vector<Arrow*>> by_source;
+    for (auto& [ends, arrow] : block.arrows) {
+      if (ends.second >= 0) by_source[ends.first].push_back(&arrow);
+    }
+    for (auto& [source, arrows] : by_source) {
+      for (size_t i = 1; arrows.size() > most_from_one && i < arrows.size(); ++i) arrows[i]->is_mark = true;
     }
   }
 
@@ -169,12 +203,15 @@ class Drawing {
     const std::vector<Place> from = path_to(source), to = path_to(target);
     size_t common = 0;
     while (common + 1 < std::min(from.size(), to.size()) && from[common].child == to[common].child) ++common;
-    if (from[common].child != to[common].child) add_arrow(from[common].block, from[common].child, to[common].child, tensor);
+    if (from[common].child != to[common].child)
+      add_arrow(from[common].block, from[common].child, to[common].child, tensor);
     for (size_t i = common + 1; i < from.size(); ++i) add_arrow(from[i].block, from[i].child, to_outside, tensor);
     for (size_t i = common + 1; i < to.size(); ++i) add_arrow(to[i].block, from_outside, to[i].child, tensor);
   }
 
-  void add_arrow(int block, int from, int to, int tensor) { at(blocks_, block).arrows[{from, to}].tensors.insert(tensor); }
+  void add_arrow(int block, int from, int to, int tensor) {
+    at(blocks_, block).arrows[{from, to}].tensors.insert(tensor);
+  }
 
   Picture::Box box_of(const Child& child) const {
     if (child.what == Child::What::node) return node_box(at(graph_.nodes, child.number).step->node->op_type);
@@ -193,6 +230,7 @@ class Drawing {
       return number;
     };
     for (const auto& [ends, arrow] : block.arrows) {
+      if (arrow.is_mark) continue;
       const int from = ends.first == from_outside ? port(picture.first) : ends.first;
       const int to = ends.second == to_outside ? port(picture.last) : ends.second;
       picture.arrows.emplace_back(from, to);
@@ -207,18 +245,20 @@ class Drawing {
     Json children = Json::array(), arrows = Json::array();
     for (size_t i = 0; i < block.children.size(); ++i) {
       const Picture::Box box = box_of(block.children[i]);
-      children.push_back({{kinds[static_cast<size_t>(block.children[i].what)], block.children[i].number},
-                          {"box", {rounded(layout.centres[i].x), rounded(layout.centres[i].y), box.width, box.height}}});
+      children.push_back(
+          {{kinds[static_cast<size_t>(block.children[i].what)], block.children[i].number},
+           {"box", {rounded(layout.centres[i].x), rounded(layout.centres[i].y), box.width, box.height}}});
     }
     size_t number = 0;
     for (const auto& [ends, arrow] : block.arrows) {
       Json points = Json::array();
-      for (const Point& point : layout.curves[number]) {
-        points.push_back(rounded(point.x));
-        points.push_back(rounded(point.y));
+      if (!arrow.is_mark) {
+        for (const Point& point : layout.curves[number++]) {
+          points.push_back(rounded(point.x));
+          points.push_back(rounded(point.y));
+        }
       }
       arrows.push_back({{"from", ends.first}, {"to", ends.second}, {"points", points}, {"tensors", arrow.tensors}});
-      ++number;
     }
     Json json = {{"label", block.folded->label},
                  {"kind", name_of(block.folded->kind)},

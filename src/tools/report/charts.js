@@ -178,7 +178,7 @@ function showMemory() {
     ticks(memory.arena_bytes, 5).forEach((t) => parts.push(line(left, y(t), w - right, y(t), 'grid'), label(left - 8, y(t) + 4, bytesText(t), 'end')));
     for (const block of inArena) {
       const height = y(block.offset) - y(block.offset + block.bytes);
-      const made = drawn('rect', {x: x(block.first), y: y(block.offset + block.bytes), width: Math.max(0.8, x(block.last + 1) - x(block.first) - 0.5), height: Math.max(0.6, height - (height > 3 ? 0.5 : 0)),
+      const made = drawn('rect', {x: x(block.first), y: y(block.offset + block.bytes), width: Math.max(0.8, x(Math.min(count, block.last + 1)) - x(block.first) - 0.5), height: Math.max(0.6, height - (height > 3 ? 0.5 : 0)),
         class: 'bar', fill: heat(0.15 + 0.85 * block.bytes / largestBlock)});
       made.addEventListener('click', () => { if (block.tensors.length) choose(tensors[block.tensors[0]].producer !== undefined ? {node: tensors[block.tensors[0]].producer} : {tensor: block.tensors[0]}, 'chart'); });
       parts.push(withTip(made, () => [bytesText(block.bytes) + ` at ${bytesText(block.offset)}`, ...tensorNames(block.tensors), block.tensors.length > 4 ? `and ${block.tensors.length - 4} more` : '',
@@ -203,7 +203,7 @@ function showRoofline() {
   const log = Math.log10, ridge = peaks.gflops / peaks.copy_gbs;
   const bounds = (list, extra) => [Math.floor(log(Math.min(...list, ...extra))), Math.ceil(log(Math.max(...list, ...extra)))];
   const [x0, x1] = bounds(points.map((p) => p.x), [ridge / 10, ridge * 10]), [low, y1] = bounds(points.map((p) => p.y), [peaks.gflops * 1.2]);
-  const y0 = Math.max(low, y1 - 6), mostTime = largest(points.map((p) => p.node.seconds));
+  const y0 = Math.max(low, y1 - 5), mostTime = largest(points.map((p) => p.node.seconds));
   chart(holder, 440, (w, h) => {
     const left = 64, right = 18, top = 14, bottom = 44, parts = [];
     const x = (v) => left + (log(v) - x0) / (x1 - x0) * (w - left - right), y = (v) => h - bottom - (Math.max(log(v), y0) - y0) / (y1 - y0) * (h - top - bottom);

@@ -13,12 +13,12 @@ namespace {
 using Kind = Folded::Kind;
 using List = std::vector<Folded>;
 
-constexpr size_t fewest_in_block = 3;   // leaves; fewer are shown where the block would be
-constexpr size_t flat_up_to = 10;       // leaves of a block that has no blocks in it
-constexpr size_t repeats_from = 14;     // children of a block in which repeats are looked for
-constexpr size_t most_children = 28;    // of any block
-constexpr size_t shortest_repeat = 4;   // children
-constexpr size_t usual_part = 14;       // children
+constexpr size_t fewest_in_block = 3;  // leaves; fewer are shown where the block would be
+constexpr size_t flat_up_to = 10;      // leaves of a block that has no blocks in it
+constexpr size_t repeats_from = 14;    // children of a block in which repeats are looked for
+constexpr size_t most_children = 28;   // of any block
+constexpr size_t shortest_repeat = 4;  // children
+constexpr size_t usual_part = 14;      // children
 
 size_t leaf_count(const Folded& folded) {
   if (folded.kind == Kind::node) return 1;
@@ -187,8 +187,8 @@ std::string common_scope(const Folded& folded, std::span<const FoldItem> items) 
 
 void fold_repeats_in(List& list, const std::vector<std::string>& signatures, const std::vector<size_t>& crossings,
                      size_t begin, size_t end, List& result, std::span<const FoldItem> items) {
-  const std::optional<Repeat> repeat = end - begin >= repeats_from ? best_repeat(signatures, crossings, begin, end)
-                                                                   : std::nullopt;
+  const std::optional<Repeat> repeat =
+      end - begin >= repeats_from ? best_repeat(signatures, crossings, begin, end) : std::nullopt;
   if (!repeat) {
     move_range(list, begin, end, result);
     return;
@@ -241,6 +241,20 @@ void tidy(Folded& block, std::span<const FoldItem> items) {
   for (Folded& child : block.children) tidy(child, items);
 }
 
+// A scope around nearly everything says nothing: what is in it takes its place. Returns whether there was one.
+bool take_main_scope(List& list) {
+  size_t all = 0;
+  for (const Folded& child : list) all += leaf_count(child);
+  auto main = std::ranges::find_if(
+      list, [&](const Folded& child) { return child.kind == Kind::scope && leaf_count(child) * 4 >= all * 3; });
+  if (main == list.end()) return false;
+  List inner = std::move(main->children);
+  list.erase(main);
+  move_range(inner, 0, inner.size(), list);
+  std::ranges::sort(list, same_order);
+  return true;
+}
+
 class Folder {
  public:
   explicit Folder(std::span<const FoldItem> items) : items_(items) {
@@ -254,8 +268,7 @@ class Folder {
       auto bodies = bodies_.find(item);
       if (bodies != bodies_.end()) {
         node.kind = Kind::body;
-        for (const auto& [name, inner] : bodies->second)
-          node.children.push_back({Kind::scope, name, -1, of(inner)});
+        for (const auto& [name, inner] : bodies->second) node.children.push_back({Kind::scope, name, -1, of(inner)});
         if (node.children.size() == 1) node.children = List(std::move(node.children[0].children));
       }
       nodes.push_back(std::move(node));
@@ -267,9 +280,8 @@ class Folder {
     Folded root{Kind::scope, "", -1, {}};
     auto found = bodies_.find(-1);
     if (found != bodies_.end()) root.children = of(found->second.begin()->second);
-    // A scope around everything says nothing.
-    while (root.children.size() == 1 && root.children[0].kind == Kind::scope)
-      root.children = List(std::move(root.children[0].children));
+    while (take_main_scope(root.children)) {
+    }
     tidy(root, items_);
     return root;
   }

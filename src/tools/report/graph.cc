@@ -107,10 +107,25 @@ class SizeWatcher final : public RunWatcher {
 };
 
 Role role_without_run(const ReportNode& node, const Plan& plan) {
-  const int output = node.step->outputs.empty() ? -1 : node.step->outputs[0];
-  const bool is_view = output >= 0 && at(plan.slots, output).placing == Plan::Placing::view && !node.inputs.empty() &&
-                       node.inputs[0] >= 0;
-  return is_view && plan.home(output) != Plan::Home::known ? Role::view : Role::known;
+  for (int slot : node.step->outputs) {
+    if (slot < 0) continue;
+    const Plan::Home home = plan.home(slot);
+    if (home != Plan::Home::known && home != Plan::Home::none) return Role::view;
+  }
+  return Role::known;
+}
+
+// What the outputs of a node that only gives other views are made of.
+void bridge(ReportGraph& graph, const ReportNode& node, const Plan& plan) {
+  std::vector<int> sources;
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    const int slot = node.step->inputs[i];
+    if (node.inputs[i] < 0 || slot < 0 || at(graph.tensors, node.inputs[i]).kind == Kind::weight) continue;
+    if (plan.home(slot) != Plan::Home::known) sources.push_back(node.inputs[i]);
+  }
+  for (int tensor : node.outputs) {
+    if (tensor >= 0) at(graph.tensors, tensor).made_of = sources;
+  }
 }
 
 }  // namespace
@@ -133,10 +148,8 @@ std::shared_ptr<const Plan> plan_for(const CompiledModel& model, const NamedValu
   const Program& program = model.program();
   MemoryPool memory(available_memory());
   PlanCaches plans(program);
-  const RunState state{.threads = *ThreadPool::shared(),
-                       .allocator = memory,
-                       .plans = plans,
-                       .branch_threads = branch_threads};
+  const RunState state{
+      .threads = *ThreadPool::shared(), .allocator = memory, .plans = plans, .branch_threads = branch_threads};
   return plans.of(program).find_or_make(program, state, arguments, std::vector<bool>(model.outputs.size(), true));
 }
 
@@ -161,7 +174,7 @@ void take_plan(ReportGraph& graph, const Program& program, const Plan& plan) {
   }
   for (ReportNode& node : graph.nodes) {
     if (node.owner >= 0) node.role = at(graph.nodes, node.owner).role;
-    if (node.role == Role::view) at(graph.tensors, node.outputs[0]).view_of = node.inputs[0];
+    if (node.owner < 0 && node.role == Role::view) bridge(graph, node, plan);
   }
   TENON_CHECK(step == program.steps().size());
 }

@@ -18,10 +18,10 @@ struct ReportTensor {
   const ir::Value* value = nullptr;
   Kind kind = Kind::computed;
   bool is_output = false;
-  std::string type;    // "float [1, 3, 224, 224]"
-  int64_t bytes = -1;  // -1: not known
-  int producer = -1;   // node
-  int view_of = -1;    // the tensor whose memory it is, if no node of its own makes it
+  std::string type;          // "float [1, 3, 224, 224]"
+  int64_t bytes = -1;        // -1: not known
+  int producer = -1;         // node
+  std::vector<int> made_of;  // tensors that it is a view of, or that lie in it side by side, if its node does not run
 };
 
 struct ReportNode {
@@ -32,7 +32,7 @@ struct ReportNode {
   enum class Role : unsigned char {
     runs,
     known,  // shapes and weights alone decide what it makes
-    view,   // it makes another view of its input
+    view,   // its outputs are where its inputs are: it takes them apart, joins them or gives them another shape
   } role = Role::runs;
   std::vector<int> inputs, outputs;  // tensors; -1 where one is left out
   // Of all runs together.

@@ -102,7 +102,7 @@ class GraphView {
     this.map = drawn('svg', {class: 'overview-map', width: 120, height: 150});
     this.details = element('div', {class: 'details'});
     this.canvas = element('div', {class: 'canvas'}, this.svg, this.map,
-        element('div', {class: 'hint'}, 'drag to move · Ctrl or ⌘ and wheel to zoom (after a click, the wheel alone) · click a block to open it'));
+        element('div', {class: 'hint'}, 'drag to move · Ctrl or ⌘ and wheel to zoom (after a click, the wheel alone) · click a block to open it · •– is a tensor that many read'));
     place.append(element('div', {class: 'panel'}, this.makeTools(), element('div', {class: 'viewer'}, this.canvas, this.details)));
     this.listen();
     openWhatFits();
@@ -291,10 +291,12 @@ class GraphView {
 
   drawBlock(picture, left, top) {
     const group = drawn('g', {transform: `translate(${left} ${top})`});
+    const marks = new Map();
     for (const {arrow, points} of picture.curves) {
-      if (points.length < 4) continue;
-      group.append(this.drawArrow(arrow, points));
+      if (points.length >= 4) group.append(this.drawArrow(arrow, points));
+      else if (arrow.to >= 0) marks.set(arrow.to, [...(marks.get(arrow.to) || []), ...arrow.tensors]);
     }
+    for (const [child, list] of marks) group.append(this.drawMark(picture.boxes[child], list));
     for (const box of picture.boxes) group.append(box.inner ? this.drawFrame(box) : this.drawBox(box));
     return group;
   }
@@ -304,16 +306,23 @@ class GraphView {
     for (let i = 1; i + 2 < points.length; i += 3) path += `C${points.slice(i, i + 3).map((p) => p.join(' ')).join(' ')}`;
     const end = points[points.length - 1], before = points[points.length - 2];
     const angle = Math.atan2(end[1] - before[1], end[0] - before[0]) * 180 / Math.PI;
-    const is = arrow.tensors.includes(chosen.tensor) || (chosen.node >= 0 && arrow.tensors.some((t) => tensors[t].producer === chosen.node || nodes[chosen.node].inputs.includes(t)));
-    const made = drawn('g', {class: is ? 'joined chosen' : 'joined'}, drawn('path', {class: 'arrow', d: path}), drawn('path', {class: 'arrow-reach', d: path}));
+    const made = drawn('g', {class: arrow.tensors.some((t) => this.isJoined(t)) ? 'joined chosen' : 'joined'}, drawn('path', {class: 'arrow', d: path}), drawn('path', {class: 'arrow-reach', d: path}));
     if (arrow.to >= 0) made.append(drawn('path', {class: 'head', d: 'M1 0L-7 -3.4L-7 3.4Z', transform: `translate(${end[0]} ${end[1]}) rotate(${angle})`}));
     else made.append(drawn('circle', {class: 'port', cx: end[0], cy: end[1], r: 3.5}));
     if (arrow.from < 0) made.append(drawn('circle', {class: 'port', cx: points[0][0], cy: points[0][1], r: 3.5}));
-    return withTip(made, () => {
-      const list = arrow.tensors.slice(0, 5).flatMap((t) => [tensors[t].name, '  ' + tensors[t].type + (isNumber(tensors[t].bytes) ? ' · ' + bytesText(tensors[t].bytes) : '')]);
-      return [plural(arrow.tensors.length, 'tensor'), ...list, arrow.tensors.length > 5 ? `and ${arrow.tensors.length - 5} more` : ''];
-    });
+    return withTip(made, () => tensorLines(arrow.tensors));
   }
+
+  // Stands for the arrows of tensors that many boxes read.
+  drawMark(box, list) {
+    const x = box.x - box.width / 2, y = box.inner ? box.y - box.height / 2 + 14 : box.y;
+    const made = drawn('g', {class: list.some((t) => this.isJoined(t)) ? 'joined chosen' : 'joined'},
+        drawn('path', {class: 'arrow', d: `M${x - 15} ${y}H${x - 3}`}), drawn('circle', {class: 'head', cx: x - 16, cy: y, r: 3}),
+        drawn('path', {class: 'arrow-reach', d: `M${x - 19} ${y}H${x}`}));
+    return withTip(made, () => tensorLines(list, 'that many nodes read'));
+  }
+
+  isJoined(t) { return t === chosen.tensor || (chosen.node >= 0 && (tensors[t].producer === chosen.node || nodes[chosen.node].inputs.includes(t))); }
 
   drawFrame(box) {
     const block = blocks[box.child.block], x = box.x - box.width / 2, y = box.y - box.height / 2;
@@ -402,6 +411,11 @@ class GraphView {
   }
 }
 
+function tensorLines(list, more = '') {
+  const lines = list.slice(0, 5).flatMap((t) => [tensors[t].name, '  ' + tensors[t].type + (isNumber(tensors[t].bytes) ? ' · ' + bytesText(tensors[t].bytes) : '')]);
+  return [[plural(list.length, 'tensor'), more].filter(Boolean).join(' '), ...lines, list.length > 5 ? `and ${list.length - 5} more` : ''];
+}
+
 const shapeText = (type) => { const at = type.indexOf('['); return at < 0 ? '' : type.slice(at + 1, -1).split(', ').join('×') || 'scalar'; };
 
 function findNodes(text) {
@@ -476,7 +490,7 @@ function detailsOf() {
 }
 
 function idleText(node) {
-  return {known: 'none: known before runs, from shapes and weights', view: 'none: its output is a view of its input'}[node.idle] || '';
+  return {known: 'none: known before runs, from shapes and weights', view: 'none: its outputs lie where its inputs do'}[node.idle] || '';
 }
 
 function nodeDetails(node) {

@@ -99,8 +99,7 @@ class PlainReader {
         words >> ends.first >> ends.second >> count;
         auto found = arrow_numbers.find(ends);
         if (found == arrow_numbers.end()) return std::nullopt;
-        for (size_t i = 0; i < count && words; ++i)
-          layout.curves[found->second].push_back(point(words, layout.height));
+        for (size_t i = 0; i < count && words; ++i) layout.curves[found->second].push_back(point(words, layout.height));
       }
       if (!words) return std::nullopt;
     }

@@ -25,7 +25,7 @@ struct Picture {
 // What flows goes down.
 struct Layout {
   double width = 0, height = 0;
-  std::vector<Point> centres;             // of boxes
+  std::vector<Point> centres;              // of boxes
   std::vector<std::vector<Point>> curves;  // of arrows: the points of a Bézier spline, 1 + 3 n of them
 };
 

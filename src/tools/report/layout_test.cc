@@ -8,9 +8,7 @@ namespace tenon::tools {
 namespace {
 
 // Two ways from the first box to the last, and a way around both.
-Picture diamond() {
-  return {{{80, 40}, {120, 40}, {60, 50}, {200, 40}}, {{0, 1}, {0, 2}, {1, 3}, {2, 3}, {0, 3}}};
-}
+Picture diamond() { return {{{80, 40}, {120, 40}, {60, 50}, {200, 40}}, {{0, 1}, {0, 2}, {1, 3}, {2, 3}, {0, 3}}}; }
 
 void expect_good(const Layout& layout, const Picture& picture) {
   ASSERT_EQ(layout.centres.size(), picture.boxes.size());

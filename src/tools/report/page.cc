@@ -59,8 +59,10 @@ std::string filled(std::string_view page, std::span<const std::pair<std::string_
 std::string report_page(const Report& report) {
   std::string script;
   for (std::string_view part : {page_js(), graph_js(), charts_js(), tables_js()}) script += part;
-  const std::pair<std::string_view, std::string> parts[] = {
-      {"/* STYLE */", std::string(page_css())}, {"/* DATA */", for_script(report.json)}, {"/* SCRIPT */", script}, {"/* NONCE */", random_word()}};
+  const std::pair<std::string_view, std::string> parts[] = {{"/* STYLE */", std::string(page_css())},
+                                                            {"/* DATA */", for_script(report.json)},
+                                                            {"/* SCRIPT */", script},
+                                                            {"/* NONCE */", random_word()}};
   return filled(page_html(), parts);
 }
 

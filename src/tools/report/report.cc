@@ -157,7 +157,8 @@ Json timeline_json(const std::vector<ProfiledRun>& runs, const ReportGraph& grap
     steps.push_back({node, static_cast<double>(step.start_ns - run.start_ns) * 1e-3,
                      static_cast<double>(step.duration_ns) * 1e-3, step.thread});
   }
-  return {{"run", &run - runs.data() + 1}, {"microseconds", static_cast<double>(run.duration_ns) * 1e-3}, {"steps", steps}};
+  return {
+      {"run", &run - runs.data() + 1}, {"microseconds", static_cast<double>(run.duration_ns) * 1e-3}, {"steps", steps}};
 }
 
 // What of the arena, and beside it, is in use while each step runs.
@@ -179,7 +180,8 @@ Json memory_json(const Plan& plan, const Program& program, const ReportGraph& gr
     if (!in_arena && block.home != Plan::Home::buffer) continue;
     std::vector<int> tensors;
     for (int slot : block.slots) tensors.push_back(at(tensor_of, slot));
-    Json json = {{"first", block.first_step}, {"last", block.last_step}, {"bytes", block.bytes}, {"tensors", present(tensors)}};
+    Json json = {
+        {"first", block.first_step}, {"last", block.last_step}, {"bytes", block.bytes}, {"tensors", present(tensors)}};
     if (in_arena) json["offset"] = block.offset;
     blocks.push_back(std::move(json));
   }
@@ -262,6 +264,8 @@ Json inputs_json(const MadeInputs& inputs, uint64_t seed) {
   return {{"values", given}, {"random", inputs.random}, {"assumed", inputs.assumed}, {"seed", seed}};
 }
 
+std::string nodes_text(int64_t count) { return fmt::format("{} {}", count, count == 1 ? "node" : "nodes"); }
+
 class Maker {
  public:
   Maker(const std::filesystem::path& path, const ReportOptions& options) : path_(path), options_(options) {}
@@ -271,8 +275,7 @@ class Maker {
     const Clock::time_point start = Clock::now();
     const Session session = Session::load(path_, options_.session);
     const double load_seconds = std::chrono::duration<double>(Clock::now() - start).count();
-    const std::shared_ptr<const CompiledModel> model =
-        shared_model(path_, options_.session, *ThreadPool::shared());
+    const std::shared_ptr<const CompiledModel> model = shared_model(path_, options_.session, *ThreadPool::shared());
     const MadeInputs inputs =
         options_.values.empty() ? make_inputs(session, options_.inputs) : MadeInputs{options_.values, {}, {}};
     ReportGraph graph = read_graph(*model);
@@ -328,11 +331,12 @@ class Maker {
     }
     auto count = [&](ReportNode::Role role) { return std::ranges::count(graph.nodes, role, &ReportNode::role); };
     const auto known = count(ReportNode::Role::known), views = count(ReportNode::Role::view);
-    if (known + views > 0) {
-      notes_.push_back(
-          fmt::format("the picture of the graph leaves out {} nodes that no run executes: for {} of them shapes and weights "
-                      "alone decide what they make, {} make another view of their input",
-                      known + views, known, views));
+    constexpr auto left_out = "the picture of the graph leaves out {} that no run executes: {}";
+    if (known > 0)
+      notes_.push_back(fmt::format(left_out, nodes_text(known), "shapes and weights alone decide what they make"));
+    if (views > 0) {
+      notes_.push_back(fmt::format(left_out, nodes_text(views),
+                                   "they join tensors, take them apart or give them another shape, where they lie"));
     }
     if (!options_.run) notes_.emplace_back("the model was not run, so there are no times");
     if (!inputs.random.empty())
