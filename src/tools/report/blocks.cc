@@ -178,15 +178,21 @@ class Drawing {
     for (int tensor : at(graph_.nodes, node).inputs) join_sources(tensor, target);
   }
 
-  // Of what many read, only the way to the first of them stays an arrow.
+  // Of what many read, only the way to the first of them stays an arrow; of the many that one reads, that from the
+  // last.
   static void thin_out(Block& block) {
-    constexpr size_t most_from_one = 5;
-    std::map<int, std::vector<Arrow*>> by_source;
+    constexpr size_t most_from_one = 5, most_to_one = 8;
+    std::map<int, std::vector<Arrow*>> by_source, by_target;
     for (auto& [ends, arrow] : block.arrows) {
-      if (ends.second >= 0) by_source[ends.first].push_back(&arrow);
+      if (ends.second < 0) continue;
+      by_source[ends.first].push_back(&arrow);
+      if (ends.first >= 0) by_target[ends.second].push_back(&arrow);
     }
     for (auto& [source, arrows] : by_source) {
       for (size_t i = 1; arrows.size() > most_from_one && i < arrows.size(); ++i) arrows[i]->is_mark = true;
+    }
+    for (auto& [target, arrows] : by_target) {
+      for (size_t i = 0; arrows.size() > most_to_one && i + 1 < arrows.size(); ++i) arrows[i]->is_mark = true;
     }
   }
 

@@ -18,6 +18,7 @@ constexpr size_t flat_up_to = 10;      // leaves of a block that has no blocks i
 constexpr size_t repeats_from = 14;    // children of a block in which repeats are looked for
 constexpr size_t most_children = 28;   // of any block
 constexpr size_t shortest_repeat = 4;  // children
+constexpr size_t most_alike = 16;      // blocks that repeat and are not in one of their own
 constexpr size_t usual_part = 14;      // children
 
 size_t leaf_count(const Folded& folded) {
@@ -185,6 +186,17 @@ std::string common_scope(const Folded& folded, std::span<const FoldItem> items) 
   return common && !common->empty() ? common->back() : "";
 }
 
+// Their scopes, if these tell them apart.
+void set_labels(List& blocks, std::span<const FoldItem> items) {
+  std::set<std::string> labels;
+  for (Folded& block : blocks) {
+    block.label = common_scope(block, items);
+    labels.insert(block.label);
+  }
+  if (labels.size() == blocks.size() && !labels.contains("")) return;
+  for (size_t i = 0; i < blocks.size(); ++i) blocks[i].label = fmt::format("block {} of {}", i + 1, blocks.size());
+}
+
 void fold_repeats_in(List& list, const std::vector<std::string>& signatures, const std::vector<size_t>& crossings,
                      size_t begin, size_t end, List& result, std::span<const FoldItem> items) {
   const std::optional<Repeat> repeat =
@@ -194,14 +206,18 @@ void fold_repeats_in(List& list, const std::vector<std::string>& signatures, con
     return;
   }
   fold_repeats_in(list, signatures, crossings, begin, repeat->start, result, items);
+  List blocks;
   for (size_t i = 0; i < repeat->count; ++i) {
     Folded block{Kind::repeat, "", -1, {}};
     const size_t start = repeat->start + i * repeat->period;
     move_range(list, start, start + repeat->period, block.children);
-    const std::string scope = common_scope(block, items);
-    block.label = scope.empty() ? fmt::format("block {} of {}", i + 1, repeat->count) : scope;
-    result.push_back(std::move(block));
+    blocks.push_back(std::move(block));
   }
+  set_labels(blocks, items);
+  if (blocks.size() > most_alike)
+    result.push_back({Kind::part, fmt::format("{} alike blocks", blocks.size()), -1, std::move(blocks)});
+  else
+    move_range(blocks, 0, blocks.size(), result);
   fold_repeats_in(list, signatures, crossings, repeat->start + repeat->covered(), end, result, items);
 }
 
@@ -210,6 +226,15 @@ List fold_repeats(List list, std::span<const FoldItem> items) {
   List result;
   fold_repeats_in(list, wiring.signatures(list, items), wiring.crossings(), 0, list.size(), result, items);
   return result;
+}
+
+// "head …" of a block most of which is in the block "head"; "" if there is no such.
+std::string main_label(const Folded& folded) {
+  const size_t all = leaf_count(folded);
+  for (const Folded& child : folded.children) {
+    if (child.kind == Kind::scope && leaf_count(child) * 2 >= all) return child.label + " …";
+  }
+  return "";
 }
 
 // Cuts a long list where least is handed over.
@@ -225,11 +250,15 @@ List fold_parts(List list, std::span<const FoldItem> items) {
         if (crossings[at] < crossings[end]) end = at;
       }
     }
-    Folded part{Kind::part, fmt::format("part {}", result.size() + 1), -1, {}};
-    move_range(list, begin, end, part.children);
-    const std::string scope = common_scope(part, items);
-    if (!scope.empty()) part.label = fmt::format("{}, {}", scope, part.label);
-    result.push_back(std::move(part));
+    if (end - begin == 1) {
+      move_range(list, begin, end, result);
+    } else {
+      Folded part{Kind::part, "", -1, {}};
+      move_range(list, begin, end, part.children);
+      part.label = main_label(part);
+      if (part.label.empty()) part.label = fmt::format("part {}", result.size() + 1);
+      result.push_back(std::move(part));
+    }
     begin = end;
   }
   return result;

@@ -65,6 +65,18 @@ TEST(Folding, WhatRepeatsBecomesBlocks) {
             "(block 3 of 3: MatMul Add Relu Softmax Mul) Flatten)");
 }
 
+TEST(Folding, ManyThatRepeatAreInOneBlock) {
+  std::vector<std::string> names = {"Gather"};
+  for (int i = 0; i < 40; ++i) names.insert(names.end(), {"MatMul", "Add", "Relu", "Mul"});
+  names.emplace_back("Flatten");
+  const std::vector<FoldItem> items = chain(names);
+  const Folded folded = fold(items);
+  ASSERT_EQ(folded.children.size(), 3u);
+  EXPECT_EQ(folded.children[1].label, "40 alike blocks");
+  EXPECT_LE(most_children(folded), 28u);
+  EXPECT_EQ(leaves(folded), 162u);
+}
+
 TEST(Folding, OtherWiringIsNoRepeat) {
   std::vector<std::string> names;
   for (int i = 0; i < 4; ++i) names.insert(names.end(), {"MatMul", "Add", "Relu", "Mul"});
@@ -84,6 +96,15 @@ TEST(Folding, LongListsAreCut) {
     EXPECT_LE(most_children(folded), 28u);
     EXPECT_EQ(leaves(folded), count);
   }
+}
+
+TEST(Folding, PartsAreCalledAfterWhatIsMostOfThem) {
+  std::vector<std::string> names;
+  for (int i = 0; i < 40; ++i) names.push_back("Op" + std::to_string(i));
+  for (int i = 0; i < 26; ++i) names.push_back("/head/Op" + std::to_string(i));
+  const Folded folded = fold(chain(names));
+  EXPECT_EQ(folded.children[0].label, "part 1");
+  EXPECT_EQ(folded.children.back().label, "head …");
 }
 
 TEST(Folding, BodiesAreBlocks) {

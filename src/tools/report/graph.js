@@ -102,7 +102,7 @@ class GraphView {
     this.map = drawn('svg', {class: 'overview-map', width: 120, height: 150});
     this.details = element('div', {class: 'details'});
     this.canvas = element('div', {class: 'canvas'}, this.svg, this.map,
-        element('div', {class: 'hint'}, 'drag to move · Ctrl or ⌘ and wheel to zoom (after a click, the wheel alone) · click a block to open it · •– is a tensor that many read'));
+        element('div', {class: 'hint'}, 'drag to move · Ctrl or ⌘ and wheel to zoom (after a click, the wheel alone) · click a block to open it · •– comes from elsewhere'));
     place.append(element('div', {class: 'panel'}, this.makeTools(), element('div', {class: 'viewer'}, this.canvas, this.details)));
     this.listen();
     openWhatFits();
@@ -313,13 +313,13 @@ class GraphView {
     return withTip(made, () => tensorLines(arrow.tensors));
   }
 
-  // Stands for the arrows of tensors that many boxes read.
+  // Stands for arrows of which there would be too many.
   drawMark(box, list) {
     const x = box.x - box.width / 2, y = box.inner ? box.y - box.height / 2 + 14 : box.y;
     const made = drawn('g', {class: list.some((t) => this.isJoined(t)) ? 'joined chosen' : 'joined'},
         drawn('path', {class: 'arrow', d: `M${x - 15} ${y}H${x - 3}`}), drawn('circle', {class: 'head', cx: x - 16, cy: y, r: 3}),
         drawn('path', {class: 'arrow-reach', d: `M${x - 19} ${y}H${x}`}));
-    return withTip(made, () => tensorLines(list, 'that many nodes read'));
+    return withTip(made, () => tensorLines(list, 'from elsewhere'));
   }
 
   isJoined(t) { return t === chosen.tensor || (chosen.node >= 0 && (tensors[t].producer === chosen.node || nodes[chosen.node].inputs.includes(t))); }

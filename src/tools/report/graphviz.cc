@@ -1,10 +1,11 @@
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <map>
 #include <memory>
 #include <sstream>
@@ -42,6 +43,14 @@ std::string dot_text(std::span<const Picture> pictures) {
 
 using File = std::unique_ptr<std::FILE, decltype([](std::FILE* file) { std::fclose(file); })>;
 
+bool ended_well(pid_t process) {
+  int status = 0;
+  pid_t ended = 0;
+  do ended = waitpid(process, &status, 0);
+  while (ended < 0 && errno == EINTR);
+  return ended == process && status == 0;
+}
+
 // What `dot -Tplain` answers; "" if there is no such program, or it fails.
 std::string call_dot(const std::string& text) {
   const File input(std::tmpfile()), output(std::tmpfile());
@@ -52,14 +61,13 @@ std::string call_dot(const std::string& text) {
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, fileno(input.get()), STDIN_FILENO);
   posix_spawn_file_actions_adddup2(&actions, fileno(output.get()), STDOUT_FILENO);
-  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", 1 /* O_WRONLY */, 0);
+  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
   char program[] = "dot", format[] = "-Tplain";
   char* const arguments[] = {program, format, nullptr};
   pid_t process = 0;
   const int failure = posix_spawnp(&process, program, &actions, nullptr, arguments, environ);
   posix_spawn_file_actions_destroy(&actions);
-  int status = 0;
-  if (failure != 0 || waitpid(process, &status, 0) != process || status != 0) return "";
+  if (failure != 0 || !ended_well(process)) return "";
   std::string answer;
   std::rewind(output.get());
   char buffer[1 << 14];

@@ -287,7 +287,8 @@ class Maker {
     if (options_.run) {
       tell("running");
       take_sizes_of_run(graph, session, inputs.values);
-      runs = profile(session, inputs.values, {.runs = options_.runs, .warmup = options_.warmup, .progress = {}});
+      runs = profile(session, inputs.values,
+                     {.runs = options_.runs, .warmup = options_.warmup, .progress = [&](int64_t) { tell("running"); }});
       take_times(graph, runs);
     }
     tell("drawing");
@@ -318,8 +319,9 @@ class Maker {
 
  private:
   void tell(const char* what) {
-    constexpr size_t steps = 4;
-    if (options_.progress) options_.progress(done_++, steps, what);
+    constexpr size_t stages = 4;
+    const size_t total = stages + (options_.run ? static_cast<size_t>(options_.runs + options_.warmup) : 0);
+    if (options_.progress) options_.progress(std::min(done_++, total), total, what);
   }
 
   void say_what_is_missing(const ReportGraph& graph, const BlockPictures& pictures, const MadeInputs& inputs) {
