@@ -4,6 +4,7 @@
 
 #include <fstream>
 #include <iterator>
+#include <optional>
 
 #include "cli.h"
 #include "table.h"

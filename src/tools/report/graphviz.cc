@@ -13,8 +13,6 @@
 
 #include "tools/report/layout.h"
 
-extern char** environ;
-
 namespace tenon::tools {
 namespace {
 

@@ -30,7 +30,7 @@ double best_seconds(const Work& work) {
   return best;
 }
 
-Tensor ones(Shape shape) {
+Tensor ones(const Shape& shape) {
   Tensor tensor(ElementType::float32, shape);
   std::ranges::fill(tensor.mutable_data<float>(), 1.0f);
   return tensor;

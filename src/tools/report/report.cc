@@ -90,17 +90,22 @@ Json present(const std::vector<int>& tensors) {
   return list;
 }
 
-// What a node computes with, for colours: the type of its first output that is a tensor, unless its kernel rounds.
-std::string precision_of(const ReportNode& node, const ReportGraph& graph) {
-  for (const char* rounded : {"bfloat16", "bf16", "int8", "uint8"}) {
-    if (node.step->kernel_name.find(rounded) != std::string::npos) return rounded;
-  }
-  for (int tensor : node.outputs) {
+ElementType first_type(const std::vector<int>& tensors, const ReportGraph& graph) {
+  for (int tensor : tensors) {
     if (tensor < 0) continue;
     const ir::Type& type = at(graph.tensors, tensor).value->type;
-    if (type.is_tensor() && type.element != ElementType::undefined) return std::string(name_of(type.element));
+    if (type.is_tensor()) return type.element;
   }
-  return "other";
+  return ElementType::undefined;
+}
+
+// What a node computes with: what its kernel rounds to, 8-bit numbers that it reads, or what it makes.
+std::string precision_of(const ReportNode& node, const ReportGraph& graph) {
+  if (const std::string_view rounded = node.step->kernel->rounds_to(); !rounded.empty()) return std::string(rounded);
+  const ElementType read = first_type(node.inputs, graph), made = first_type(node.outputs, graph);
+  const bool is_quantized = read == ElementType::int8 || read == ElementType::uint8;
+  const ElementType type = is_quantized ? read : made;
+  return type == ElementType::undefined ? "other" : std::string(name_of(type));
 }
 
 Json nodes_json(const ReportGraph& graph, const PlacementReport& placement, double runs) {
