@@ -132,7 +132,7 @@ def test_page_has_everything(call, small, tmp_path):
     count = int(re.fullmatch(r"int64 \[2, (\d+)\]", tensors["places"]["type"])[1])
     assert tensors["places"]["bytes"] == 2 * count * 8
     assert len(data["runs"]) == 2 and len(data["timeline"]["steps"]) == 3
-    assert data["machine"]["peaks"]["gflops"] > 0 and data["machine"]["peaks"]["copy_gbs"] > 0
+    assert data["machine"]["peaks"]["gflops"] > 0 and data["machine"]["peaks"]["memory_gbs"] > 0
     assert "inputs that were not given are random (seed 0)" in data["notes"]
 
 

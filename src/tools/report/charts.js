@@ -197,10 +197,10 @@ function showRoofline() {
       .map((node) => ({node, x: node.flops / node.bytes, y: node.flops / node.seconds / 1e9}));
   if (!peaks || !points.length) return dropSection('roofline');
   const place = section('roofline', `Each node by the work it does per byte that it reads and writes (an estimate) and by what it achieved; larger dots take more time. The roof is what this machine was measured to do with ${plural(peaks.threads, 'thread')}: ` +
-      `${scaled(peaks.gflops, ['GFLOP/s'])} in a matrix product of float32, ${scaled(peaks.copy_gbs, ['GB/s'])} copying memory. Nodes whose data is still in a cache can be above the slope.`);
+      `${scaled(peaks.gflops, ['GFLOP/s'])} multiplying and adding float32 in registers (${scaled(peaks.product_gflops, ['GFLOP/s'])} in a matrix product), ${scaled(peaks.memory_gbs, ['GB/s'])} from and to memory. Nodes whose data is still in a cache can be above the slope.`);
   const holder = element('div', {class: 'panel padded'});
   place.append(holder);
-  const log = Math.log10, ridge = peaks.gflops / peaks.copy_gbs;
+  const log = Math.log10, ridge = peaks.gflops / peaks.memory_gbs;
   const bounds = (list, extra) => [Math.floor(log(Math.min(...list, ...extra))), Math.ceil(log(Math.max(...list, ...extra)))];
   const [x0, x1] = bounds(points.map((p) => p.x), [ridge / 10, ridge * 10]), [low, y1] = bounds(points.map((p) => p.y), [peaks.gflops * 1.2]);
   const y0 = Math.max(low, y1 - 5), mostTime = largest(points.map((p) => p.node.seconds));
@@ -211,13 +211,13 @@ function showRoofline() {
     for (let p = x0; p <= x1; ++p) parts.push(line(x(10 ** p), top, x(10 ** p), h - bottom, 'grid'), label(x(10 ** p), h - bottom + 17, power(p), 'middle'));
     for (let p = y0; p <= y1; ++p) parts.push(line(left, y(10 ** p), w - right, y(10 ** p), 'grid'), label(left - 8, y(10 ** p) + 4, power(p), 'end'));
     parts.push(label((left + w - right) / 2, h - 8, 'FLOPs per byte', 'middle'), drawn('text', {x: 16, y: h / 2, transform: `rotate(-90 16 ${h / 2})`, 'text-anchor': 'middle'}, 'GFLOP/s'));
-    const start = Math.max(10 ** x0, 10 ** y0 / peaks.copy_gbs);
-    parts.push(drawn('path', {class: 'roof', d: `M${x(start)} ${y(start * peaks.copy_gbs)}L${x(ridge)} ${y(peaks.gflops)}L${w - right} ${y(peaks.gflops)}`}));
+    const start = Math.max(10 ** x0, 10 ** y0 / peaks.memory_gbs);
+    parts.push(drawn('path', {class: 'roof', d: `M${x(start)} ${y(start * peaks.memory_gbs)}L${x(ridge)} ${y(peaks.gflops)}L${w - right} ${y(peaks.gflops)}`}));
     parts.push(label(w - right - 4, y(peaks.gflops) - 7, scaled(peaks.gflops, ['GFLOP/s']), 'end', 'label'));
     for (const point of [...points].sort((a, b) => b.node.seconds - a.node.seconds)) {
       const made = drawn('circle', {class: 'dot', cx: x(point.x), cy: y(point.y), r: 2.5 + 10 * Math.sqrt(point.node.seconds / mostTime), fill: `color-mix(in srgb, ${operatorColours.get(point.node.op) || restColour} 78%, transparent)`,
         onclick: () => choose({node: point.node.number}, 'chart')});
-      const roof = Math.min(peaks.gflops, point.x * peaks.copy_gbs);
+      const roof = Math.min(peaks.gflops, point.x * peaks.memory_gbs);
       parts.push(withTip(made, () => [...nodeLines(point.node), `${point.x.toPrecision(3)} FLOPs per byte · ${percentText(point.y / roof)} of the roof`]));
     }
     return parts;

@@ -11,10 +11,10 @@
 #include "base/index.h"
 #include "session/shared_models.h"
 #include "tenon/tools/inspect.h"
+#include "tenon/tools/measure_machine.h"
 #include "tenon/version.h"
 #include "tools/report/blocks.h"
 #include "tools/report/graph.h"
-#include "tools/report/peaks.h"
 
 namespace tenon::tools {
 namespace {
@@ -367,8 +367,11 @@ class Maker {
     Json json = {{"cpu", cpu.model}, {"features", feature_names(cpu)}};
     if (!options_.measure_peaks) return json;
     tell("measuring the machine");
-    const Peaks peaks = measure_peaks(session.threads());
-    json["peaks"] = {{"threads", peaks.threads}, {"gflops", peaks.gflops}, {"copy_gbs", peaks.copy_gbs}};
+    const MachineSpeed::Rates peaks = measure_machine(session.threads()).all;
+    json["peaks"] = {{"threads", peaks.threads},
+                     {"gflops", peaks.peak_flops * 1e-9},
+                     {"product_gflops", peaks.matmul_flops * 1e-9},
+                     {"memory_gbs", peaks.peak_bandwidth * 1e-9}};
     return json;
   }
 
