@@ -6,13 +6,15 @@
 
 #include "cli.h"
 #include "error_flags.h"
+#include "output_flags.h"
 #include "table.h"
 
 namespace tenon::cli {
 namespace {
 
 struct BisectFlags {
-  std::string model, dtype;
+  std::string model, dtype, quantized;
+  OutputFlags output;
   SessionFlags session;
   InputFlags inputs;
   ErrorFlags errors;
@@ -23,7 +25,7 @@ std::string error_text(const tools::OutputErrors& errors) {
   return fmt::format("output '{}' is off by {:.3g}, {:.3g} allowed", errors.output, errors.error, errors.limit);
 }
 
-nlohmann::json to_json(const tools::OutputErrors& errors) {
+nlohmann::json errors_json(const tools::OutputErrors& errors) {
   return {{"within", errors.within}, {"output", errors.output}, {"error", errors.error}, {"limit", errors.limit}};
 }
 
@@ -54,13 +56,13 @@ int report(const tools::RewriteBisection& found, const BisectFlags& flags) {
     nlohmann::json json = {{"outcome", outcomes[static_cast<size_t>(found.outcome)]},
                            {"rewrites", found.rewrites},
                            {"runs", found.runs},
-                           {"before", to_json(found.before)},
-                           {"after", to_json(found.after)}};
+                           {"before", errors_json(found.before)},
+                           {"after", errors_json(found.after)}};
     if (found.outcome == Outcome::found) {
       json["number"] = found.number;
       json["rewrite"] = {
           {"pass", found.rewrite.pass}, {"before", found.rewrite.before}, {"after", found.rewrite.after}};
-      json["without_pass"] = to_json(found.without_pass);
+      json["without_pass"] = errors_json(found.without_pass);
     }
     return print_json(json, found.outcome == Outcome::holds);
   }
@@ -78,14 +80,18 @@ int report(const tools::NodeBisection& found, const BisectFlags& flags) {
   using Outcome = tools::NodeBisection::Outcome;
   static constexpr const char* outcomes[] = {"found", "holds", "wrong already", "nothing rounds"};
   const bool holds = found.outcome == Outcome::holds || found.outcome == Outcome::nothing_rounds;
-  if (flags.json)
-    return print_json({{"outcome", outcomes[static_cast<size_t>(found.outcome)]},
-                       {"candidates", found.candidates.size()},
-                       {"keep", found.keep},
-                       {"runs", found.runs},
-                       {"before", to_json(found.before)},
-                       {"after", to_json(found.after)}},
-                      holds);
+  std::optional<tools::SavedModel> saved;
+  if (!flags.output.path.empty() && found.outcome == Outcome::found) saved = flags.output.save(*found.model);
+  if (flags.json) {
+    nlohmann::json json = {{"outcome", outcomes[static_cast<size_t>(found.outcome)]},
+                           {"candidates", found.candidates.size()},
+                           {"keep", found.keep},
+                           {"runs", found.runs},
+                           {"before", errors_json(found.before)},
+                           {"after", errors_json(found.after)}};
+    if (saved) json["written"] = to_json(*saved);
+    return print_json(json, holds);
+  }
   if (found.outcome == Outcome::nothing_rounds)
     fmt::print("nothing to find: no node computes in less than full precision here\n");
   else if (found.outcome == Outcome::holds)
@@ -100,6 +106,7 @@ int report(const tools::NodeBisection& found, const BisectFlags& flags) {
     fmt::print("with all rounded, {}\nwith these kept,  {}\n", error_text(found.before), error_text(found.after));
   }
   fmt::print("{}\n", count_text(found.runs, "run"));
+  if (saved) print(*saved);
   return holds ? fine : check_failed;
 }
 
@@ -120,6 +127,12 @@ int bisect(const BisectFlags& flags) {
     if (!progress) progress.emplace(static_cast<size_t>(estimate));
     progress->at(static_cast<size_t>(done), fmt::format("run {} of about {}", done, estimate));
   };
+  if (!flags.output.path.empty() && flags.dtype.empty() && flags.quantized.empty()) {
+    throw Error(ErrorCode::invalid_argument, "-o is there for --quantized and --dtype",
+                "without them there is no other model to write");
+  }
+  if (!flags.quantized.empty())
+    return report(tools::bisect_quantization(model, tools::OnnxModel::load(flags.quantized), options), flags);
   if (!flags.dtype.empty()) return report(tools::bisect_dtype(model, dtype_of(flags.dtype), options), flags);
   if (options.session.precision == Precision::fast) return report(tools::bisect_precision(model, options), flags);
   return report(tools::bisect_rewrites(model, options), flags);
@@ -133,9 +146,18 @@ void add_bisect(CLI::App& program, Action& action) {
       "bisect", "Find the rewrite of the optimiser, or the nodes in lower precision, that make outputs wrong");
   command->add_option("model", flags->model, "The .onnx file")->required()->type_name("MODEL");
   command
-      ->add_option("--dtype", flags->dtype,
-                   "Find the nodes that must stay float32 when the model becomes fp16 or bf16 (`tenon convert --dtype`)")
+      ->add_option(
+          "--dtype", flags->dtype,
+          "Find the nodes that must stay float32 when the model becomes fp16 or bf16 (`tenon convert --dtype`)")
       ->type_name("TYPE");
+  command
+      ->add_option(
+          "--quantized", flags->quantized,
+          "Find the nodes of this quantized form of MODEL (with QuantizeLinear and DequantizeLinear) that must "
+          "stay float")
+      ->type_name("FILE")
+      ->excludes("--dtype");
+  flags->output.add_to(*command);
   flags->errors.add_to(*command);
   flags->session.add_to(*command);
   flags->inputs.add_to(*command);

@@ -106,7 +106,8 @@ void bind_comparisons(nb::module_& module) {
           "ok", [](const ComparedTensor& t) { return t.ok(); }, "Whether it is within the tolerance.",
           "def ok(self) -> bool")
       .computed(
-          "statistics", [](const ComparedTensor& t) { return t.verdict.statistics; }, "", "def statistics(self) -> ErrorStatistics");
+          "statistics", [](const ComparedTensor& t) { return t.verdict.statistics; }, "",
+          "def statistics(self) -> ErrorStatistics");
   Record<Comparison>(module, "Comparison", "What :func:`compare` found.")
       .field("expected", &Comparison::expected, "What was run first.")
       .field("actual", &Comparison::actual, "And second.")
@@ -154,6 +155,50 @@ tools::BisectOptions bisect_options(nb::handle inputs, const std::string& level,
   return options;
 }
 
+void bind_node_bisection(nb::module_& module) {
+  using tools::NodeBisection;
+  Record<NodeBisection>(module, "NodeBisection", "What :func:`bisect_nodes` found.")
+      .field("candidates", &NodeBisection::candidates, "Nodes that compute in less than full precision.")
+      .field("keep", &NodeBisection::keep, "Those that must not.")
+      .field("before", &NodeBisection::before, "Errors with all candidates rounded.")
+      .field("after", &NodeBisection::after, "Errors without those that are kept.")
+      .field("model", &NodeBisection::model, "The converted or quantized model with those in float.")
+      .field("runs", &NodeBisection::runs)
+      .computed(
+          "outcome",
+          [](const NodeBisection& b) {
+            static constexpr const char* names[] = {"found", "holds", "wrong already", "nothing rounds"};
+            return std::string(names[static_cast<size_t>(b.outcome)]);
+          },
+          "``'found'``, ``'holds'``, ``'wrong already'`` or ``'nothing rounds'``.", "def outcome(self) -> str");
+  module.def(
+      "bisect_nodes",
+      [](nb::handle source, nb::handle quantized, const std::optional<std::string>& dtype, nb::handle inputs,
+         const std::string& level, double rtol, double atol, const std::string& measure, const Dims& dims,
+         uint64_t seed) {
+        const tools::OnnxModel model = import_onnx_model(source);
+        const tools::BisectOptions options = bisect_options(inputs, level, rtol, atol, measure, dims, seed);
+        if (!quantized.is_none()) {
+          const tools::OnnxModel other = import_onnx_model(quantized);
+          nb::gil_scoped_release free;
+          return tools::bisect_quantization(model, other, options);
+        }
+        nb::gil_scoped_release free;
+        return dtype ? tools::bisect_dtype(model, element_type_named(*dtype), options)
+                     : tools::bisect_precision(model, options);
+      },
+      "model"_a, nb::kw_only(), "quantized"_a = nb::none(), "dtype"_a = nb::none(), "inputs"_a = nb::none(),
+      "level"_a = "all", "rtol"_a = 1e-3, "atol"_a = 1e-6, "measure"_a = "max", "dims"_a = Dims(), "seed"_a = 0,
+      "The nodes that must stay in full precision so that outputs keep within the tolerance.\n\n"
+      ":param quantized: the same model, quantized with QuantizeLinear and DequantizeLinear.\n"
+      ":param dtype: ``'float16'`` or ``'bfloat16'``, as :func:`convert_dtype` makes it. Without both, the nodes are "
+      "those that ``precision='fast'`` rounds.",
+      nb::sig("def bisect_nodes(model: " TENON_MODEL_SOURCE ", *, quantized: " TENON_MODEL_SOURCE
+              " | None = None, dtype: str | None = None, inputs: collections.abc.Mapping[str, typing.Any] | None = "
+              "None, level: str = 'all', rtol: float = 0.001, atol: float = 1e-06, measure: str = 'max', dims: "
+              "collections.abc.Mapping[str, int] = {}, seed: int = 0) -> NodeBisection"));
+}
+
 void bind_bisections(nb::module_& module) {
   using tools::OutputErrors;
   using tools::RewriteBisection;
@@ -192,6 +237,7 @@ void bind_bisections(nb::module_& module) {
       nb::sig("def bisect(model: " TENON_MODEL_SOURCE ", *, inputs: collections.abc.Mapping[str, typing.Any] | None = "
               "None, level: str = 'all', rtol: float = 0.001, atol: float = 1e-06, measure: str = 'max', dims: "
               "collections.abc.Mapping[str, int] = {}, seed: int = 0) -> RewriteBisection"));
+  bind_node_bisection(module);
   using tools::ReducedModel;
   nb::class_<ReducedModel>(module, "ReducedModel", "The smallest part of a model that still shows something.")
       .def_ro("model", &ReducedModel::model)

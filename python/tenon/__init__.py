@@ -21,7 +21,7 @@ from ._tenon import (
     DumpReport, DumpedValue, HealthCheck, HealthReport, MachineRates, MachineSpeed, NanFinding, NanReport, TensorStats,
     ValueSummary, dump, find_nan, health, measure_machine)
 from ._tenon import (
-    ComparedTensor, Comparison, ErrorStatistics, OutputErrors, ReducedModel, RewriteBisection, bisect, compare, reduce)
+    ComparedTensor, Comparison, ErrorStatistics, NodeBisection, OutputErrors, ReducedModel, RewriteBisection, bisect, bisect_nodes, compare, reduce)
 from .errors import (
     ArgumentError, Error, FileError, InputError, InternalError, ModelError, RunError, UnavailableError)
 
@@ -43,7 +43,8 @@ __all__ += [
 __all__ += [
     "DumpReport", "DumpedValue", "HealthCheck", "HealthReport", "MachineRates", "MachineSpeed", "NanFinding", "NanReport",
     "TensorStats", "ValueSummary", "dump", "find_nan", "health", "measure_machine",
-    "ComparedTensor", "Comparison", "ErrorStatistics", "OutputErrors", "ReducedModel", "RewriteBisection", "bisect", "compare", "reduce",
+    "ComparedTensor", "Comparison", "ErrorStatistics", "NodeBisection", "OutputErrors", "ReducedModel", "RewriteBisection", "bisect", "bisect_nodes", "compare",
+    "reduce",
 ]
 
 __version__ = _tenon.version

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,7 @@ struct NodeBisection {
   std::vector<std::string> candidates;  // nodes that compute in less than full precision
   std::vector<std::string> keep;        // those that must not: one fewer, and the outputs are beyond the tolerance
   OutputErrors before, after;           // of runs with all candidates rounded, and without those that are kept
+  std::optional<OnnxModel> model;       // the converted or quantized model with those that are kept in float
   int64_t runs = 0;
 };
 
@@ -56,5 +58,9 @@ struct NodeBisection {
 NodeBisection bisect_precision(const OnnxModel& model, const BisectOptions& options = {});
 // The same when float32 becomes `type`, float16 or bfloat16, as convert_dtype does it.
 NodeBisection bisect_dtype(const OnnxModel& model, ElementType type, const BisectOptions& options = {});
+// The same for a model that was quantized with QuantizeLinear and DequantizeLinear; values and outputs have the names
+// that they have in the original.
+NodeBisection bisect_quantization(const OnnxModel& original, const OnnxModel& quantized,
+                                  const BisectOptions& options = {});
 
 }  // namespace tenon::tools

@@ -10,6 +10,7 @@
 #include "ir/graph.h"
 #include "tenon/tools/compare.h"
 #include "tenon/tools/convert_dtype.h"
+#include "tools/bisect/float_nodes.h"
 #include "tools/bisect/smallest_set.h"
 
 namespace tenon::tools {
@@ -46,7 +47,10 @@ class Trials {
     double most = -1;
     for (const auto& [name, expected] : expected_) {
       if (!expected.is_tensor() || expected.tensor().type() == ElementType::string) continue;
-      const Tensor& tensor = actual.at(name).tensor();
+      const auto found = actual.find(name);
+      if (found == actual.end())
+        fail(ErrorCode::invalid_argument, "the models have other outputs: one has '{}', the other has not", name);
+      const Tensor& tensor = found->second.tensor();
       ErrorVerdict verdict{{}, false, INFINITY, 0};
       if (tensor.shape() == expected.tensor().shape()) verdict = judge(tensor, expected.tensor(), options_.limit);
       worst.within &= verdict.within;
@@ -74,22 +78,18 @@ SessionOptions with_rewrites(const BisectOptions& options, int64_t most) {
   return how;
 }
 
-// Nodes whose errors grow most come first: what their outputs have more of than their inputs is not known of a run, so
-// it is what they have more of than the tensor before.
-std::vector<std::string> by_growth(std::vector<std::string> nodes, const Comparison& comparison) {
+// By how much errors grow, in dB, where a node or a tensor of such a name is made. What a node's output has more of
+// than its inputs is not known of a run, so it is what it has more of than the tensor before.
+std::map<std::string, double> error_growth(const Comparison& comparison, std::string ComparedTensor::*name) {
   std::map<std::string, double> growth;
-  double before = 200;  // dB: next to nothing
+  double before = 200;  // next to nothing
   for (const ComparedTensor& tensor : comparison.tensors) {
     const double now = std::clamp(tensor.verdict.statistics.sqnr, -200.0, 200.0);
-    double& most = growth[tensor.node];
+    double& most = growth[tensor.*name];
     most = std::max(most, before - now);
     before = now;
   }
-  std::ranges::stable_sort(nodes, std::greater(), [&](const std::string& node) {
-    const auto found = growth.find(node);
-    return found == growth.end() ? 0 : found->second;
-  });
-  return nodes;
+  return growth;
 }
 
 // `run(kept)` runs the model with these candidates in full precision.
@@ -134,7 +134,7 @@ RewriteBisection bisect_rewrites(const OnnxModel& model, const BisectOptions& op
   trials.expect(3 + halvings(result.rewrites));
   result.after = trials.run(options.session);
   result.before = trials.run(with_rewrites(options, 0));
-  result.outcome = result.after.within    ? Outcome::holds
+  result.outcome = result.after.within     ? Outcome::holds
                    : !result.before.within ? Outcome::wrong_already
                                            : Outcome::found;
   if (result.outcome == Outcome::found) {
@@ -171,7 +171,9 @@ NodeBisection bisect_precision(const OnnxModel& model, const BisectOptions& opti
   if (!candidates.empty()) {
     CompareOptions how;
     how.inputs = options.inputs;
-    candidates = by_growth(candidates, compare(CompareSide::of(model, full, ""), CompareSide::of(model, fast, ""), how));
+    auto growth = error_growth(compare(CompareSide::of(model, full, ""), CompareSide::of(model, fast, ""), how),
+                               &ComparedTensor::node);
+    std::ranges::stable_sort(candidates, std::greater(), [&](const std::string& node) { return growth[node]; });
   }
   return search(trials, candidates, [&](const std::vector<std::string>& kept) {
     SessionOptions with = fast;
@@ -192,11 +194,38 @@ NodeBisection bisect_dtype(const OnnxModel& model, ElementType type, const Bisec
     const bool is_kept = std::ranges::any_of(whole.kept, [&](const KeptNode& kept) { return kept.node == node.name; });
     if (!node.name.empty() && !is_kept) candidates.push_back(node.name);
   }
-  return search(trials, candidates, [&](const std::vector<std::string>& kept) {
+  NodeBisection result = search(trials, candidates, [&](const std::vector<std::string>& kept) {
     DtypeOptions with = how;
     with.keep = kept;
     return trials.run(convert_dtype(model, with).model, options.session);
   });
+  how.keep = result.keep;
+  result.model = convert_dtype(model, how).model;
+  return result;
+}
+
+NodeBisection bisect_quantization(const OnnxModel& original, const OnnxModel& quantized, const BisectOptions& options) {
+  Trials trials(original, options);
+  std::vector<QuantizedNode> nodes = quantized_nodes(quantized);
+  if (nodes.empty()) {
+    throw Error(
+        ErrorCode::unsupported, "no node of the quantized model reads what a DequantizeLinear makes",
+        "only models with QuantizeLinear and DequantizeLinear can be bisected (`quant_format=QuantFormat.QDQ`)");
+  }
+  SessionOptions plain = options.session;
+  plain.level = OptimizationLevel::none;
+  CompareOptions how;
+  how.inputs = options.inputs;
+  auto growth = error_growth(compare(CompareSide::of(original, plain, ""), CompareSide::of(quantized, plain, ""), how),
+                             &ComparedTensor::actual_name);
+  std::ranges::stable_sort(nodes, std::greater(), [&](const QuantizedNode& node) { return growth[node.output]; });
+  std::vector<std::string> candidates;
+  for (const QuantizedNode& node : nodes) candidates.push_back(node.name);
+  NodeBisection result = search(trials, candidates, [&](const std::vector<std::string>& kept) {
+    return trials.run(with_float_nodes(quantized, original, kept), options.session);
+  });
+  result.model = with_float_nodes(quantized, original, result.keep);
+  return result;
 }
 
 }  // namespace tenon::tools

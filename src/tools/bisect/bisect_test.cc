@@ -38,7 +38,8 @@ void forget_mul(passes::Editor& editor, ir::Node& node) {
   if (node.op_type != "Sigmoid" || node.name != "sigmoid 18") return;
   ir::Node* mul = node.input(0)->producer();
   if (!mul || mul->op_type != "Mul") return;
-  editor.rewrite(node, [&](passes::Patch& patch) { patch.replace(node, *patch.add_like(node, {mul->input(0)}).output(0)); });
+  editor.rewrite(node,
+                 [&](passes::Patch& patch) { patch.replace(node, *patch.add_like(node, {mul->input(0)}).output(0)); });
 }
 
 TEST(Bisect, NamesTheWrongRewrite) {
@@ -79,6 +80,52 @@ TEST(Bisect, FindsNodesThatMustStayFloat) {
   EXPECT_EQ(std::set<std::string>(found.keep.begin(), found.keep.end()), (std::set<std::string>{"square", "shrink"}));
   EXPECT_TRUE(found.after.within);
   EXPECT_FALSE(found.before.within);
+}
+
+// What Add makes is quantized so coarsely that Mul is of no use.
+TEST(Bisect, FindsQuantizedNodesThatMustStayFloat) {
+  ModelBuilder original;
+  original.input("x", ElementType::float32, SymbolicShape{4});
+  original.initializer("b", Tensor::scalar(0.25f)).initializer("w", Tensor::scalar(0.75f));
+  original.node("Add", {"x", "b"}, {"a"}, "add");
+  original.node("Mul", {"a", "w"}, {"m"}, "mul");
+  original.node("Neg", {"m"}, {"y"}, "neg");
+  original.output("y", ir::Type::tensor(ElementType::float32, SymbolicShape{4}));
+
+  ModelBuilder quantized;
+  quantized.input("x", ElementType::float32, SymbolicShape{4});
+  quantized.initializer("b", Tensor::scalar(0.25f)).initializer("w_int8", Tensor::scalar(int8_t{1}));
+  quantized.initializer("zero", Tensor::scalar(int8_t{0}));
+  quantized.initializer("coarse", Tensor::scalar(1.0f)).initializer("fine", Tensor::scalar(0.01f));
+  const auto through = [&](const std::string& value, const std::string& scale) {
+    quantized.node("QuantizeLinear", {value, scale, "zero"}, {value + "_q"});
+    quantized.node("DequantizeLinear", {value + "_q", scale, "zero"}, {value + "_dq"});
+  };
+  through("x", "fine");
+  quantized.node("Add", {"x_dq", "b"}, {"a"}, "add");
+  through("a", "coarse");
+  quantized.node("DequantizeLinear", {"w_int8", "coarse", "zero"}, {"w_dq"});
+  quantized.node("Mul", {"a_dq", "w_dq"}, {"m"}, "mul");
+  through("m", "fine");
+  quantized.node("Neg", {"m_dq"}, {"y"}, "neg");
+  quantized.output("y", ir::Type::tensor(ElementType::float32, SymbolicShape{4}));
+
+  BisectOptions options;
+  options.limit.tolerance = {0.02, 0.02};
+  const NodeBisection found = bisect_quantization(made(original), made(quantized), options);
+  ASSERT_EQ(found.outcome, NodeBisection::Outcome::found);
+  EXPECT_EQ(found.keep, std::vector<std::string>{"mul"});
+  EXPECT_EQ(found.candidates.size(), 3u);
+  EXPECT_TRUE(found.after.within);
+  ASSERT_TRUE(found.model);
+  const ir::Graph& graph = *found.model->ir().graph;
+  const auto mul = std::ranges::find(graph.nodes(), "mul", &ir::Node::name);
+  ASSERT_NE(mul, graph.nodes().end());
+  EXPECT_EQ(mul->input(0)->name, "a");
+  EXPECT_EQ(mul->input(1)->constant()->tensor.data<float>()[0], 0.75f);
+  EXPECT_EQ(graph.nodes().size(), 7u) << "what dequantized a and w for nobody is gone";
+
+  EXPECT_THROW(bisect_quantization(made(original), made(original), options), Error);
 }
 
 TEST(SmallestSet, NeedsFewTrialsForOne) {
