@@ -165,6 +165,14 @@ bool is_batch(const Dim& dim, const ir::Graph& main) {
   });
 }
 
+// Free what the export fixed: sizes are pinned to what they were then, and freed again with what follows from them.
+std::string freeing(const Dim& batch) {
+  return fmt::format(
+      "`tenon fix MODEL {0}=1 -o PINNED`, with the size that it was exported with, then `tenon dynamic PINNED --dim "
+      "0={0} -o OUT`",
+      batch.to_string());
+}
+
 void find_baked_reshapes(const Subject& subject, Findings& findings) {
   const ir::Graph& main = *subject.understood->graph;
   for_each_node(*subject.understood, [&](const ir::Node& node, const ir::OpsetImports&) {
@@ -174,11 +182,10 @@ void find_baked_reshapes(const Subject& subject, Findings& findings) {
     if (!before || !is_batch(*before, main) || target == subject.inference.facts.end()) return;
     const auto numbers = ops::ints_of(target->second);
     if (!numbers || numbers->empty() || (*numbers)[0] <= 0) return;
-    findings.add_at(
-        node.describe(), node.input(1)->name,
-        fmt::format("the shape [{}] fixes the first size, which is '{}' before", fmt::join(*numbers, ", "),
-                    before->to_string()),
-        fmt::format("`tenon dynamic MODEL --dim 0={} -o OUT` rewrites it from the input's shape", before->to_string()));
+    findings.add_at(node.describe(), node.input(1)->name,
+                    fmt::format("the shape [{}] fixes the first size, which is '{}' before", fmt::join(*numbers, ", "),
+                                before->to_string()),
+                    freeing(*before));
   });
 }
 
@@ -188,11 +195,10 @@ void find_baked_outputs(const Subject& subject, Findings& findings) {
     const Dim* declared = first_dim(main.declared_output_types()[i]);
     const Dim* actual = first_dim(main.outputs()[i]->type);
     if (!declared || !actual || !is_batch(*declared, main) || !actual->is_known()) continue;
-    findings.on_tensor(
-        main.outputs()[i]->name,
-        fmt::format("its first size is declared as '{}', the nodes make it {}", declared->to_string(),
-                    actual->to_string()),
-        fmt::format("`tenon dynamic MODEL --dim 0={} -o OUT` finds what fixes it", declared->to_string()));
+    findings.on_tensor(main.outputs()[i]->name,
+                       fmt::format("its first size is declared as '{}', the nodes make it {}", declared->to_string(),
+                                   actual->to_string()),
+                       freeing(*declared));
   }
 }
 
