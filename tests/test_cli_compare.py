@@ -103,6 +103,12 @@ def test_against_saved_tensors(tenon, tmp_path):
     folder.mkdir()
     np.save(folder / "y.npy", y)
     assert call(tenon, "compare", model, "--against", folder, "--input", f"x={tmp_path / 'x.npy'}").returncode == 0
+    # What a run dumps is as the model has it, also where kernels hold images in blocks of channels.
+    assert call(tenon, "run", model, "--input", f"x={tmp_path / 'x.npy'}", "--dump", tmp_path / "dump").returncode == 0
+    assert np.load(tmp_path / "dump" / "r0.npy").shape == (1, 16, 16, 16)
+    run = call(tenon, "compare", model, "--level", "none", "--against", tmp_path / "dump", "--input", f"x={tmp_path / 'x.npy'}", "--json")
+    found = as_json(run)
+    assert run.returncode == 0 and {"r0", "r1", "y"} <= {tensor["name"] for tensor in found["tensors"]}
     run = call(tenon, "compare", model, "--against", tmp_path / "none.npz")
     assert run.returncode == 4 and "is not there" in run.stderr
 
@@ -155,6 +161,34 @@ def test_bisect_dtype(tenon, tmp_path):
     found = as_json(run)
     assert run.returncode == 1 and found["outcome"] == "found" and 0 < len(found["keep"]) <= found["candidates"]
     assert call(tenon, "bisect", tmp_path / "m.onnx", "--dtype", "int3").returncode == 2
+
+
+def test_bisect_of_what_onnxruntime_quantized(tenon, tmp_path):
+    from onnxruntime.quantization import CalibrationDataReader, quantize_static
+    model = small_cnn(tmp_path / "m.onnx")
+    onnx.save(onnx.shape_inference.infer_shapes(onnx.load(model)), model)
+    x = np.random.default_rng(1).random((1, 3, 16, 16), np.float32)
+    np.save(tmp_path / "x.npy", x)
+
+    class Samples(CalibrationDataReader):
+        left = [{"x": x}, {"x": 100 * x}]  # the second makes every scale too coarse
+
+        def get_next(self):
+            return self.left.pop() if self.left else None
+
+    quantize_static(model, tmp_path / "q.onnx", Samples())
+    arguments = ["bisect", model, "--quantized", tmp_path / "q.onnx", "--input", f"x={tmp_path / 'x.npy'}", "--rtol", "0.05", "--json"]
+    run = call(tenon, *arguments, "-o", tmp_path / "mixed.onnx")
+    found = as_json(run)
+    assert run.returncode == 1 and found["outcome"] == "found" and not found["before"]["within"] and found["after"]["within"]
+    assert 0 < len(found["keep"]) < found["candidates"]
+    onnx.checker.check_model(tmp_path / "mixed.onnx", full_check=True)
+    assert call(tenon, "compare", model, tmp_path / "mixed.onnx", "--outputs-only", "--rtol", "0.05", "--input", f"x={tmp_path / 'x.npy'}").returncode == 0
+    found = package.bisect_nodes(model, quantized=tmp_path / "q.onnx", inputs={"x": x}, rtol=0.05)
+    assert found.outcome == "found" and found.runs < 20 and package.compare(model, found.model, inputs={"x": x}, outputs_only=True, rtol=0.05).ok
+    run = call(tenon, "bisect", model, "--quantized", model)
+    assert run.returncode == 3 and "DequantizeLinear" in run.stderr
+    assert call(tenon, "bisect", model, "-o", tmp_path / "o.onnx").returncode == 2
 
 
 def test_reduce(tenon, tmp_path):

@@ -45,7 +45,9 @@ std::string label_for(const CompareFlags& flags, size_t side, const std::string&
   return label;
 }
 
-std::string sqnr_text(double sqnr) { return std::isinf(sqnr) ? (sqnr > 0 ? "exact" : "–") : fmt::format("{:.1f}", sqnr); }
+std::string sqnr_text(double sqnr) {
+  return std::isinf(sqnr) ? (sqnr > 0 ? "exact" : "–") : fmt::format("{:.1f}", sqnr);
+}
 
 std::string number_text(double number) { return number == 0 ? "0" : fmt::format("{:.2g}", number); }
 
@@ -54,7 +56,7 @@ void print_first(const tools::ComparedTensor& tensor) {
              tensor.node.empty() ? "" : ", of " + tensor.node);
   if (!tensor.problem.empty()) return fmt::print("  {}\n", tensor.problem);
   const tools::ErrorStatistics& s = tensor.verdict.statistics;
-  fmt::print("  error {:.3g}, allowed {:.3g}; worst element {}: expected {}, got {}\n", tensor.verdict.error,
+  fmt::print("  error {:.3g}, allowed {:.3g}; worst element {}: expected {:.7g}, got {:.7g}\n", tensor.verdict.error,
              tensor.verdict.limit, s.worst, s.worst_expected, s.worst_actual);
   if (s.unlike > 0)
     fmt::print("  NaN: {} expected, {} there; infinite: {} expected, {} there\n", s.expected_nans, s.nans,
@@ -223,9 +225,10 @@ void add_compare(CLI::App& program, Action& action) {
   command->add_option("actual", flags->actual, "Another that should compute the same (default: the same model)")
       ->type_name("MODEL");
   command
-      ->add_option("--against", flags->against,
-                   "What to compare with instead: onnxruntime, a .npz file, a folder that `tenon run --dump` wrote, or an "
-                   "ONNX test case")
+      ->add_option(
+          "--against", flags->against,
+          "What to compare with instead: onnxruntime, a .npz file, a folder that `tenon run --dump` wrote, or an "
+          "ONNX test case")
       ->type_name("onnxruntime|FILE|FOLDER");
   const std::string pair = "; one, or two for the two sides";
   command->add_option("--level", flags->levels, "Levels of optimisation (default: none,all)" + pair)

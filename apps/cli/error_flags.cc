@@ -21,16 +21,18 @@ double parse_number(const std::string& text, const std::string& option) {
 
 void ErrorFlags::add_to(CLI::App& command) {
   const char* group = "How much may differ";
-  command.add_option("--rtol", tolerance.relative, "Allowed error, times the largest number of the tensor (default: 1e-3)")
+  command
+      .add_option("--rtol", tolerance.relative, "Allowed error, times the largest number of the tensor (default: 1e-3)")
       ->check(CLI::NonNegativeNumber)
       ->group(group);
   command.add_option("--atol", tolerance.absolute, "Allowed error beside that (default: 1e-6)")
       ->check(CLI::NonNegativeNumber)
       ->group(group);
   command
-      .add_option("--measure", measure,
-                  "What of a tensor's errors is held against it: max, mean, median, quantile, or elementwise, where --rtol "
-                  "is times each number (default: max)")
+      .add_option(
+          "--measure", measure,
+          "What of a tensor's errors is held against it: max, mean, median, quantile, or elementwise, where --rtol "
+          "is times each number (default: max)")
       ->type_name("MEASURE")
       ->group(group);
   command.add_option("--quantile", quantile, "For --measure quantile (default: 0.99)")

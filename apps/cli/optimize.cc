@@ -65,10 +65,14 @@ nlohmann::json to_json(const tools::OptimizedModel& model) {
   for (const tools::OperatorChange& change : model.operators)
     operators.push_back({{"name", change.name}, {"before", change.before}, {"after", change.after}});
   for (const Rewrite& rewrite : model.rewrites) {
-    nlohmann::json renamed = nlohmann::json::object();
+    nlohmann::json renamed = nlohmann::json::object(), blocked = nlohmann::json::object();
     for (const auto& [from, to] : rewrite.renamed) renamed[from] = to;
-    rewrites.push_back(
-        {{"pass", rewrite.pass}, {"before", rewrite.before}, {"after", rewrite.after}, {"renamed", renamed}});
+    for (const Rewrite::BlockedImage& image : rewrite.blocked) blocked[image.from] = image.to;
+    rewrites.push_back({{"pass", rewrite.pass},
+                        {"before", rewrite.before},
+                        {"after", rewrite.after},
+                        {"renamed", renamed},
+                        {"blocked", blocked}});
   }
   return {{"nodes_before", model.nodes_before},
           {"nodes_after", model.nodes_after},

@@ -30,7 +30,8 @@ std::string quoted(const std::string& text) {
 }
 
 std::string replaced(std::string text, const std::string& what, const std::string& by) {
-  for (size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size()) text.replace(at, what.size(), by);
+  for (size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size())
+    text.replace(at, what.size(), by);
   return text;
 }
 
@@ -92,9 +93,12 @@ int reduce(const ReduceFlags& flags) {
   if (flags.force) fs::remove_all(out);
   write(out, done.model, done.inputs);
   if (flags.json) {
-    const nlohmann::json json = {{"nodes_before", done.nodes_before}, {"nodes_after", done.nodes_after},
-                                 {"tried", done.tried},               {"exit_code", *wanted},
-                                 {"folder", flags.out},               {"notes", done.notes}};
+    const nlohmann::json json = {{"nodes_before", done.nodes_before},
+                                 {"nodes_after", done.nodes_after},
+                                 {"tried", done.tried},
+                                 {"exit_code", *wanted},
+                                 {"folder", flags.out},
+                                 {"notes", done.notes}};
     fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
     return fine;
   }
@@ -113,9 +117,10 @@ void add_reduce(CLI::App& program, Action& action) {
       program.add_subcommand("reduce", "Find the smallest part of a model that still makes a command fail");
   command->add_option("model", flags->model, "The .onnx file")->required()->type_name("MODEL");
   command
-      ->add_option("--check", flags->check,
-                   "A shell command that fails for this model, and must go on to fail with the same exit code: {model} is "
-                   "the file, {inputs} are --input options for it, {folder} is where they are")
+      ->add_option(
+          "--check", flags->check,
+          "A shell command that fails for this model, and must go on to fail with the same exit code: {model} is "
+          "the file, {inputs} are --input options for it, {folder} is where they are")
       ->required()
       ->type_name("COMMAND");
   command->add_option("-o,--output", flags->out, "The folder to write the model and its inputs to")

@@ -94,7 +94,15 @@ void bind_model_reports(nb::module_& module) {
       .field("pass_name", &Rewrite::pass)
       .field("before", &Rewrite::before, "Nodes that are gone.")
       .field("after", &Rewrite::after, "Operators that took their place.")
-      .field("renamed", &Rewrite::renamed, "Values that have another name now.");
+      .field("renamed", &Rewrite::renamed, "Values that have another name now.")
+      .computed(
+          "blocked",
+          [](const Rewrite& rewrite) {
+            std::map<std::string, std::string> images;
+            for (const Rewrite::BlockedImage& image : rewrite.blocked) images[image.from] = image.to;
+            return images;
+          },
+          "Images that are in blocks of channels now, under another name.", "def blocked(self) -> dict[str, str]");
 }
 
 void bind_measurements(nb::module_& module) {

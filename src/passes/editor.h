@@ -137,8 +137,10 @@ class Patch {
   void replace(ir::Value& old, ir::Value& by);
   // The same for the only output of `old`.
   void replace(ir::Node& old, ir::Value& by) { replace(*old.output(0), by); }
-  // The record says that what is called `old` is in `by` too, be it in another layout.
-  void record_name(const ir::Value& old, const ir::Value& by) { record_.renamed.emplace_back(old.name, by.name); }
+  // The record says that `by` is the image `old` in blocks of channels.
+  void record_blocked(const ir::Value& old, const ir::Value& by, int64_t channels) {
+    record_.blocked.push_back({old.name, by.name, channels});
+  }
 
  private:
   friend class Editor;

@@ -132,11 +132,18 @@ void visit(Fields& f, typename Fields::template Of<ValueInfo> r) {
   f(6, r.index_limit);
 }
 template <typename Fields>
+void visit(Fields& f, typename Fields::template Of<Rewrite::BlockedImage> r) {
+  f(1, r.from);
+  f(2, r.to);
+  f(3, r.channels);
+}
+template <typename Fields>
 void visit(Fields& f, typename Fields::template Of<Rewrite> r) {
   f(1, r.pass);
   f(2, r.before);
   f(3, r.after);
   f(4, r.renamed);
+  f(5, r.blocked);
 }
 template <typename Fields>
 void visit(Fields& f, typename Fields::template Of<ModelReport> r) {

@@ -53,9 +53,9 @@ TEST(RunWatcher, SeesEveryStepWithItsValues) {
   RunOptions options;
   options.watcher = &scribe;
   const NamedValues results = session.run({{"x", Tensor({1}, {-2.0f})}}, options);
-  EXPECT_EQ(scribe.lines, (Names{"> Abs 'abs' (node 0) x=-2", "< Abs 'abs' (node 0) a=2", "> Neg 'neg' (node 1) a=2",
-                                 "< Neg 'neg' (node 1) y=-2", "> Add 'add' (node 2) y=-2 x=-2",
-                                 "< Add 'add' (node 2) z=-4"}));
+  EXPECT_EQ(scribe.lines,
+            (Names{"> Abs 'abs' (node 0) x=-2", "< Abs 'abs' (node 0) a=2", "> Neg 'neg' (node 1) a=2",
+                   "< Neg 'neg' (node 1) y=-2", "> Add 'add' (node 2) y=-2 x=-2", "< Add 'add' (node 2) z=-4"}));
   EXPECT_EQ(results.at("z").tensor().data<float>()[0], -4);
 }
 

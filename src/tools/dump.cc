@@ -1,5 +1,4 @@
 #include <fmt/core.h>
-#include <fnmatch.h>
 
 #include <algorithm>
 #include <fstream>
@@ -9,6 +8,8 @@
 #include "base/fail.h"
 #include "tenon/tools/value_files.h"
 #include "tenon/tools/watch.h"
+#include "tools/blocked_image.h"
+#include "tools/patterns.h"
 #include "tools/watched_model.h"
 
 namespace tenon::tools {
@@ -64,9 +65,14 @@ class Dump::State {
 
   void save(std::string_view run_name, const Value& value, const std::string& node) {
     seen_.emplace(run_name);
+    const int64_t channels = model_.channels_in_blocks(run_name);
+    const Value plain = channels > 0 ? Value(without_blocks(value.tensor(), channels)) : value;
     for (const std::string& name : model_.original_names(run_name)) {
+      // The same numbers come again if a node needs them in the layout of the model.
+      if (channels == 0 && from_blocks_.contains(name)) continue;
+      if (channels > 0) from_blocks_.insert(name);
       saved_.insert(name);
-      if (is_wanted(name)) save_as(name, run_name, value, node);
+      if (is_wanted(name)) save_as(name, run_name, plain, node);
     }
   }
 
@@ -82,7 +88,7 @@ class Dump::State {
 
  private:
   bool is_wanted(const std::string& name) const {
-    const auto matches = [&](const std::string& filter) { return fnmatch(filter.c_str(), name.c_str(), 0) == 0; };
+    const auto matches = [&](const std::string& filter) { return fits_pattern(name, filter); };
     return options_.filters.empty() || std::ranges::any_of(options_.filters, matches);
   }
 
@@ -142,6 +148,7 @@ class Dump::State {
   DumpReport report_;
   std::set<std::string, std::less<>> seen_;  // names in the run
   std::set<std::string> saved_, files_;      // original names; files
+  std::set<std::string> from_blocks_;        // original names of images that were saved from blocks of channels
   std::map<std::string, int> files_per_stem_;
 };
 

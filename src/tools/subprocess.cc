@@ -21,8 +21,7 @@ namespace {
 class Pipe {
  public:
   Pipe() {
-    if (pipe2(ends_.data(), O_CLOEXEC) != 0)
-      fail(ErrorCode::internal, "no pipe can be made: {}", std::strerror(errno));
+    if (pipe2(ends_.data(), O_CLOEXEC) != 0) fail(ErrorCode::internal, "no pipe can be made: {}", std::strerror(errno));
   }
   ~Pipe() {
     close_end(0);
@@ -72,8 +71,7 @@ FinishedProcess run_program(const std::vector<std::string>& command) {
   pid_t child = 0;
   const int problem = posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
-  if (problem != 0)
-    fail(ErrorCode::missing_file, "'{}' cannot be run: {}", command[0], std::strerror(problem));
+  if (problem != 0) fail(ErrorCode::missing_file, "'{}' cannot be run: {}", command[0], std::strerror(problem));
   out.close_end(1);
   error.close_end(1);
   FinishedProcess done;

@@ -5,7 +5,7 @@
 
 namespace tenon::tools {
 
-WatchedModel::WatchedModel(const Session& session, const OnnxModel* model) {
+WatchedModel::WatchedModel(const Session& session, const OnnxModel* model) : renamed_(session.rewrites()) {
   for (const ValueInfo& input : session.inputs()) inputs_.insert(input.name);
   if (model) {
     std::unique_ptr<ir::Model> copy = model->ir().clone();
@@ -13,7 +13,6 @@ WatchedModel::WatchedModel(const Session& session, const OnnxModel* model) {
     model_ = std::move(copy);
     read(*model_);
   }
-  follow_rewrites(session.rewrites());
 }
 
 void WatchedModel::read(const ir::Model& model) {
@@ -34,21 +33,6 @@ void WatchedModel::read(const ir::Model& model) {
   for (const auto& function : model.functions) ir::for_each_graph(*function->body, read_graph);
 }
 
-// A value may be renamed again and again, and several become one.
-void WatchedModel::follow_rewrites(const std::vector<Rewrite>& rewrites) {
-  for (const Rewrite& rewrite : rewrites) {
-    for (const auto& [from, to] : rewrite.renamed) {
-      std::vector<std::string> names = {from};
-      if (auto known = before_.find(from); known != before_.end()) {
-        names.insert(names.end(), known->second.begin(), known->second.end());
-        before_.erase(known);
-      }
-      std::vector<std::string>& list = before_[to];
-      list.insert(list.end(), names.begin(), names.end());
-    }
-  }
-}
-
 const Tensor* WatchedModel::constant(std::string_view value) const {
   auto found = constants_.find(value);
   return found == constants_.end() ? nullptr : found->second;
@@ -61,8 +45,7 @@ std::string WatchedModel::attributes_of(const std::string& node) const {
 
 std::vector<std::string> WatchedModel::original_names(std::string_view value) const {
   std::vector<std::string> names = {std::string(value)};
-  if (auto known = before_.find(value); known != before_.end())
-    names.insert(names.end(), known->second.begin(), known->second.end());
+  for (std::string& name : renamed_.before(names.front())) names.push_back(std::move(name));
   if (knows_model()) std::erase_if(names, [&](const std::string& name) { return !names_.contains(name); });
   return names;
 }

@@ -21,8 +21,8 @@ struct CompareSide {
   NamedValues saved = {};  // if there is no model
 
   static CompareSide of(OnnxModel model, const SessionOptions& options, std::string label);
-  // A .npz archive, a folder of .npy files, as `tenon run --dump` writes them, or an ONNX test-case folder, whose inputs
-  // are added to `inputs`. `model` tells names and types.
+  // A .npz archive, a folder of .npy files, as `tenon run --dump` writes them, or an ONNX test-case folder, whose
+  // inputs are added to `inputs`. `model` tells names and types.
   static CompareSide of_file(const std::filesystem::path& path, const OnnxModel& model, InputSources& inputs);
   // What the onnxruntime of a Python interpreter computes, intermediate values included.
   static CompareSide of_onnxruntime(const OnnxModel& model, const NamedValues& inputs, const std::string& python);
@@ -67,9 +67,9 @@ struct Comparison {
   bool ok() const { return first < 0; }
 };
 
-// Runs one, then the other, so that never more than one model is in memory; what the first computes waits in a temporary
-// file. Tensors are matched by what the optimiser recorded of their names, then by name, and those that are left by their
-// order and content. Throws what loading and running throw.
+// Runs one, then the other, so that never more than one model is in memory; what the first computes waits in a
+// temporary file. Tensors are matched by what the optimiser recorded of their names, then by name, and those that are
+// left by their order and content. Throws what loading and running throw.
 Comparison compare(const CompareSide& expected, const CompareSide& actual, const CompareOptions& options = {});
 
 std::string_view name_of(ComparedTensor::Match match);

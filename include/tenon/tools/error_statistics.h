@@ -11,14 +11,14 @@ namespace tenon::tools {
 struct ErrorStatistics {
   int64_t elements = 0;
   double max_absolute = 0, mean_absolute = 0;
-  double max_relative = 0;   // of numbers that should not be 0
-  double cosine = 1;         // of the angle between the two as vectors
-  double sqnr = 0;           // power of what was expected by that of the error, in dB; infinite without an error
-  double max_ulps = 0;       // steps from one number of the type to the next, of the coarser of two
-  double largest = 0;        // magnitude that was expected
+  double max_relative = 0;  // of numbers that should not be 0
+  double cosine = 1;        // of the angle between the two as vectors
+  double sqnr = 0;          // power of what was expected by that of the error, in dB; infinite without an error
+  double max_ulps = 0;      // steps from one number of the type to the next, of the coarser of two
+  double largest = 0;       // magnitude that was expected
   int64_t nans = 0, infinities = 0, expected_nans = 0, expected_infinities = 0;
-  int64_t unlike = 0;        // elements of which one is NaN or infinite and the other is not the same
-  int64_t worst = -1;        // the element that is furthest off; -1 if none is
+  int64_t unlike = 0;  // elements of which one is NaN or infinite and the other is not the same
+  int64_t worst = -1;  // the element that is furthest off; -1 if none is
   double worst_actual = 0, worst_expected = 0;
 };
 

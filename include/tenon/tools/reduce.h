@@ -10,8 +10,8 @@ namespace tenon::tools {
 struct ReduceOptions {
   // Whether a model, run on these inputs, still shows what is looked for.
   std::function<bool(const OnnxModel&, const NamedValues&)> shows;
-  InputSources inputs;            // of the whole model
-  SessionOptions session;         // of the run that finds what lies between; not optimised
+  InputSources inputs;     // of the whole model
+  SessionOptions session;  // of the run that finds what lies between; not optimised
   // Is told how many models were tried and how few nodes are left.
   std::function<void(int64_t tried, int64_t nodes)> progress;
 };

@@ -198,12 +198,12 @@ void use_blocked_layout(Editor& editor, ir::Graph& graph) {
       for (size_t i : nodes.image_inputs(*node)) images.push_back(blocked(patch, *node->input(i), block));
       const ir::Node& added = nodes.add(patch, *node, images);
       std::vector<ir::Value*> results;
-      for (size_t i = 0; i < added.output_count(); ++i)
-        results.push_back(plain(patch, *added.output(i), nodes.channels_of(*node->output(i)), block));
-      for (size_t i = 0; i < results.size(); ++i) {
-        patch.record_name(*node->output(i), *added.output(i));
-        patch.replace(*node->output(i), *results[i]);
+      for (size_t i = 0; i < added.output_count(); ++i) {
+        const int64_t channels = nodes.channels_of(*node->output(i));
+        results.push_back(plain(patch, *added.output(i), channels, block));
+        patch.record_blocked(*node->output(i), *added.output(i), channels);
       }
+      for (size_t i = 0; i < results.size(); ++i) patch.replace(*node->output(i), *results[i]);
     });
   }
 }

@@ -8,11 +8,11 @@
 #include <unordered_map>
 
 #include "base/fail.h"
+#include "tools/blocked_image.h"
 #include "tools/compare/align.h"
-#include "tools/compare/layouts.h"
 #include "tools/compare/tensor_store.h"
-#include "tools/compare/value_names.h"
 #include "tools/patterns.h"
+#include "tools/value_names.h"
 
 namespace tenon::tools {
 namespace {
@@ -25,9 +25,7 @@ struct MadeTensor {
 
 using See = std::function<void(const MadeTensor&, const Tensor&)>;
 
-bool can_be_compared(const Value& value) {
-  return value.is_tensor() && value.tensor().type() != ElementType::string;
-}
+bool can_be_compared(const Value& value) { return value.is_tensor() && value.tensor().type() != ElementType::string; }
 
 // Hands on what steps of the main graph make. Those of bodies run again and again, under the same names.
 class Listener : public RunWatcher {
@@ -59,39 +57,46 @@ class Listener : public RunWatcher {
   int depth_ = 0;
 };
 
-// Runs a side; its session is there only as long as this goes on. Returns what its values are called.
+// Runs a side; its session is there only as long as this goes on.
 class Runner {
  public:
   Runner(const CompareSide& side, const CompareOptions& options) : side_(side), options_(options) {
-    if (side.model) session_.emplace(side.model->open(side.session));
+    if (!side.model) return;
+    session_.emplace(side.model->open(side.session));
+    names_ = ValueNames(session_->rewrites());
   }
 
   const Session* session() const { return session_ ? &*session_ : nullptr; }
 
-  ValueNames run(const NamedValues& inputs, const See& see) {
+  const ValueNames& names() const { return names_; }
+
+  void run(const NamedValues& inputs, const See& see) {
     if (options_.progress) options_.progress(side_.label, 0);
     if (!session_) {
       for (const auto& [name, value] : side_.saved) {
         if (can_be_compared(value)) see({name, "", "", false}, value.tensor());
       }
-      return ValueNames();
+      return;
     }
     std::set<std::string> outputs;
     for (const ValueInfo& output : session_->outputs()) outputs.insert(output.name);
-    Listener listener(see, outputs);
+    const See see_plain = [&](const MadeTensor& made, const Tensor& tensor) {
+      const int64_t channels = names_.channels_in_blocks(made.name);
+      see(made, channels > 0 ? without_blocks(tensor, channels) : tensor);
+    };
+    Listener listener(see_plain, outputs);
     RunOptions how;
     if (!options_.outputs_only) how.watcher = &listener;
     listener.take_rest(session_->run(inputs, how));
-    ValueNames names(session_->rewrites());
     session_.reset();
     if (options_.progress) options_.progress(side_.label, 1);
-    return names;
   }
 
  private:
   const CompareSide& side_;
   const CompareOptions& options_;
   std::optional<Session> session_;
+  ValueNames names_;
 };
 
 // Tensors that wait to be compared.
@@ -121,7 +126,8 @@ class Comparer {
     Runner runner(expected_, options_);
     NamedValues inputs;
     if (runner.session()) inputs = make(*runner.session());
-    expected_names_ = runner.run(inputs, [&](const MadeTensor& made, const Tensor& tensor) {
+    expected_names_ = runner.names();
+    runner.run(inputs, [&](const MadeTensor& made, const Tensor& tensor) {
       const auto [place, is_new] = waiting_by_name_.try_emplace(made.name, waiting_.size());
       if (is_new) waiting_.push_back({made, store_.add(tensor)});
     });
@@ -139,9 +145,7 @@ class Comparer {
     Runner runner(actual_, options_);
     if (!runner.session()) fail(ErrorCode::invalid_argument, "the second of two that are compared must be a model");
     inputs = expected_.model ? for_other_names(std::move(inputs), *runner.session()) : make(*runner.session());
-    // What tensors are called is known before the run: the session has been made.
-    const ValueNames names(runner.session()->rewrites());
-    runner.run(inputs, [&](const MadeTensor& made, const Tensor& tensor) { take(made, tensor, names); });
+    runner.run(inputs, [&](const MadeTensor& made, const Tensor& tensor) { take(made, tensor, runner.names()); });
   }
 
   // Two models may call their inputs differently.
@@ -169,7 +173,9 @@ class Comparer {
     std::vector<std::string> candidates = names.before(made.name);
     candidates.insert(candidates.begin(), made.name);
     for (const std::string& name : candidates) {
-      for (const std::string& there : {expected_names_.now(name), name}) {
+      std::vector<std::string> places = expected_names_.now(name);
+      places.push_back(name);
+      for (const std::string& there : places) {
         const auto found = waiting_by_name_.find(there);
         if (found == waiting_by_name_.end() || waiting_[found->second].is_taken) continue;
         const bool same_name = there == made.name;
@@ -200,8 +206,7 @@ class Comparer {
 
   void judge_numbers(ComparedTensor& compared, const Tensor& actual, const Tensor& expected) const {
     compared.type = fmt::format("{} {}", name_of(actual.type()), expected.shape().to_string());
-    const std::optional<std::pair<Tensor, Tensor>> both = in_one_layout(actual, expected);
-    if (!both) {
+    if (actual.shape() != expected.shape()) {
       compared.problem =
           fmt::format("expected shape {}, got {}", expected.shape().to_string(), actual.shape().to_string());
       return;
@@ -210,7 +215,7 @@ class Comparer {
     for (const auto& [pattern, tolerance] : options_.tolerances) {
       if (fits_pattern(compared.name, pattern)) limit.tolerance = tolerance;
     }
-    compared.verdict = judge(both->first, both->second, limit);
+    compared.verdict = judge(actual, expected, limit);
   }
 
   bool is_wanted(const std::string& name) const {
@@ -227,8 +232,7 @@ class Comparer {
       left.push_back(i);
       expected.push_back(fingerprint(store_.read(waiting_[i].number), waiting_[i].made.op_type));
     }
-    for (const Waiting& item : rest_)
-      actual.push_back(fingerprint(rest_store_.read(item.number), item.made.op_type));
+    for (const Waiting& item : rest_) actual.push_back(fingerprint(rest_store_.read(item.number), item.made.op_type));
     const bool one_model = expected_.model && actual_.model && &expected_.model->ir() == &actual_.model->ir();
     if (!one_model) {
       for (const auto& [i, j] : align(expected, actual)) {

@@ -2,15 +2,16 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "model_builder.h"
+#include "tools/blocked_image.h"
 #include "tools/compare/align.h"
-#include "tools/compare/layouts.h"
 #include "tools/compare/tensor_store.h"
-#include "tools/compare/value_names.h"
 #include "tools/patterns.h"
+#include "tools/value_names.h"
 
 namespace tenon::tools {
 namespace {
@@ -97,26 +98,33 @@ TEST(TensorStore, GivesBackWhatItTook) {
 }
 
 TEST(ValueNames, FollowRewrites) {
-  const std::vector<Rewrite> rewrites = {
-      {"one", {}, {}, {{"a", "b"}}}, {"two", {}, {}, {{"b", "c"}, {"x", "y"}}}, {"three", {}, {}, {{"z", "c"}}}};
+  const std::vector<Rewrite> rewrites = {{"one", {}, {}, {{"a", "b"}}, {}},
+                                         {"two", {}, {}, {{"b", "c"}, {"x", "y"}}, {}},
+                                         {"three", {}, {}, {{"z", "c"}}, {}},
+                                         {"four", {}, {}, {{"y", "plain"}}, {{"y", "blocked", 3}}},
+                                         {"five", {}, {}, {{"blocked", "fused"}}, {}}};
   const ValueNames names(rewrites);
-  EXPECT_EQ(names.now("a"), "c");
-  EXPECT_EQ(names.now("b"), "c");
-  EXPECT_EQ(names.now("z"), "c");
-  EXPECT_EQ(names.now("x"), "y");
-  EXPECT_EQ(names.now("other"), "other");
-  EXPECT_EQ(names.before("c"), (std::vector<std::string>{"a", "b", "z"}));
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(names.now("a"), Names{"c"});
+  EXPECT_EQ(names.now("b"), Names{"c"});
+  EXPECT_EQ(names.now("z"), Names{"c"});
+  EXPECT_EQ(names.now("other"), Names{"other"});
+  EXPECT_EQ(names.before("c"), (Names{"a", "b", "z"}));
+  EXPECT_EQ(names.now("x"), (Names{"plain", "fused"}));
+  EXPECT_EQ(names.before("plain"), (Names{"x", "y"}));
+  EXPECT_EQ(names.before("fused"), (Names{"x", "y", "blocked"}));
+  EXPECT_EQ(names.channels_in_blocks("fused"), 3);
+  EXPECT_EQ(names.channels_in_blocks("plain"), 0);
 }
 
-TEST(Layouts, BlocksAreUndone) {
+TEST(BlockedImage, BlocksAreUndone) {
   Tensor plain(ElementType::float32, Shape{1, 3, 1, 2}), blocked(ElementType::float32, Shape{1, 2, 1, 2, 2});
   for (size_t i = 0; i < 6; ++i) plain.mutable_data<float>()[i] = static_cast<float>(i);
   const float in_blocks[] = {0, 2, 1, 3, 4, -1, 5, -1};
   std::ranges::copy(in_blocks, blocked.mutable_data<float>().begin());
-  const auto both = in_one_layout(blocked, plain);
-  ASSERT_TRUE(both);
-  EXPECT_TRUE(judge(both->first, both->second, {}).statistics.max_absolute == 0);
-  EXPECT_FALSE(in_one_layout(Tensor(ElementType::float32, Shape{1, 2, 1, 2}), plain));
+  const Tensor result = without_blocks(blocked, 3);
+  EXPECT_EQ(result.shape(), plain.shape());
+  EXPECT_TRUE(std::ranges::equal(result.data<float>(), plain.data<float>()));
 }
 
 TEST(Align, GoesByContentThenByPosition) {

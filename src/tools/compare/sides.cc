@@ -53,9 +53,9 @@ std::map<std::string, fs::path> listed_files(const fs::path& index) {
   std::map<std::string, fs::path> files;
   std::ifstream stream(index);
   const nlohmann::json json = nlohmann::json::parse(stream, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object() || !json.contains("tensors"))
+  if (!json.is_object() || !json.contains("values"))
     fail(ErrorCode::invalid_value, "'{}' is not an index that `tenon run --dump` writes", index.string());
-  for (const nlohmann::json& tensor : json["tensors"]) {
+  for (const nlohmann::json& tensor : json["values"]) {
     if (tensor.contains("name") && tensor.contains("file"))
       files[tensor["name"].get<std::string>()] = index.parent_path() / tensor["file"].get<std::string>();
   }

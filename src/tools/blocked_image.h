@@ -1,0 +1,10 @@
+#pragma once
+
+#include "tenon/tensor.h"
+
+namespace tenon::tools {
+
+// [N, C / block rounded up, H, W, block], as kernels hold images, as [N, C, H, W].
+Tensor without_blocks(const Tensor& image, int64_t channels);
+
+}  // namespace tenon::tools
