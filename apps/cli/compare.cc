@@ -2,10 +2,11 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "changed_model.h"
 #include "cli.h"
 #include "error_flags.h"
 #include "table.h"
@@ -14,35 +15,50 @@
 namespace tenon::cli {
 namespace {
 
+// Options that say one word for both sides, or one for each.
+struct PairOption {
+  const char *name, *what, *type;
+  void (*set)(SessionOptions& options, const std::string& word);
+};
+
+constexpr PairOption pair_options[] = {
+    {"level", "Levels of optimisation (default: none,all)", "LEVEL,LEVEL",
+     [](SessionOptions& options, const std::string& word) { options.level = optimization_level(word); }},
+    {"precision", "full or fast", "P,P",
+     [](SessionOptions& options, const std::string& word) { set_config(options, "tenon.precision", word); }},
+    {"threads", "Threads to compute with", "N,N",
+     [](SessionOptions& options, const std::string& word) { set_config(options, "tenon.threads", word); }},
+    {"provider", "Providers ('a+cpu' is a, and cpu for what it declines)", "NAME,NAME",
+     [](SessionOptions& options, const std::string& word) { options.providers = CLI::detail::split(word, '+'); }},
+};
+
 struct CompareFlags {
   std::string expected, actual, against, python = "python3";
-  std::vector<std::string> levels, precisions, threads, only, libraries;
+  std::array<std::vector<std::string>, std::size(pair_options)> pairs;
+  std::vector<std::string> only, libraries;
   InputFlags inputs;
   ErrorFlags errors;
   bool outputs_only = false, all = false, json = false;
 
-  bool has_pairs() const { return levels.size() + precisions.size() + threads.size() > 0; }
+  bool has_pairs() const {
+    return std::ranges::any_of(pairs, [](const auto& words) { return !words.empty(); });
+  }
 };
 
-// What an option says for the first side or the second: one word is for both.
-std::string word_for(const std::vector<std::string>& words, size_t side, const std::string& otherwise) {
-  return words.empty() ? otherwise : words[std::min(side, words.size() - 1)];
-}
-
-SessionOptions options_for(const CompareFlags& flags, size_t side, const std::string& level) {
+tools::CompareSide side_of(const CompareFlags& flags, size_t side, const tools::OnnxModel& model,
+                           const std::string& path, const std::string& usual_level) {
   SessionOptions options;
-  options.level = optimization_level(word_for(flags.levels, side, level));
-  set_config(options, "tenon.precision", word_for(flags.precisions, side, "full"));
-  options.threads = static_cast<int>(parse_size(word_for(flags.threads, side, "0")));
+  options.level = optimization_level(usual_level);
   options.custom_operator_libraries.assign(flags.libraries.begin(), flags.libraries.end());
-  return options;
-}
-
-std::string label_for(const CompareFlags& flags, size_t side, const std::string& model, const std::string& level) {
-  std::string label = fmt::format("{} at level {}", model, word_for(flags.levels, side, level));
-  if (!flags.precisions.empty()) label += ", precision " + word_for(flags.precisions, side, "");
-  if (!flags.threads.empty()) label += ", threads " + word_for(flags.threads, side, "");
-  return label;
+  std::string label = flags.pairs[0].empty() ? ", level " + usual_level : "";
+  for (size_t i = 0; i < flags.pairs.size(); ++i) {
+    const std::vector<std::string>& words = flags.pairs[i];
+    if (words.empty()) continue;
+    const std::string& word = words[std::min(side, words.size() - 1)];
+    pair_options[i].set(options, word);
+    label += fmt::format(", {} {}", pair_options[i].name, word);
+  }
+  return tools::CompareSide::of(model, options, path + label);
 }
 
 std::string sqnr_text(double sqnr) {
@@ -175,7 +191,8 @@ nlohmann::json to_json(const tools::Comparison& comparison) {
 
 tools::CompareSide other_side(const CompareFlags& flags, const tools::OnnxModel& model, tools::InputSources& inputs) {
   if (flags.against != "onnxruntime") return tools::CompareSide::of_file(flags.against, model, inputs);
-  tools::MadeInputs made = tools::make_inputs(model.open(options_for(flags, 0, "none")), inputs);
+  const tools::CompareSide plain = side_of(flags, 0, model, flags.expected, "none");
+  tools::MadeInputs made = tools::make_inputs(model.open(plain.session), inputs);
   inputs.values = made.values;
   return tools::CompareSide::of_onnxruntime(model, made.values, flags.python);
 }
@@ -193,13 +210,12 @@ int compare(const CompareFlags& flags) {
   std::optional<tools::CompareSide> expected, actual;
   if (!flags.against.empty()) {
     expected = other_side(flags, model, options.inputs);
-    actual = tools::CompareSide::of(model, options_for(flags, 1, "all"), label_for(flags, 1, flags.expected, "all"));
+    actual = side_of(flags, 1, model, flags.expected, "all");
   } else {
     const bool two = !flags.actual.empty();
-    const std::string first = two || flags.has_pairs() ? "all" : "none";
-    expected = tools::CompareSide::of(model, options_for(flags, 0, first), label_for(flags, 0, flags.expected, first));
-    actual = tools::CompareSide::of(two ? tools::OnnxModel::load(flags.actual) : model, options_for(flags, 1, "all"),
-                                    label_for(flags, 1, two ? flags.actual : flags.expected, "all"));
+    expected = side_of(flags, 0, model, flags.expected, two || flags.has_pairs() ? "all" : "none");
+    actual = side_of(flags, 1, two ? tools::OnnxModel::load(flags.actual) : model, two ? flags.actual : flags.expected,
+                     "all");
   }
   Progress progress(2);
   size_t sides = 0;
@@ -230,19 +246,15 @@ void add_compare(CLI::App& program, Action& action) {
           "What to compare with instead: onnxruntime, a .npz file, a folder that `tenon run --dump` wrote, or an "
           "ONNX test case")
       ->type_name("onnxruntime|FILE|FOLDER");
-  const std::string pair = "; one, or two for the two sides";
-  command->add_option("--level", flags->levels, "Levels of optimisation (default: none,all)" + pair)
-      ->delimiter(',')
-      ->expected(1, 2)
-      ->type_name("LEVEL,LEVEL");
-  command->add_option("--precision", flags->precisions, "full or fast" + pair)
-      ->delimiter(',')
-      ->expected(1, 2)
-      ->type_name("P,P");
-  command->add_option("--threads", flags->threads, "Threads to compute with" + pair)
-      ->delimiter(',')
-      ->expected(1, 2)
-      ->type_name("N,N");
+  for (size_t i = 0; i < std::size(pair_options); ++i) {
+    const PairOption& option = pair_options[i];
+    command
+        ->add_option(fmt::format("--{}", option.name), flags->pairs[i],
+                     fmt::format("{}; one, or two for the two sides", option.what))
+        ->delimiter(',')
+        ->expected(1, 2)
+        ->type_name(option.type);
+  }
   flags->errors.add_to(*command);
   command->add_option("--only", flags->only, "Tensors to look at; '*' is any text; may be repeated")
       ->allow_extra_args(false)
