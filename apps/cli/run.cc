@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli.h"
+#include "tenon/tools/inspect.h"
 #include "tenon/tools/value_files.h"
 #include "tenon/tools/value_text.h"
 #include "watch_flags.h"
@@ -32,18 +33,6 @@ nlohmann::json output_json(const std::string& name, const Value& value) {
   json["shape"] = std::vector<int64_t>(tensor.shape().begin(), tensor.shape().end());
   if (tensor.elements() <= 1000) json["data"] = tools::elements_as_text(tensor);
   return json;
-}
-
-PlacementReport placement_for(const Session& session, const NamedValues& inputs) {
-  std::map<std::string, Shape> shapes;
-  for (const auto& [name, value] : inputs) {
-    if (value.is_tensor()) shapes[name] = value.tensor().shape();
-  }
-  try {
-    return session.placement_report(shapes);
-  } catch (const Error&) {
-    return session.placement_report();  // a body that did not run may not fit the shapes
-  }
 }
 
 int run(const RunFlags& flags) {
@@ -85,7 +74,7 @@ int run(const RunFlags& flags) {
       for (const auto& [name, value] : *outputs) json["outputs"].push_back(output_json(name, value));
     }
     watching.add_to(json);
-    if (flags.placement) json["placement"] = to_json(placement_for(session, inputs));
+    if (flags.placement) json["placement"] = to_json(tools::placement_for(session, inputs));
     fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
     return exit;
   }
@@ -96,7 +85,7 @@ int run(const RunFlags& flags) {
     if (found != outputs->end()) fmt::print("{} = {}\n", info.name, tools::value_text(found->second));
   }
   for (const std::string& file : written) fmt::print("wrote {}\n", file);
-  if (flags.placement) print_placement(placement_for(session, inputs));
+  if (flags.placement) print_placement(tools::placement_for(session, inputs));
   if (flags.time) {
     fmt::print("time: load {:.2f} ms, first run {:.3f} ms", load, first);
     if (flags.repeat > 1) fmt::print(", best of {} {:.3f} ms", flags.repeat, best);

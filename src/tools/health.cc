@@ -7,6 +7,7 @@
 #include <chrono>
 
 #include "session/providers.h"
+#include "tenon/tools/inspect.h"
 #include "tenon/tools/tensor_stats.h"
 #include "tenon/tools/value_files.h"
 
@@ -60,18 +61,6 @@ Share share_of(const PlacementReport& report, const std::string& provider) {
   else if (all_bytes > 0)
     share.of_all = bytes / all_bytes;
   return share;
-}
-
-PlacementReport placement_for(const Session& session, const NamedValues& inputs) {
-  std::map<std::string, Shape> shapes;
-  for (const auto& [name, value] : inputs) {
-    if (value.is_tensor()) shapes[name] = value.tensor().shape();
-  }
-  try {
-    return session.placement_report(shapes);
-  } catch (const Error&) {
-    return session.placement_report();  // a body that did not run may not fit the shapes
-  }
 }
 
 // Why a node that a provider declined does not run there: the first such reason.

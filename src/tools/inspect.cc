@@ -146,4 +146,16 @@ std::string model_text(const std::filesystem::path& path, bool inferred, const S
   return ir::to_text(*file.model);
 }
 
+PlacementReport placement_for(const Session& session, const NamedValues& inputs) {
+  std::map<std::string, Shape> shapes;
+  for (const auto& [name, value] : inputs) {
+    if (value.is_tensor()) shapes[name] = value.tensor().shape();
+  }
+  try {
+    return session.placement_report(shapes);
+  } catch (const Error&) {
+    return session.placement_report();  // a body that did not run may not fit the shapes
+  }
+}
+
 }  // namespace tenon::tools

@@ -8,7 +8,9 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
+#include <memory>
 #include <utility>
 
 #include "base/fail.h"
@@ -56,13 +58,25 @@ void read_both(const Pipe& out, std::string& out_text, const Pipe& error, std::s
   }
 }
 
+using File = std::unique_ptr<std::FILE, decltype([](std::FILE* file) { std::fclose(file); })>;
+
+// A file without a name, so that nobody need write while the program writes too.
+File file_of(std::string_view text) {
+  File file(std::tmpfile());
+  if (!file || std::fwrite(text.data(), 1, text.size(), file.get()) != text.size())
+    fail(ErrorCode::write_failed, "no temporary file can be written: {}", std::strerror(errno));
+  std::rewind(file.get());
+  return file;
+}
+
 }  // namespace
 
-FinishedProcess run_program(const std::vector<std::string>& command) {
+FinishedProcess run_program(const std::vector<std::string>& command, std::string_view input) {
+  const File in = file_of(input);
   Pipe out, error;
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&actions, fileno(in.get()), 0);
   posix_spawn_file_actions_adddup2(&actions, out.end(1), 1);
   posix_spawn_file_actions_adddup2(&actions, error.end(1), 2);
   std::vector<char*> arguments;

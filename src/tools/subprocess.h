@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tenon::tools {
@@ -10,8 +11,8 @@ struct FinishedProcess {
   std::string out, error;  // what it wrote
 };
 
-// Runs a program, which is looked for along PATH, with these arguments and nothing to read, until it ends. Throws
-// ErrorCode::missing_file if there is no such program.
-FinishedProcess run_program(const std::vector<std::string>& command);
+// Runs a program, which is looked for along PATH, with these arguments until it ends; `input` is what it can read.
+// Throws ErrorCode::missing_file if there is no such program.
+FinishedProcess run_program(const std::vector<std::string>& command, std::string_view input = {});
 
 }  // namespace tenon::tools

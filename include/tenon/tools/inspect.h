@@ -38,4 +38,8 @@ ModelSummary inspect(const std::filesystem::path& path, const SessionOptions& op
 // The model as text, one node a line. With `inferred`, lifted to the newest operators and with inferred types.
 std::string model_text(const std::filesystem::path& path, bool inferred = false, const SessionOptions& options = {});
 
+// The session's placement report for the shapes of these inputs; in terms of named sizes if no report can be made for
+// those.
+PlacementReport placement_for(const Session& session, const NamedValues& inputs);
+
 }  // namespace tenon::tools

@@ -11,6 +11,7 @@
 #include "tenon/tools/extract.h"
 #include "tools/all_outputs.h"
 #include "tools/bisect/smallest_set.h"
+#include "tools/graph_edit.h"
 
 namespace tenon::tools {
 namespace {
@@ -97,10 +98,10 @@ class Reducer {
     ExtractOptions ends;
     std::set<const ir::Value*> inputs;
     const ir::Graph& graph = *model_.ir().graph;
-    const auto read = [&](const ir::Value* value) {
-      const bool is_outside = value && &value->graph() == &graph && !value->is_initializer() &&
-                              !(value->producer() && inside.contains(value->producer()));
-      if (is_outside && inputs.insert(value).second) ends.inputs.push_back(value->name);
+    const auto read = [&](const ir::Value& value) {
+      const bool is_outside = &value.graph() == &graph && !value.is_initializer() &&
+                              !(value.producer() && inside.contains(value.producer()));
+      if (is_outside && inputs.insert(&value).second) ends.inputs.push_back(value.name);
     };
     for (size_t i : set) for_each_read(*nodes_[i], read);
     for (size_t i : set) {
@@ -109,18 +110,6 @@ class Reducer {
       }
     }
     return extract(model_, ends).model;
-  }
-
-  // What a node reads, in its bodies too.
-  template <typename Read>
-  static void for_each_read(const ir::Node& node, const Read& read) {
-    for (const ir::Value* value : node.inputs()) read(value);
-    for (const ir::Attribute& attribute : node.attributes) {
-      attribute.for_each_graph([&](const ir::Graph& body) {
-        for (const ir::Node& inner : body.nodes()) for_each_read(inner, read);
-        for (const ir::Value* value : body.outputs()) read(value);
-      });
-    }
   }
 
   bool is_needed_outside(const ir::Value& value, const std::set<const ir::Node*>& inside) const {

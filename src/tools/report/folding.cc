@@ -42,8 +42,6 @@ void take_leaves(Folded& folded, List& leaves) {
   for (Folded& child : folded.children) take_leaves(child, leaves);
 }
 
-bool same_order(const Folded& a, const Folded& b);
-
 // The first item of a block, which is where it stands among others.
 int first_item(const Folded& folded) {
   int first = folded.item;

@@ -1,17 +1,13 @@
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <cstdio>
 #include <map>
-#include <memory>
 #include <sstream>
 #include <string>
+#include <utility>
 
+#include "tenon/error.h"
 #include "tools/report/layout.h"
+#include "tools/subprocess.h"
 
 namespace tenon::tools {
 namespace {
@@ -39,38 +35,14 @@ std::string dot_text(std::span<const Picture> pictures) {
   return text;
 }
 
-using File = std::unique_ptr<std::FILE, decltype([](std::FILE* file) { std::fclose(file); })>;
-
-bool ended_well(pid_t process) {
-  int status = 0;
-  pid_t ended = 0;
-  do ended = waitpid(process, &status, 0);
-  while (ended < 0 && errno == EINTR);
-  return ended == process && status == 0;
-}
-
 // What `dot -Tplain` answers; "" if there is no such program, or it fails.
 std::string call_dot(const std::string& text) {
-  const File input(std::tmpfile()), output(std::tmpfile());
-  if (!input || !output) return "";
-  std::fwrite(text.data(), 1, text.size(), input.get());
-  std::rewind(input.get());
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, fileno(input.get()), STDIN_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, fileno(output.get()), STDOUT_FILENO);
-  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-  char program[] = "dot", format[] = "-Tplain";
-  char* const arguments[] = {program, format, nullptr};
-  pid_t process = 0;
-  const int failure = posix_spawnp(&process, program, &actions, nullptr, arguments, environ);
-  posix_spawn_file_actions_destroy(&actions);
-  if (failure != 0 || !ended_well(process)) return "";
-  std::string answer;
-  std::rewind(output.get());
-  char buffer[1 << 14];
-  for (size_t got = 0; (got = std::fread(buffer, 1, sizeof buffer, output.get())) > 0;) answer.append(buffer, got);
-  return answer;
+  try {
+    FinishedProcess done = run_program({"dot", "-Tplain"}, text);
+    return done.code == 0 ? std::move(done.out) : "";
+  } catch (const Error&) {
+    return "";
+  }
 }
 
 // Coordinates are in inches, from the lower left corner.

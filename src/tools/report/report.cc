@@ -255,14 +255,6 @@ Json errors_json(const std::string& text) {
   return errors;
 }
 
-std::map<std::string, Shape> shapes_of(const NamedValues& inputs) {
-  std::map<std::string, Shape> shapes;
-  for (const auto& [name, value] : inputs) {
-    if (value.is_tensor()) shapes[name] = value.tensor().shape();
-  }
-  return shapes;
-}
-
 Json inputs_json(const MadeInputs& inputs, uint64_t seed) {
   Json given = Json::array();
   for (const auto& [name, value] : inputs.values) given.push_back({{"name", name}, {"value", value.describe()}});
@@ -300,7 +292,7 @@ class Maker {
     const BlockPictures pictures = draw_blocks(graph, options_.own_layout);
     say_what_is_missing(graph, pictures, inputs);
 
-    const PlacementReport placement = session.placement_report(shapes_of(inputs.values));
+    const PlacementReport placement = placement_for(session, inputs.values);
     Json json = {{"format", 1},
                  {"tenon", std::string(version())},
                  {"model", model_json(path_, inspect(path_, options_.session), session)},
