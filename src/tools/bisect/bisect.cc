@@ -35,7 +35,7 @@ class Trials {
 
   OutputErrors run(const SessionOptions& how) { return run(model_, how); }
   OutputErrors run(const OnnxModel& model, const SessionOptions& how) {
-    const OutputErrors errors = errors_of(model.open(how).run(inputs_));
+    OutputErrors errors = errors_of(model.open(how).run(inputs_));
     ++runs_;
     if (options_.progress) options_.progress(runs_, std::max(runs_, estimate_));
     return errors;
