@@ -295,9 +295,10 @@ GemmPanel PackedPanels::ready_panel(int64_t k_begin, int64_t k, int64_t panel) c
 }
 
 int64_t gemm_k_block(const GemmKernels& kernels, int64_t k) {
-  // A panel of each side fits into the L1 cache. Where that is small, the wider one comes from the L2 cache in time.
+  // A panel of each side fits into the L1 cache. Where that is small, the wider one comes from the L2 cache in time,
+  // and longer panels cost less than reading and writing tiles more often.
   const int64_t fits = cpu_features().l1d_bytes / (4 * (kernels.tile_rows + kernels.tile_columns));
-  const int64_t most = std::clamp<int64_t>(fits, 384, 768);
+  const int64_t most = std::clamp<int64_t>(fits, 512, 768);
   return k <= most ? std::max<int64_t>(k, 1) : divide_up(k, divide_up(k, most));
 }
 
