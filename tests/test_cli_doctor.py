@@ -25,6 +25,9 @@ def test_environment_that_matters(call, monkeypatch):
     text = call("doctor", "--no-measure").stdout
     assert "  OMP_NUM_THREADS           3\n" in text and "/nowhere" in text and "hush" not in text
     assert "warning: TENON_THREADS asks for 1000 threads where this process may use" in text
+    monkeypatch.setenv("NVIDIA_DRIVER_CAPABILITIES", "compute " * 100)
+    assert "  NVIDIA_DRIVER_CAPABILITIES compute compute" in (text := call("doctor", "--no-measure").stdout)
+    assert max(map(len, text.splitlines())) < 300 and "… (800 characters)" in text
 
 
 def test_self_test(call):

@@ -24,6 +24,12 @@ nlohmann::json to_json(const tools::MachineSpeed::Rates& rates) {
           {"peak_bandwidth", rates.peak_bandwidth}};
 }
 
+// Some variables of containers are pages long; --json has them whole.
+std::string shortened(const std::string& value) {
+  constexpr size_t most = 160;
+  return value.size() <= most ? value : fmt::format("{}… ({} characters)", value.substr(0, most), value.size());
+}
+
 int print_machine(const DoctorFlags& flags) {
   tools::DoctorReport report = tools::examine_machine({.measure = !flags.no_measure});
   if (flags.json) {
@@ -42,7 +48,7 @@ int print_machine(const DoctorFlags& flags) {
   }
   for (const auto& section : report.sections) {
     fmt::print("{}\n", section.title);
-    for (const auto& [name, value] : section.lines) fmt::print("  {:<26}{}\n", name, value);
+    for (const auto& [name, value] : section.lines) fmt::print("  {:<25} {}\n", name, shortened(value));
   }
   for (const std::string& warning : report.warnings) fmt::print("warning: {}\n", warning);
   return fine;
