@@ -193,9 +193,9 @@ Section provider_section() {
   return section;
 }
 
-// Where the dynamic linker finds a library.
+// Where the dynamic linker finds a library. It stays loaded: some do not free what they allocate when they are loaded.
 std::string library_path(const char* name) {
-  void* library = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
+  void* library = dlopen(name, RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE);
   if (!library) return "not found";
   const link_map* map = nullptr;
   std::string path = dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 && map ? map->l_name : "found";
