@@ -35,7 +35,7 @@ constexpr int64_t most_rows = 3;
 
 // One row, repeated along the axis.
 Tensor repeated_row(const Tensor& tensor, size_t axis, int64_t row, int64_t times) {
-  const Tensor one = rows_of(tensor, axis, row, 1);
+  Tensor one = rows_of(tensor, axis, row, 1);
   if (times == 1) return one;
   const int at = static_cast<int>(axis);
   Shape shape = one.shape();

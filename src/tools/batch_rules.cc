@@ -156,7 +156,10 @@ class Rules {
   }
   std::string name_of_input(size_t input) const { return node_.input(input) ? node_.input(input)->name : ""; }
 
-  BatchFinding change(BatchEdit edit) const { return {&node_, std::move(edit), name_of_input(edit.input), ""}; }
+  BatchFinding change(BatchEdit edit) const {
+    std::string name = name_of_input(edit.input);
+    return {&node_, std::move(edit), std::move(name), ""};
+  }
   BatchFinding blocked(size_t input, std::string reason) const {
     return {&node_, std::nullopt, name_of_input(input), std::move(reason)};
   }

@@ -160,7 +160,7 @@ class Converter {
 
   void leave_out_branches(ir::Graph& graph) {
     run_passes(graph, {"constant-if", "fold-constants", "dead-code"}, nullptr);
-    result_.notes.push_back("branches that never run were left out");
+    result_.notes.emplace_back("branches that never run were left out");
   }
 
   static void run_passes(ir::Graph& graph, const std::vector<std::string_view>& names,

@@ -71,7 +71,7 @@ SavedModel OnnxModel::save(const fs::path& path, const SaveOptions& options) con
     if (error.code() != ErrorCode::overflow || options.data != Data::as_read) throw;
     how.external_from = options.outside_from;
     onnx::save_model(*model, path, how);
-    result.notes.push_back("tensors are in a file of their own: with them the model's would have over 2 GB");
+    result.notes.emplace_back("tensors are in a file of their own: with them the model's would have over 2 GB");
   }
   return result;
 }

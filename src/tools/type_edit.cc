@@ -170,7 +170,7 @@ class DimParser {
     return std::nullopt;
   }
 
-  std::optional<Dim> closed(std::optional<Dim> dim) { return take(")") ? dim : std::nullopt; }
+  std::optional<Dim> closed(std::optional<Dim> dim) { return take(")") ? std::move(dim) : std::nullopt; }
 
   std::vector<Token> parts_;
   const DimLookup& lookup_;
