@@ -152,7 +152,8 @@ test-emulated: build | packages-all  ## kernels of the other processor, and thos
 .PHONY: check-format check-tidy format
 check-format: | packages-all  ## clang-format would change nothing
 	scripts/run_clang_format --check
-check-tidy: venv | packages-all  ## clang-tidy has nothing to say
+check-tidy: | packages-all  ## clang-tidy has nothing to say
+	@scripts/make_venv requirements-test.txt requirements-style.txt
 	$(CONFIGURE) -B $(BUILD)-tidy -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON -DTENON_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/$(PYTHON)
 	scripts/run_clang_tidy --build $(BUILD)-tidy
 format: | packages-all  ## clang-format every source file

@@ -32,7 +32,7 @@ void DtypeFlags::add_to(CLI::App& command) {
 
 tools::DtypeConversion DtypeFlags::convert(const tools::OnnxModel& model, const tools::InputSources& inputs) const {
   tools::DtypeOptions result = options;
-  result.type = type.starts_with("b") ? ElementType::bfloat16 : ElementType::float16;
+  result.type = type.starts_with('b') ? ElementType::bfloat16 : ElementType::float16;
   result.check_overflow = !no_overflow_check;
   result.inputs = inputs;
   return tools::convert_dtype(model, result);

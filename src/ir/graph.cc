@@ -197,12 +197,12 @@ void Graph::sort_topologically() {
   for (const Node& node : nodes_) index[&node] = count++;
   for (const Node& node : nodes_) {
     std::unordered_set<const Node*> dependencies;
-    for_each_dependency(*this, node, [&](const Node& d) { dependencies.insert(&d); });
+    for_each_dependency(*this, node, [&](const Node& d) {
+      if (!dependencies.insert(&d).second) return;
+      waiters[&d].push_back(&node);
+      if (index[&d] >= index[&node]) sorted = false;
+    });
     waiting[&node] = static_cast<int>(dependencies.size());
-    for (const Node* d : dependencies) {
-      waiters[d].push_back(&node);
-      if (index[d] >= index[&node]) sorted = false;
-    }
   }
   if (sorted) return;
 

@@ -62,7 +62,7 @@ std::string looks_like(std::span<const std::byte> bytes) {
       return "a web page, such as a download's error page";
     }
     if (text.starts_with("<?xml")) return "an XML file, such as an OpenVINO model";
-    if (text.starts_with("{")) return "a JSON file";
+    if (text.starts_with('{')) return "a JSON file";
     bool printable =
         std::ranges::all_of(text, [](unsigned char c) { return c >= 32 || c == '\n' || c == '\r' || c == '\t'; });
     if (printable && text.size() > 8) return "a text file";
