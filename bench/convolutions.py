@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Convolutions that are not plain 2-D ones, beside onnxruntime: grouped, dilated, 1-D, 3-D and transposed.
+"""Convolutions that are not plain 2-D ones, beside onnxruntime: grouped, depthwise, dilated, 1-D, 3-D and transposed.
 
 usage: convolutions.py [CASE…] [--rounds N] [--threads N] [--level all] [--binary build/tenon]
 
@@ -26,7 +26,7 @@ def dilated(channels, size, dilation):
                 pads=[dilation] * 4, dilations=[dilation] * 2)
 
 
-# Shapes of ResNeXt-50 32x4d, DeepLab v3, TCN, wav2vec 2.0, R3D-18, U-Net, DCGAN and HiFi-GAN.
+# Shapes of ResNeXt-50 32x4d, MobileNet v3, DeepLab v3, TCN, wav2vec 2.0, R3D-18, U-Net, DCGAN and HiFi-GAN.
 CASES = [
     case("grouped 32x4 3x3 56", [1, 128, 56, 56], [128, 4, 3, 3], pads=[1] * 4, group=32),
     case("grouped 32x8 3x3 28", [1, 256, 28, 28], [256, 8, 3, 3], pads=[1] * 4, group=32),
@@ -34,6 +34,8 @@ CASES = [
     case("grouped 32x32 3x3 7", [1, 1024, 7, 7], [1024, 32, 3, 3], pads=[1] * 4, group=32),
     case("grouped 32x8 3x3 s2 56", [1, 256, 56, 56], [256, 8, 3, 3], pads=[1] * 4, group=32, strides=[2, 2]),
     case("grouped 4x60 1x1 28", [1, 240, 28, 28], [240, 60, 1, 1], group=4),
+    case("depthwise 3x3 14", [1, 576, 14, 14], [576, 1, 3, 3], pads=[1] * 4, group=576),
+    case("depthwise 5x5 14", [1, 576, 14, 14], [576, 1, 5, 5], pads=[2] * 4, group=576),
     dilated(256, 28, 2),
     dilated(512, 28, 4),
     dilated(256, 65, 2),
@@ -91,8 +93,8 @@ def main():
             y = session.run(None, feeds)[0].shape
             positions = np.prod(x[2:] if transposed else y[2:])
             flops = 2.0 * positions * np.prod(w) * (x[0] if transposed else y[0])
-            repeat = int(min(2000, 0.2 * 3e10 / flops)) + 3
-            ours = theirs = float("inf")
+            ours = time_tenon(options.binary, path, 3, "--level", options.level, threads=options.threads)
+            repeat, theirs = int(0.2 / ours) + 3, float("inf")
             for _ in range(options.rounds):
                 ours = min(ours, time_tenon(options.binary, path, repeat, "--level", options.level, threads=options.threads))
                 theirs = min(theirs, time_onnxruntime(session, feeds, 0.2))
