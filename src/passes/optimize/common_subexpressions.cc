@@ -100,8 +100,8 @@ std::string key_of_sizes(Editor& editor, const ir::Node& node) {
 void merge_constants(Editor& editor, ir::Graph& graph) {
   if (graph.nodes().empty()) return;
   std::unordered_map<std::string, ir::Value*> known;
-  const std::vector<ir::Value*> initializers = graph.initializers();
-  for (ir::Value* value : initializers) {
+  // A copy: rewrites remove some.
+  for (std::vector<ir::Value*> initializers = graph.initializers(); ir::Value* value : initializers) {
     const Tensor* tensor = Editor::constant(value);
     if (!tensor || value->users().empty() || editor.is_pinned(*value)) continue;
     if (tensor->type() == ElementType::string || tensor->bytes() > most_bytes) continue;
