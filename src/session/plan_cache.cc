@@ -139,7 +139,7 @@ std::unique_ptr<PlanCache::Claim> PlanCache::claim_last() {
   auto found = std::ranges::find_if(frames_, [&](const auto& waiting) { return waiting->plan() == last_; });
   // It, this and the entry are all that may have the plan.
   if (found == frames_.end() || last_.use_count() != 3) return nullptr;
-  std::unique_ptr<Claim> claim(new Claim{*this, entries_.front(), std::move(*found)});
+  auto claim = std::make_unique<Claim>(*this, entries_.front(), std::move(*found));
   frames_.erase(found);
   remove(entries_.begin());
   return claim;

@@ -130,7 +130,7 @@ std::shared_ptr<const CompiledModel> shared_model(const std::filesystem::path& p
   auto [found, is_new] = models.try_emplace(key, entry);
   if (!is_new) {
     if (auto other = found->second.get()) return other;
-    found->second = entry;
+    found->second = std::move(entry);
   }
   return model;
 }

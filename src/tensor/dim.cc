@@ -87,7 +87,7 @@ std::string print(const Term& term) {
   else if (term.coefficient != 1 || term.atoms.empty())
     text = std::to_string(term.coefficient);
   for (const AtomPtr& atom : term.atoms) {
-    if (!text.empty() && text != "-") text += "*";
+    if (!text.empty() && text != "-") text += '*';
     text += atom->kind == Atom::Kind::unknown ? "?" : atom->text;
   }
   return text;

@@ -63,9 +63,9 @@ using File = std::unique_ptr<std::FILE, decltype([](std::FILE* file) { std::fclo
 // A file without a name, so that nobody need write while the program writes too.
 File file_of(std::string_view text) {
   File file(std::tmpfile());
-  if (!file || std::fwrite(text.data(), 1, text.size(), file.get()) != text.size())
+  if (!file || std::fwrite(text.data(), 1, text.size(), file.get()) != text.size() ||
+      std::fseek(file.get(), 0, SEEK_SET) != 0)
     fail(ErrorCode::write_failed, "no temporary file can be written: {}", std::strerror(errno));
-  std::rewind(file.get());
   return file;
 }
 

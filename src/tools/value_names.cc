@@ -8,7 +8,8 @@ namespace {
 template <typename Value>
 Value value_or(const std::unordered_map<std::string, Value>& map, const std::string& name, Value other) {
   const auto found = map.find(name);
-  return found == map.end() ? std::move(other) : found->second;
+  if (found == map.end()) return other;
+  return found->second;
 }
 
 }  // namespace

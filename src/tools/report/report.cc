@@ -25,7 +25,7 @@ using Clock = std::chrono::steady_clock;
 constexpr size_t most_timeline_steps = 20000;
 
 template <typename T>
-Json or_null(bool is_known, T value) {
+Json or_null(bool is_known, const T& value) {
   return is_known ? Json(value) : Json(nullptr);
 }
 
