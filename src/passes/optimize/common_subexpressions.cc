@@ -101,7 +101,7 @@ void merge_constants(Editor& editor, ir::Graph& graph) {
   if (graph.nodes().empty()) return;
   std::unordered_map<std::string, ir::Value*> known;
   // A copy: rewrites remove some.
-  for (std::vector<ir::Value*> initializers = graph.initializers(); ir::Value* value : initializers) {
+  for (std::vector<ir::Value*> initializers = graph.initializers(); ir::Value * value : initializers) {
     const Tensor* tensor = Editor::constant(value);
     if (!tensor || value->users().empty() || editor.is_pinned(*value)) continue;
     if (tensor->type() == ElementType::string || tensor->bytes() > most_bytes) continue;
