@@ -1,0 +1,266 @@
+#include "kernels/conv_nhwc/conv_nhwc.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "base/checked.h"
+#include "base/cpu_features.h"
+#include "base/rounding.h"
+#include "kernels/scratch.h"
+
+namespace tenon::kernels {
+namespace {
+
+// The share of the second cache that the weights of some output channels fill, while all pixels pass by.
+constexpr double cache_share = 0.5;
+// Parts of the work for each thread, at least: CPUs need not be equally fast.
+constexpr int64_t parts_per_thread = 4;
+constexpr int64_t least_products_to_share = 1 << 18;
+constexpr int64_t least_copied_bytes = 16 << 10;
+// Pixels of fewer bytes are copied: all that an output reads, side by side.
+constexpr int64_t narrow_pixel = 16;
+// Bytes that are copied at once.
+constexpr int64_t chunk = 16;
+constexpr double small_limit = 1 << 22;
+
+bool takes_patches(const ConvShape& s) {
+  const int64_t pixel = nhwc_pixel(s.in_channels);
+  return pixel < 4 || (pixel < narrow_pixel && s.kernel_size() > 1);
+}
+
+// Bytes that a tap reads.
+int64_t tap_bytes(const ConvShape& s) {
+  const int64_t pixel = nhwc_pixel(s.in_channels);
+  return takes_patches(s) ? round_up(s.kernel_size() * pixel, chunk) : pixel;
+}
+
+}  // namespace
+
+std::vector<const NhwcConvKernels*> available_nhwc_conv_kernels() {
+  std::vector<const NhwcConvKernels*> result = {&nhwc_conv_kernels_portable};
+  [[maybe_unused]] const Isa isa = best_isa();
+#if defined(__aarch64__)
+  if (isa == Isa::neon && cpu_features().dotprod) result.push_back(&nhwc_conv_kernels_neon_dotprod);
+  if (isa == Isa::neon && cpu_features().i8mm) result.push_back(&nhwc_conv_kernels_neon_i8mm);
+#elif defined(__x86_64__)
+  if (isa == Isa::avx2 || isa == Isa::avx512) result.push_back(&nhwc_conv_kernels_avx2);
+  if (isa == Isa::avx512 && cpu_features().avx512_vnni) result.push_back(&nhwc_conv_kernels_avx512_vnni);
+#endif
+  return result;
+}
+
+const NhwcConvKernels& nhwc_conv_kernels() { return *available_nhwc_conv_kernels().back(); }
+
+NhwcConvWeights::NhwcConvWeights(ThreadPool& pool, const ConvShape& s, const int8_t* weights,
+                                 const NhwcConvKernels& kernels, PackedStorage& storage)
+    : kernels_(&kernels) {
+  const int64_t pixel = nhwc_pixel(s.in_channels), columns = kernels.columns, group = kernels.group;
+  taps_ = takes_patches(s) ? 1 : s.kernel_size();
+  const int64_t joined = s.kernel_size() / taps_, bytes = round_up(tap_bytes(s), group);
+  panels_ = divide_up(s.out_channels, columns);
+  panel_bytes_ = taps_ * bytes * columns;
+  buffer_ = storage.get(static_cast<size_t>(panels_ * (2 * columns * int64_t{sizeof(int32_t)} + panel_bytes_)),
+                        [&](void* memory) {
+    auto *positive = static_cast<int32_t*>(memory), *negative = positive + this->columns();
+    auto* codes = reinterpret_cast<int8_t*>(negative + this->columns());
+    std::fill_n(positive, 2 * this->columns(), 0);
+    pool.parallel_for(panels_, 1, [&](int64_t begin, int64_t end) {
+      std::memset(codes + begin * panel_bytes_, 0, static_cast<size_t>((end - begin) * panel_bytes_));
+      for (int64_t out = begin * columns; out < std::min(end * columns, s.out_channels); ++out) {
+        int8_t* panel = codes + out / columns * panel_bytes_ + out % columns * group;
+        const int8_t* from = weights + out * s.in_channels * s.kernel_size();
+        for (int64_t c = 0; c < s.in_channels; ++c) {
+          for (int64_t k = 0; k < s.kernel_size(); ++k, ++from) {
+            const int64_t byte = k % joined * pixel + c;
+            panel[(k / joined * bytes + byte / group * group) * columns + byte % group] = *from;
+            (*from > 0 ? positive : negative)[out] += *from;
+          }
+        }
+      }
+    });
+  });
+}
+
+const uint8_t* NhwcConvWeights::panel(int64_t number) const {
+  return reinterpret_cast<const uint8_t*>(negative_sums() + columns()) + number * panel_bytes_;
+}
+
+NhwcRequantization::NhwcRequantization(const NhwcConvWeights& weights, int32_t x_zero, std::span<const int32_t> bias,
+                                       std::span<const float> scales, int32_t zero, bool is_signed)
+    : bias_(static_cast<size_t>(weights.columns())),
+      scales_(static_cast<size_t>(weights.columns())),
+      zero_(zero),
+      is_signed_(is_signed),
+      small_(true) {
+  const int lowest = weights.kernels().unsigned_pixels ? 0 : -128;
+  const double below = x_zero - lowest, above = lowest + 255 - x_zero;
+  for (size_t i = 0; i < bias_.size(); ++i) {
+    const int32_t positive = weights.positive_sums()[i], negative = weights.negative_sums()[i];
+    const auto sum = static_cast<uint32_t>(positive) + static_cast<uint32_t>(negative);
+    const int32_t own = i < bias.size() ? bias[i] : 0;
+    bias_[i] = static_cast<int32_t>(static_cast<uint32_t>(own) - static_cast<uint32_t>(x_zero) * sum);
+    scales_[i] = scales.size() == 1 ? scales[0] : i < scales.size() ? scales[i] : 0;
+    const double largest = std::abs(static_cast<double>(own)) +
+                           std::max(above * positive - below * negative, below * positive - above * negative);
+    small_ = small_ && largest < small_limit && largest * std::abs(static_cast<double>(scales_[i])) < small_limit;
+  }
+  if (!small_) return;
+  for (int32_t& b : bias_) b = static_cast<int32_t>(static_cast<uint32_t>(b) + static_cast<uint32_t>(nhwc_shift_bits));
+}
+
+class NhwcConv {
+ public:
+  NhwcConv(const ConvShape& shape, const NhwcConvWeights& weights, const NhwcRequantization& requantization)
+      : s_(shape),
+        weights_(weights),
+        kernels_(*weights.kernels_),
+        requantization_(requantization),
+        takes_patches_(takes_patches(shape)),
+        pixel_(nhwc_pixel(s_.in_channels)),
+        bytes_(tap_bytes(shape)),
+        outputs_(s_.batch * s_.output_size()),
+        width_(takes_patches_ ? (s_.output[2] - 1) * s_.stride[2] + (s_.kernel[2] - 1) * s_.dilation[2] + 1
+                              : s_.input[2]) {}
+
+  void run(ThreadPool& pool, const uint8_t* x, uint8_t outside, uint8_t* y) {
+    const int64_t rows = s_.batch * s_.input[1], row_bytes = checked_mul(width_, pixel_);
+    const Scratch copy(takes_patches_ ? static_cast<size_t>(checked_mul(rows, row_bytes) + chunk) : 0);
+    const auto blank_bytes = static_cast<size_t>(std::max(row_bytes, bytes_) + chunk);
+    const Scratch blank(blank_bytes);
+    std::memset(blank.as<void>(), outside, blank_bytes);
+    outside_ = blank.as<uint8_t>();
+    x_ = x;
+    if (takes_patches_) {
+      pool.parallel_for(rows, 1 + least_copied_bytes / (row_bytes + 1), [&](int64_t begin, int64_t end) {
+        for (int64_t row = begin; row < end; ++row) pad_row(x, outside, row, copy.as<uint8_t>());
+      });
+      x_ = copy.as<uint8_t>();
+    }
+    y_ = y;
+    multiply(pool);
+  }
+
+ private:
+  // A row of the image between what lies left and right of it.
+  void pad_row(const uint8_t* x, uint8_t outside, int64_t row, uint8_t* copy) const {
+    const int64_t left = std::min(s_.pad[2], width_), inside = std::min(s_.input[2], width_ - left);
+    uint8_t* to = copy + row * width_ * pixel_;
+    std::memset(to, outside, static_cast<size_t>(left * pixel_));
+    std::memcpy(to + left * pixel_, x + row * s_.input[2] * pixel_, static_cast<size_t>(inside * pixel_));
+    std::memset(to + (left + inside) * pixel_, outside, static_cast<size_t>((width_ - left - inside) * pixel_));
+  }
+
+  void multiply(ThreadPool& pool) const {
+    const int64_t tiles = divide_up(outputs_, kernels_.rows);
+    const auto cached =
+        static_cast<int64_t>(cache_share * static_cast<double>(cpu_features().l2_bytes)) / weights_.panel_bytes_;
+    int64_t at_once = std::clamp<int64_t>(cached, 1, weights_.panels_);
+    const int64_t products = outputs_ * weights_.panels_ * weights_.panel_bytes_;
+    const int64_t parts = pool.size() == 1 || products < least_products_to_share ? 1 : parts_per_thread * pool.size();
+    if (tiles < parts) at_once = std::min(at_once, divide_up(weights_.panels_, divide_up(parts, tiles)));
+    const int64_t blocks = divide_up(weights_.panels_, at_once);
+    const int64_t pointers = kernels_.rows * weights_.taps_, patch = takes_patches_ ? bytes_ : 0;
+    pool.parallel_for(tiles * blocks, divide_up(tiles * blocks, parts), [&](int64_t begin, int64_t end) {
+      const Scratch memory(static_cast<size_t>(pointers) * sizeof(uint8_t*) +
+                           static_cast<size_t>(kernels_.rows * patch + chunk));
+      const auto pixels = memory.as<const uint8_t*>();
+      auto* patches = reinterpret_cast<uint8_t*>(pixels + pointers);
+      if (kernels_.enter) kernels_.enter();
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t tile = i % tiles, panel = i / tiles * at_once;
+        // All tiles have the same number of pixels, or one more.
+        const int64_t first = outputs_ * tile / tiles, rows = outputs_ * (tile + 1) / tiles - first;
+        for (int64_t row = 0; row < rows; ++row) {
+          if (takes_patches_) {
+            copy_patch(first + row, patches + row * patch);
+            pixels[row] = patches + row * patch;
+          } else {
+            find_pixels(first + row, rows, pixels + row);
+          }
+        }
+        multiply_tile(first, rows, panel, std::min(panel + at_once, weights_.panels_), pixels);
+      }
+      if (kernels_.leave) kernels_.leave();
+    });
+  }
+
+  void multiply_tile(int64_t first, int64_t rows, int64_t panel, int64_t panel_end, const uint8_t* const* pixels) const {
+    const NhwcRequantization& r = requantization_;
+    NhwcTile tile{};
+    tile.taps = weights_.taps_;
+    tile.bytes = bytes_;
+    tile.pixels = pixels;
+    tile.small = r.small_;
+    tile.lowest = r.is_signed_ ? -128 : 0;
+    tile.highest = tile.lowest + 255;
+    tile.zero = r.zero_;
+    tile.pixel = nhwc_pixel(s_.out_channels);
+    tile.panels = panel_end - panel;
+    tile.weights = weights_.panel(panel);
+    const int64_t column = panel * kernels_.columns;
+    tile.bias = r.bias_.data() + column;
+    tile.scales = r.scales_.data() + column;
+    tile.y = y_ + first * tile.pixel + column;
+    tile.stored = tile.pixel - column;
+    kernels_.multiply[rows - 1](tile);
+  }
+
+  // The first pixel of the window of an output; `left` may lie outside the image, and so may the row.
+  struct Window {
+    int64_t image, top, left;  // `image` is the row at which its image begins
+  };
+  Window window(int64_t output) const {
+    const int64_t row = output / s_.output[2];
+    return {row / s_.output[1] * s_.input[1], row % s_.output[1] * s_.stride[1] - s_.pad[1],
+            output % s_.output[2] * s_.stride[2] - (takes_patches_ ? 0 : s_.pad[2])};
+  }
+
+  // Where the pixels are that an output reads; `step` lie between those of two taps.
+  void find_pixels(int64_t output, int64_t step, const uint8_t** pixels) const {
+    const Window at = window(output);
+    for (int64_t i = 0; i < s_.kernel[1]; ++i) {
+      const int64_t h = at.top + i * s_.dilation[1];
+      const bool is_inside = h >= 0 && h < s_.input[1];
+      const uint8_t* line = is_inside ? x_ + (at.image + h) * width_ * pixel_ : nullptr;
+      for (int64_t j = 0; j < s_.kernel[2]; ++j, pixels += step) {
+        const int64_t w = at.left + j * s_.dilation[2];
+        *pixels = is_inside && w >= 0 && w < width_ ? line + w * pixel_ : outside_;
+      }
+    }
+  }
+
+  // What an output reads, side by side.
+  void copy_patch(int64_t output, uint8_t* to) const {
+    const Window at = window(output);
+    const int64_t pieces = s_.dilation[2] == 1 ? 1 : s_.kernel[2], bytes = s_.kernel[2] / pieces * pixel_;
+    for (int64_t i = 0; i < s_.kernel[1]; ++i) {
+      const int64_t h = at.top + i * s_.dilation[1];
+      const bool is_inside = h >= 0 && h < s_.input[1];
+      const uint8_t* line = is_inside ? x_ + ((at.image + h) * width_ + at.left) * pixel_ : outside_;
+      for (int64_t j = 0; j < pieces; ++j, to += bytes) {
+        const uint8_t* from = line + j * s_.dilation[2] * pixel_;
+        // What is copied too much the next piece overwrites, or weights of zero multiply.
+        for (int64_t c = 0; c < bytes; c += chunk) std::memcpy(to + c, from + c, chunk);
+      }
+    }
+  }
+
+  const ConvShape& s_;
+  const NhwcConvWeights& weights_;
+  const NhwcConvKernels& kernels_;
+  const NhwcRequantization& requantization_;
+  const bool takes_patches_;
+  const int64_t pixel_, bytes_, outputs_;
+  const int64_t width_;  // of a row of x_, in pixels
+  const uint8_t *x_ = nullptr, *outside_ = nullptr;
+  uint8_t* y_ = nullptr;
+};
+
+void conv_nhwc(ThreadPool& pool, const ConvShape& shape, const uint8_t* x, uint8_t outside,
+               const NhwcConvWeights& weights, const NhwcRequantization& requantization, uint8_t* y) {
+  if (shape.batch * shape.output_size() * shape.out_channels == 0) return;
+  NhwcConv(shape, weights, requantization).run(pool, x, outside, y);
+}
+
+}  // namespace tenon::kernels

@@ -1,0 +1,69 @@
+// What sums become, in NEON's registers.
+#pragma once
+
+#include <arm_neon.h>
+
+#include <cstring>
+
+#include "kernels/conv_nhwc/tile.h"
+
+namespace tenon::kernels {
+
+// Sums that are scaled, rounded and limited.
+class NeonCodes {
+ public:
+  NeonCodes(const NhwcTile& tile, int64_t column)
+      : scales_{vld1q_f32(tile.scales + column), vld1q_f32(tile.scales + column + 4)},
+        low_(vdupq_n_f32(static_cast<float>(tile.lowest - tile.zero))),
+        high_(vdupq_n_f32(static_cast<float>(tile.highest - tile.zero))),
+        zero_(vdupq_n_s32(nhwc_shift_bits - tile.zero)) {}
+
+  // Two vectors of sums of one pixel become 8 codes.
+  template <bool Small, bool Signed>
+  [[gnu::always_inline]] uint8x8_t operator()(const int32x4_t (&sums)[2]) const {
+    const int16x8_t halves = vqmovn_high_s32(vqmovn_s32(whole<Small>(sums[0], scales_[0])), whole<Small>(sums[1], scales_[1]));
+    return Signed ? vreinterpret_u8_s8(vqmovn_s16(halves)) : vqmovun_s16(halves);
+  }
+
+ private:
+  template <bool Small>
+  [[gnu::always_inline]] int32x4_t whole(int32x4_t sum, float32x4_t scale) const {
+    const float32x4_t shift = vdupq_n_f32(nhwc_shift);
+    float32x4_t scaled;
+    if constexpr (Small) {
+      scaled = vmulq_f32(vsubq_f32(vreinterpretq_f32_s32(sum), shift), scale);
+    } else {
+      scaled = vminnmq_f32(vmaxnmq_f32(vmulq_f32(vcvtq_f32_s32(sum), scale), low_), high_);
+    }
+    return vsubq_s32(vreinterpretq_s32_f32(vaddq_f32(scaled, shift)), zero_);
+  }
+
+  float32x4_t scales_[2], low_, high_;
+  int32x4_t zero_;
+};
+
+// Stores 8 codes of all rows: sums(i, half) are four of those of row i.
+template <int Rows, class Sums>
+[[gnu::always_inline]] inline void store_codes(const NhwcTile& tile, int64_t column, Sums sums) {
+  const NeonCodes codes(tile, column);
+  const auto store = [&]<bool Small, bool Signed>() {
+    uint8_t last[8 * Rows];
+    const bool is_last = column + 8 > tile.stored;
+    const int64_t step = is_last ? 8 : tile.pixel;
+    uint8_t* to = is_last ? last : tile.y + column;
+#pragma GCC unroll 8
+    for (int i = 0; i < Rows; ++i, to += step) {
+      const int32x4_t both[2] = {sums(i, 0), sums(i, 1)};
+      vst1_u8(to, codes.template operator()<Small, Signed>(both));
+    }
+    if (!is_last) return;
+    for (int i = 0; i < Rows; ++i)
+      std::memcpy(tile.y + i * tile.pixel + column, last + 8 * i, static_cast<size_t>(tile.stored - column));
+  };
+  if (tile.lowest < 0)
+    tile.small ? store.template operator()<true, true>() : store.template operator()<false, true>();
+  else
+    tile.small ? store.template operator()<true, false>() : store.template operator()<false, false>();
+}
+
+}  // namespace tenon::kernels

@@ -1,0 +1,55 @@
+// What differs between instruction sets in the convolution of bytes whose channels come last.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace tenon::kernels {
+
+// Whole numbers that are added to this, below 2^22 either way, are the float's lowest bits.
+inline constexpr float nhwc_shift = 12582912.0f;
+inline constexpr int32_t nhwc_shift_bits = 0x4b400000;
+
+// Some output pixels by panels of output channels: the sums over all taps and bytes, plus the bias, scaled, rounded to
+// even, limited, and the zero point added.
+struct NhwcTile {
+  int64_t taps, bytes;           // bytes of a pixel that a tap reads: a multiple of 4
+  const uint8_t* const* pixels;  // [taps][rows]
+  int64_t panels;
+  const uint8_t* weights;  // [panels][taps][bytes / group, rounded up][columns][group], signed
+  const int32_t* bias;     // by column of all panels, and so are the scales
+  const float* scales;
+  bool small;  // sums and what they are scaled to are below 2^22 either way, and nhwc_shift_bits are in the bias
+  int32_t lowest, highest;  // of the codes: those of int8_t or uint8_t
+  int32_t zero;
+  uint8_t* y;      // of the first pixel; the next one's is `pixel` bytes on
+  int64_t pixel;   // bytes of a pixel of y
+  int64_t stored;  // how many columns are stored
+};
+
+inline constexpr int most_nhwc_rows = 16, most_nhwc_columns = 32;
+
+struct NhwcConvKernels {
+  using Multiply = void (*)(const NhwcTile& tile);
+
+  const char* name;
+  bool unsigned_pixels;
+  int rows, columns;
+  int group;                          // of the weights' bytes: 4 or 8
+  Multiply multiply[most_nhwc_rows];  // by the number of rows less one, at most `rows`
+  // Called by a thread before it multiplies, and after; may be null.
+  void (*enter)() = nullptr;
+  void (*leave)() = nullptr;
+};
+
+extern const NhwcConvKernels nhwc_conv_kernels_portable;
+#if defined(__aarch64__)
+extern const NhwcConvKernels nhwc_conv_kernels_neon_dotprod, nhwc_conv_kernels_neon_i8mm;
+#elif defined(__x86_64__)
+extern const NhwcConvKernels nhwc_conv_kernels_avx2, nhwc_conv_kernels_avx512_vnni, nhwc_conv_kernels_amx;
+#endif
+
+// Those that this processor can run and best_isa() allows, worst to best.
+std::vector<const NhwcConvKernels*> available_nhwc_conv_kernels();
+
+}  // namespace tenon::kernels
