@@ -218,6 +218,8 @@ inline constexpr std::string_view ai_onnx = "";
 inline constexpr std::string_view ai_onnx_ml = "ai.onnx.ml";
 inline constexpr std::string_view ai_onnx_preview = "ai.onnx.preview";
 inline constexpr std::string_view ai_onnx_training = "ai.onnx.preview.training";
+// What onnxruntime and its tools add to ONNX.
+inline constexpr std::string_view microsoft = "com.microsoft";
 // What fusions write that has no standard form.
 inline constexpr std::string_view tenon_domain = "tenon";
 
@@ -226,7 +228,9 @@ inline constexpr int64_t newest_opset = 28;
 constexpr int64_t newest_opset_of(std::string_view domain) {
   if (domain == ai_onnx) return newest_opset;
   if (domain == ai_onnx_ml) return 5;
-  return domain == ai_onnx_preview || domain == ai_onnx_training || domain == tenon_domain ? 1 : 0;
+  const bool has_one =
+      domain == ai_onnx_preview || domain == ai_onnx_training || domain == microsoft || domain == tenon_domain;
+  return has_one ? 1 : 0;
 }
 
 class OperatorList {

@@ -1,0 +1,176 @@
+"""Operators of com.microsoft that quantized models carry, beside onnxruntime: one node, random numbers."""
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import tenon
+
+BYTES = [np.uint8, np.int8]
+
+
+def random(rng, shape, dtype):
+    if dtype == np.float32:
+        return rng.normal(size=shape).astype(np.float32)
+    info = np.iinfo(dtype)
+    return rng.integers(info.min, info.max + 1, shape, dtype=dtype)
+
+
+def zero(rng, dtype, shape=()):
+    return np.asarray(rng.integers(100, 140, shape) - (128 if dtype == np.int8 else 0)).astype(dtype)
+
+
+def scale(number, shape=()):
+    return np.full(shape, number, np.float32)
+
+
+def run_both(op, inputs, output_type, attributes):
+    """What both make of a node; inputs are arrays, or None for those that are left out. Weights are constants as often as not."""
+    names = [f"i{k}" if array is not None else "" for k, array in enumerate(inputs)]
+    given = {name: array for name, array in zip(names, inputs) if name}
+    results = []
+    for constants in (False, True):
+        kept = {name for k, name in enumerate(names) if name and (not constants or k == 0)}
+        graph = helper.make_graph(
+            [helper.make_node(op, names, ["y"], domain="com.microsoft", **attributes)], "g",
+            [helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(given[name].dtype), given[name].shape) for name in given if name in kept],
+            [helper.make_tensor_value_info("y", output_type, None)],
+            [numpy_helper.from_array(array, name) for name, array in given.items() if name not in kept])
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)], ir_version=10)
+        data = model.SerializeToString()
+        feed = {name: given[name] for name in kept}
+        expected = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"]).run(None, feed)[0]
+        results.append((tenon.load(data).run(feed)["y"], expected))
+    return results
+
+
+def check(op, inputs, output_type=None, **attributes):
+    """Quantized outputs may be a step apart, where a number is between two and the sums are rounded in another order."""
+    for actual, expected in run_both(op, inputs, output_type, attributes):
+        assert actual.dtype == expected.dtype and actual.shape == expected.shape
+        if actual.dtype == np.float32:
+            np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-4)
+            continue
+        steps = np.abs(actual.astype(int) - expected.astype(int))
+        assert steps.max() <= 1 and (steps > 0).mean() < 0.02, f"{steps.max()} steps, {(steps > 0).mean():.1%} differ"
+
+
+def onnx_type(dtype):
+    return helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+
+
+@pytest.mark.parametrize("dtype", BYTES)
+@pytest.mark.parametrize("op, result", [("QLinearAdd", 0.07), ("QLinearMul", 0.4)])
+@pytest.mark.parametrize("shapes", [((2, 3, 8), (2, 3, 8)), ((2, 3, 8), (3, 1)), ((4,), (5, 1))])
+def test_binary(op, result, dtype, shapes):
+    rng = np.random.default_rng(0)
+    a, b = (random(rng, shape, dtype) for shape in shapes)
+    check(op, [a, scale(0.05), zero(rng, dtype), b, scale(0.03), zero(rng, dtype), scale(result), zero(rng, dtype)], onnx_type(dtype))
+
+
+@pytest.mark.parametrize("dtype", BYTES)
+def test_binary_without_zero_points(dtype):
+    rng = np.random.default_rng(0)
+    a, b = random(rng, (64,), dtype), random(rng, (64,), dtype)
+    check("QLinearAdd", [a, scale(0.05), None, b, scale(0.03), None, scale(0.1)], onnx_type(dtype))
+
+
+@pytest.mark.parametrize("dtype", BYTES)
+def test_unary(dtype):
+    rng = np.random.default_rng(0)
+    x = random(rng, (1000,), dtype)
+    check("QLinearSigmoid", [x, scale(0.05), zero(rng, dtype), scale(1 / 256), np.array(0 if dtype == np.uint8 else -128, dtype)], onnx_type(dtype))
+    check("QLinearLeakyRelu", [x, scale(0.05), zero(rng, dtype), scale(0.05), zero(rng, dtype)], onnx_type(dtype), alpha=0.2)
+    check("QLinearLeakyRelu", [x, scale(0.05), zero(rng, dtype), scale(0.05), zero(rng, dtype)], onnx_type(dtype))
+
+
+@pytest.mark.parametrize("dtype", BYTES)
+def test_where(dtype):
+    rng = np.random.default_rng(0)
+    condition = rng.random((2, 8)) > 0.5
+    check("QLinearWhere", [condition, random(rng, (2, 8), dtype), scale(0.05), zero(rng, dtype), random(rng, (8,), dtype), scale(0.03), zero(rng, dtype),
+                           scale(0.06), zero(rng, dtype)], onnx_type(dtype))
+
+
+@pytest.mark.parametrize("dtype", BYTES)
+@pytest.mark.parametrize("opset, axis", [(13, -1), (13, 1), (11, 1), (12, 2)])
+def test_softmax(dtype, opset, axis):
+    rng = np.random.default_rng(0)
+    lowest = np.array(np.iinfo(dtype).min, dtype)
+    check("QLinearSoftmax", [random(rng, (2, 5, 7), dtype), scale(0.05), zero(rng, dtype), scale(1 / 256), lowest], onnx_type(dtype), axis=axis, opset=opset)
+
+
+@pytest.mark.parametrize("dtype", BYTES)
+@pytest.mark.parametrize("axis", [1, -1])
+def test_concat(dtype, axis):
+    rng = np.random.default_rng(0)
+    shapes = [(2, 3, 4), (2, 3, 4), (2, 3, 4)]
+    parts = []
+    for i, shape in enumerate(shapes):
+        parts += [random(rng, shape, dtype), scale(0.05 + 0.02 * i), zero(rng, dtype)]
+    check("QLinearConcat", [scale(0.08), zero(rng, dtype), *parts], onnx_type(dtype), axis=axis)
+
+
+@pytest.mark.parametrize("dtype", BYTES)
+@pytest.mark.parametrize("last", [0, 1])
+def test_global_average_pool(dtype, last):
+    rng = np.random.default_rng(0)
+    shape = (2, 5, 6, 8) if last else (2, 8, 5, 6)
+    check("QLinearGlobalAveragePool", [random(rng, shape, dtype), scale(0.05), zero(rng, dtype), scale(0.02), zero(rng, dtype)], onnx_type(dtype), channels_last=last)
+
+
+@pytest.mark.parametrize("dtype", BYTES)
+@pytest.mark.parametrize("attributes", [{"strides": [2, 2]}, {"pads": [1, 1, 1, 1]}, {"pads": [1, 1, 1, 1], "count_include_pad": 1},
+                                        {"auto_pad": "SAME_UPPER"}, {"strides": [2, 2], "ceil_mode": 1}])
+def test_average_pool(dtype, attributes):
+    rng = np.random.default_rng(0)
+    check("QLinearAveragePool", [random(rng, (1, 4, 9, 9), dtype), scale(0.05), zero(rng, dtype), scale(0.04), zero(rng, dtype)], onnx_type(dtype),
+          kernel_shape=[3, 3], **attributes)
+
+
+@pytest.mark.parametrize("a_type", BYTES)
+@pytest.mark.parametrize("b_type", BYTES)
+@pytest.mark.parametrize("trans_a, trans_b, columns, output", [(0, 0, (), True), (1, 0, (), True), (0, 1, (6,), True), (0, 0, (6,), False), (1, 1, (), False)])
+def test_gemm(a_type, b_type, trans_a, trans_b, columns, output):
+    if (a_type, b_type) == (np.int8, np.uint8):
+        pytest.skip("onnxruntime has no kernel for int8 times uint8")
+    rng = np.random.default_rng(0)
+    a = random(rng, (12, 5) if trans_a else (5, 12), a_type)
+    b = random(rng, (6, 12) if trans_b else (12, 6), b_type)
+    bias = rng.integers(-2000, 2000, 6, dtype=np.int32)
+    b_zero = np.full(columns, zero(rng, b_type), b_type)
+    inputs = [a, scale(0.01), zero(rng, a_type), b, scale(0.02, columns), b_zero, bias]
+    inputs += [scale(0.1), zero(rng, a_type)] if output else []
+    check("QGemm", inputs, onnx_type(a_type) if output else TensorProto.FLOAT, transA=trans_a, transB=trans_b, alpha=1.5)
+
+
+@pytest.mark.parametrize("a_type", BYTES)
+@pytest.mark.parametrize("b_type", BYTES)
+@pytest.mark.parametrize("columns", [(), (6,)])
+def test_matmul_integer_to_float(a_type, b_type, columns):
+    rng = np.random.default_rng(0)
+    a, b = random(rng, (2, 5, 12), a_type), random(rng, (12, 6), b_type)
+    b_zero = np.full(columns, zero(rng, b_type), b_type)
+    bias = random(rng, (6,), np.float32)
+    check("MatMulIntegerToFloat", [a, b, scale(0.01), scale(0.02, columns), zero(rng, a_type), b_zero, bias], TensorProto.FLOAT)
+    check("MatMulIntegerToFloat", [a, b, scale(0.01), scale(0.02, columns)], TensorProto.FLOAT)
+
+
+@pytest.mark.parametrize("b_type", BYTES)
+def test_dynamic_quantize_matmul(b_type):
+    rng = np.random.default_rng(0)
+    a, b = random(rng, (3, 5, 12), np.float32), random(rng, (12, 6), b_type)
+    check("DynamicQuantizeMatMul", [a, b, scale(0.02), zero(rng, b_type), random(rng, (6,), np.float32)], TensorProto.FLOAT)
+    check("DynamicQuantizeMatMul", [a, b, scale(0.02, (6,)), np.full(6, zero(rng, b_type), b_type)], TensorProto.FLOAT)
+    check("DynamicQuantizeMatMul", [a, b, scale(0.02)], TensorProto.FLOAT)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.uint16, np.int16])
+def test_linear(dtype):
+    rng = np.random.default_rng(0)
+    x = random(rng, (4, 100), np.float32)
+    zero_point = np.array(np.iinfo(dtype).max // 2, dtype)
+    check("QuantizeLinear", [x, scale(0.001), zero_point], onnx_type(dtype))
+    check("DequantizeLinear", [random(rng, (4, 100), dtype), scale(0.001), zero_point], TensorProto.FLOAT)
+    check("DequantizeLinear", [random(rng, (4, 100), dtype), np.linspace(0.01, 0.1, 4, dtype=np.float32), np.full(4, zero_point)], TensorProto.FLOAT, axis=0)
