@@ -35,6 +35,25 @@ int64_t tap_bytes(const ConvShape& s) {
   return takes_patches(s) ? round_up(s.kernel_size() * pixel, chunk) : pixel;
 }
 
+// How a depthwise convolution computes neighbouring outputs at once: the pixels they read in each row of the window, in
+// groups of four. Otherwise what one output reads is a list of pixels, in groups of four.
+struct DepthwiseWindow {
+  explicit DepthwiseWindow(const ConvShape& s) : rows(s.kernel[1]), kernel(s.kernel[2]) {
+    const bool is_dense = s.stride[2] == 1 && s.dilation[2] == 1;
+    if (is_dense && kernel == 5) outputs = 4;
+    if (is_dense && (kernel == 3 || kernel == 7)) outputs = 2;
+    width = kernel + outputs - 1;
+    quads = divide_up(rows * width, 4);
+  }
+  // Which tap pixel i is to output j; -1: none.
+  int64_t tap(int64_t i, int64_t j) const {
+    const int64_t row = i / width, column = i % width - j;
+    return column >= 0 && column < kernel && row < rows ? row * kernel + column : -1;
+  }
+
+  int64_t rows, kernel, outputs = 1, width, quads;
+};
+
 }  // namespace
 
 std::vector<const NhwcConvKernels*> available_nhwc_conv_kernels() {
@@ -54,49 +73,89 @@ const NhwcConvKernels& nhwc_conv_kernels() { return *available_nhwc_conv_kernels
 
 NhwcConvWeights::NhwcConvWeights(ThreadPool& pool, const ConvShape& s, const int8_t* weights,
                                  const NhwcConvKernels& kernels, PackedStorage& storage)
-    : kernels_(&kernels) {
-  const int64_t pixel = nhwc_pixel(s.in_channels), columns = kernels.columns, group = kernels.group;
-  taps_ = takes_patches(s) ? 1 : s.kernel_size();
-  const int64_t joined = s.kernel_size() / taps_, bytes = round_up(tap_bytes(s), group);
-  panels_ = divide_up(s.out_channels, columns);
-  panel_bytes_ = taps_ * bytes * columns;
-  buffer_ = storage.get(static_cast<size_t>(panels_ * (2 * columns * int64_t{sizeof(int32_t)} + panel_bytes_)),
-                        [&](void* memory) {
-    auto *positive = static_cast<int32_t*>(memory), *negative = positive + this->columns();
-    auto* codes = reinterpret_cast<int8_t*>(negative + this->columns());
-    std::fill_n(positive, 2 * this->columns(), 0);
-    pool.parallel_for(panels_, 1, [&](int64_t begin, int64_t end) {
-      std::memset(codes + begin * panel_bytes_, 0, static_cast<size_t>((end - begin) * panel_bytes_));
-      for (int64_t out = begin * columns; out < std::min(end * columns, s.out_channels); ++out) {
-        int8_t* panel = codes + out / columns * panel_bytes_ + out % columns * group;
-        const int8_t* from = weights + out * s.in_channels * s.kernel_size();
-        for (int64_t c = 0; c < s.in_channels; ++c) {
-          for (int64_t k = 0; k < s.kernel_size(); ++k, ++from) {
-            const int64_t byte = k % joined * pixel + c;
-            panel[(k / joined * bytes + byte / group * group) * columns + byte % group] = *from;
-            (*from > 0 ? positive : negative)[out] += *from;
-          }
-        }
+    : kernels_(&kernels), is_depthwise_(s.groups > 1) {
+  if (is_depthwise_) {
+    const DepthwiseWindow window(s);
+    columns_ = nhwc_lanes;
+    steps_ = window.quads;
+    panel_bytes_ = window.quads * window.outputs * nhwc_lanes * 4;
+  } else {
+    columns_ = kernels.columns;
+    steps_ = takes_patches(s) ? 1 : s.kernel_size();
+    panel_bytes_ = steps_ * round_up(tap_bytes(s), kernels.group) * columns_;
+  }
+  panels_ = divide_up(s.out_channels, columns_);
+  const int64_t channels = panels_ * columns_, sums_bytes = 2 * channels * int64_t{sizeof(int32_t)};
+  buffer_ = storage.get(static_cast<size_t>(sums_bytes + panels_ * panel_bytes_), [&](void* memory) {
+    std::memset(memory, 0, static_cast<size_t>(sums_bytes + panels_ * panel_bytes_));
+    auto* sums = static_cast<int32_t*>(memory);
+    const int64_t per_channel = s.in_channels / s.groups * s.kernel_size();
+    for (int64_t channel = 0; channel < s.out_channels; ++channel) {
+      const int8_t* own = weights + channel * per_channel;
+      int32_t positive = 0, negative = 0;
+      for (int64_t i = 0; i < per_channel; ++i) {
+        positive += std::max<int32_t>(own[i], 0);
+        negative += std::min<int32_t>(own[i], 0);
       }
-    });
+      sums[channel] = positive;
+      sums[channels + channel] = negative;
+    }
+    auto* codes = static_cast<int8_t*>(memory) + sums_bytes;
+    if (is_depthwise_)
+      pack_quads(s, weights, codes);
+    else
+      pack_panels(pool, s, weights, codes);
   });
 }
 
-const uint8_t* NhwcConvWeights::panel(int64_t number) const {
-  return reinterpret_cast<const uint8_t*>(negative_sums() + columns()) + number * panel_bytes_;
+void NhwcConvWeights::pack_panels(ThreadPool& pool, const ConvShape& s, const int8_t* weights, int8_t* to) const {
+  const int64_t pixel = nhwc_pixel(s.in_channels), joined = s.kernel_size() / steps_, group = kernels_->group;
+  const int64_t bytes = round_up(tap_bytes(s), group);
+  pool.parallel_for(s.out_channels, columns_, [&](int64_t begin, int64_t end) {
+    for (int64_t out = begin; out < end; ++out) {
+      int8_t* panel = to + out / columns_ * panel_bytes_ + out % columns_ * group;
+      const int8_t* from = weights + out * s.in_channels * s.kernel_size();
+      for (int64_t k = 0; k < s.kernel_size(); ++k) {
+        int8_t* tap = panel + k / joined * bytes * columns_;
+        const int64_t first = k % joined * pixel;
+        for (int64_t byte = first; byte < first + s.in_channels; ++byte)
+          tap[(byte & -group) * columns_ + (byte & (group - 1))] = from[(byte - first) * s.kernel_size() + k];
+      }
+    }
+  });
 }
 
-NhwcRequantization::NhwcRequantization(const NhwcConvWeights& weights, int32_t x_zero, std::span<const int32_t> bias,
-                                       std::span<const float> scales, int32_t zero, bool is_signed)
-    : bias_(static_cast<size_t>(weights.columns())),
-      scales_(static_cast<size_t>(weights.columns())),
-      zero_(zero),
-      is_signed_(is_signed),
-      small_(true) {
-  const int lowest = weights.kernels().unsigned_pixels ? 0 : -128;
+void NhwcConvWeights::pack_quads(const ConvShape& s, const int8_t* weights, int8_t* to) const {
+  const DepthwiseWindow window(s);
+  for (int64_t c = 0; c < s.out_channels; ++c) {
+    int8_t* lane = to + c / nhwc_lanes * panel_bytes_ + c % nhwc_lanes * 4;
+    for (int64_t i = 0; i < 4 * window.quads; ++i) {
+      for (int64_t j = 0; j < window.outputs; ++j) {
+        const int64_t tap = window.tap(i, j);
+        if (tap >= 0) lane[(i / 4 * window.outputs + j) * 4 * nhwc_lanes + i % 4] = weights[c * s.kernel_size() + tap];
+      }
+    }
+  }
+}
+
+NhwcWeightSums NhwcConvWeights::sums() const {
+  const auto count = static_cast<size_t>(panels_ * columns_);
+  const auto* first = buffer_.as<int32_t>();
+  return {{first, count}, {first + count, count}};
+}
+
+const uint8_t* NhwcConvWeights::panel(int64_t number) const {
+  return buffer_.as<uint8_t>() + 2 * panels_ * columns_ * int64_t{sizeof(int32_t)} + number * panel_bytes_;
+}
+
+NhwcRequantization::NhwcRequantization(const NhwcConvKernels& kernels, NhwcWeightSums sums, int32_t x_zero,
+                                       std::span<const int32_t> bias, std::span<const float> scales, int32_t zero,
+                                       bool is_signed)
+    : bias_(sums.positive.size()), scales_(sums.positive.size()), zero_(zero), is_signed_(is_signed), small_(true) {
+  const int lowest = kernels.unsigned_pixels ? 0 : -128;
   const double below = x_zero - lowest, above = lowest + 255 - x_zero;
   for (size_t i = 0; i < bias_.size(); ++i) {
-    const int32_t positive = weights.positive_sums()[i], negative = weights.negative_sums()[i];
+    const int32_t positive = sums.positive[i], negative = sums.negative[i];
     const auto sum = static_cast<uint32_t>(positive) + static_cast<uint32_t>(negative);
     const int32_t own = i < bias.size() ? bias[i] : 0;
     bias_[i] = static_cast<int32_t>(static_cast<uint32_t>(own) - static_cast<uint32_t>(x_zero) * sum);
@@ -114,7 +173,7 @@ class NhwcConv {
   NhwcConv(const ConvShape& shape, const NhwcConvWeights& weights, const NhwcRequantization& requantization)
       : s_(shape),
         weights_(weights),
-        kernels_(*weights.kernels_),
+        kernels_(weights.kernels()),
         requantization_(requantization),
         takes_patches_(takes_patches(shape)),
         pixel_(nhwc_pixel(s_.in_channels)),
@@ -160,7 +219,7 @@ class NhwcConv {
     const int64_t parts = pool.size() == 1 || products < least_products_to_share ? 1 : parts_per_thread * pool.size();
     if (tiles < parts) at_once = std::min(at_once, divide_up(weights_.panels_, divide_up(parts, tiles)));
     const int64_t blocks = divide_up(weights_.panels_, at_once);
-    const int64_t pointers = kernels_.rows * weights_.taps_, patch = takes_patches_ ? bytes_ : 0;
+    const int64_t pointers = kernels_.rows * weights_.steps_, patch = takes_patches_ ? bytes_ : 0;
     pool.parallel_for(tiles * blocks, divide_up(tiles * blocks, parts), [&](int64_t begin, int64_t end) {
       const Scratch memory(static_cast<size_t>(pointers) * sizeof(uint8_t*) +
                            static_cast<size_t>(kernels_.rows * patch + chunk));
@@ -185,22 +244,17 @@ class NhwcConv {
     });
   }
 
-  void multiply_tile(int64_t first, int64_t rows, int64_t panel, int64_t panel_end, const uint8_t* const* pixels) const {
-    const NhwcRequantization& r = requantization_;
+  void multiply_tile(int64_t first, int64_t rows, int64_t panel, int64_t panel_end,
+                     const uint8_t* const* pixels) const {
+    const int64_t column = panel * kernels_.columns;
     NhwcTile tile{};
-    tile.taps = weights_.taps_;
+    requantization_.put(tile, column);
+    tile.taps = weights_.steps_;
     tile.bytes = bytes_;
     tile.pixels = pixels;
-    tile.small = r.small_;
-    tile.lowest = r.is_signed_ ? -128 : 0;
-    tile.highest = tile.lowest + 255;
-    tile.zero = r.zero_;
-    tile.pixel = nhwc_pixel(s_.out_channels);
     tile.panels = panel_end - panel;
     tile.weights = weights_.panel(panel);
-    const int64_t column = panel * kernels_.columns;
-    tile.bias = r.bias_.data() + column;
-    tile.scales = r.scales_.data() + column;
+    tile.pixel = nhwc_pixel(s_.out_channels);
     tile.y = y_ + first * tile.pixel + column;
     tile.stored = tile.pixel - column;
     kernels_.multiply[rows - 1](tile);
@@ -257,10 +311,81 @@ class NhwcConv {
   uint8_t* y_ = nullptr;
 };
 
+class NhwcDepthwiseConv {
+ public:
+  NhwcDepthwiseConv(const ConvShape& shape, const NhwcConvWeights& weights, const NhwcRequantization& requantization)
+      : s_(shape),
+        weights_(weights),
+        requantization_(requantization),
+        window_(shape),
+        pixel_(nhwc_pixel(s_.in_channels)),
+        depthwise_(weights.kernels().depthwise[window_.outputs / 2]) {}
+
+  void run(ThreadPool& pool, const uint8_t* x, uint8_t outside, uint8_t* y) const {
+    const Scratch blank(static_cast<size_t>(pixel_));
+    std::memset(blank.as<void>(), outside, static_cast<size_t>(pixel_));
+    const int64_t rows = s_.batch * s_.output[1], row_bytes = s_.output[2] * pixel_;
+    pool.parallel_for(rows, 1 + least_copied_bytes / (row_bytes * window_.quads + 1), [&](int64_t begin, int64_t end) {
+      const Scratch memory(static_cast<size_t>(4 * window_.quads) * sizeof(uint8_t*) +
+                           static_cast<size_t>(window_.outputs * pixel_));
+      const auto pixels = memory.as<const uint8_t*>();
+      auto* spare = reinterpret_cast<uint8_t*>(pixels + 4 * window_.quads);
+      for (int64_t row = begin; row < end; ++row)
+        compute_row(x + row / s_.output[1] * s_.input[1] * s_.input[2] * pixel_, row % s_.output[1],
+                    blank.as<uint8_t>(), pixels, spare, y + row * row_bytes);
+    });
+  }
+
+ private:
+  void compute_row(const uint8_t* image, int64_t row, const uint8_t* outside, const uint8_t** pixels, uint8_t* spare,
+                   uint8_t* y) const {
+    NhwcDepthwiseTile tile{};
+    requantization_.put(tile, 0);
+    tile.quads = window_.quads;
+    tile.pixels = pixels;
+    tile.channels = pixel_;
+    tile.weights = weights_.panel(0);
+    for (int64_t column = 0; column < s_.output[2]; column += window_.outputs) {
+      // The last ones may be computed twice, or more of them than there are.
+      const int64_t first = std::max<int64_t>(0, std::min(column, s_.output[2] - window_.outputs));
+      find_pixels(image, row, first, outside, pixels);
+      const bool fits = s_.output[2] >= window_.outputs;
+      tile.y = fits ? y + first * pixel_ : spare;
+      depthwise_(tile);
+      if (!fits) std::memcpy(y, spare, static_cast<size_t>(s_.output[2] * pixel_));
+    }
+  }
+
+  void find_pixels(const uint8_t* image, int64_t row, int64_t column, const uint8_t* outside,
+                   const uint8_t** pixels) const {
+    const int64_t top = row * s_.stride[1] - s_.pad[1], left = column * s_.stride[2] - s_.pad[2];
+    const uint8_t** end = pixels + 4 * window_.quads;
+    for (int64_t i = 0; i < s_.kernel[1]; ++i) {
+      const int64_t h = top + i * s_.dilation[1];
+      const bool is_inside = h >= 0 && h < s_.input[1];
+      for (int64_t j = 0; j < window_.width; ++j) {
+        const int64_t w = left + j * s_.dilation[2];
+        *pixels++ = is_inside && w >= 0 && w < s_.input[2] ? image + (h * s_.input[2] + w) * pixel_ : outside;
+      }
+    }
+    std::fill(pixels, end, outside);
+  }
+
+  const ConvShape& s_;
+  const NhwcConvWeights& weights_;
+  const NhwcRequantization& requantization_;
+  const DepthwiseWindow window_;
+  const int64_t pixel_;
+  const NhwcConvKernels::Depthwise depthwise_;
+};
+
 void conv_nhwc(ThreadPool& pool, const ConvShape& shape, const uint8_t* x, uint8_t outside,
                const NhwcConvWeights& weights, const NhwcRequantization& requantization, uint8_t* y) {
   if (shape.batch * shape.output_size() * shape.out_channels == 0) return;
-  NhwcConv(shape, weights, requantization).run(pool, x, outside, y);
+  if (shape.groups > 1)
+    NhwcDepthwiseConv(shape, weights, requantization).run(pool, x, outside, y);
+  else
+    NhwcConv(shape, weights, requantization).run(pool, x, outside, y);
 }
 
 }  // namespace tenon::kernels

@@ -12,7 +12,8 @@ namespace tenon::kernels {
 // Sums that are scaled, rounded and limited.
 class NeonCodes {
  public:
-  NeonCodes(const NhwcTile& tile, int64_t column)
+  template <class Tile>
+  NeonCodes(const Tile& tile, int64_t column)
       : scales_{vld1q_f32(tile.scales + column), vld1q_f32(tile.scales + column + 4)},
         low_(vdupq_n_f32(static_cast<float>(tile.lowest - tile.zero))),
         high_(vdupq_n_f32(static_cast<float>(tile.highest - tile.zero))),
@@ -21,7 +22,8 @@ class NeonCodes {
   // Two vectors of sums of one pixel become 8 codes.
   template <bool Small, bool Signed>
   [[gnu::always_inline]] uint8x8_t operator()(const int32x4_t (&sums)[2]) const {
-    const int16x8_t halves = vqmovn_high_s32(vqmovn_s32(whole<Small>(sums[0], scales_[0])), whole<Small>(sums[1], scales_[1]));
+    const int16x8_t halves =
+        vqmovn_high_s32(vqmovn_s32(whole<Small>(sums[0], scales_[0])), whole<Small>(sums[1], scales_[1]));
     return Signed ? vreinterpret_u8_s8(vqmovn_s16(halves)) : vqmovun_s16(halves);
   }
 
@@ -42,6 +44,15 @@ class NeonCodes {
   int32x4_t zero_;
 };
 
+// Calls body<Small, Signed>.
+template <class Tile, class Body>
+[[gnu::always_inline]] inline void for_kind(const Tile& tile, Body body) {
+  if (tile.lowest < 0)
+    tile.small ? body.template operator()<true, true>() : body.template operator()<false, true>();
+  else
+    tile.small ? body.template operator()<true, false>() : body.template operator()<false, false>();
+}
+
 // Stores 8 codes of all rows: sums(i, half) are four of those of row i.
 template <int Rows, class Sums>
 [[gnu::always_inline]] inline void store_codes(const NhwcTile& tile, int64_t column, Sums sums) {
@@ -60,10 +71,7 @@ template <int Rows, class Sums>
     for (int i = 0; i < Rows; ++i)
       std::memcpy(tile.y + i * tile.pixel + column, last + 8 * i, static_cast<size_t>(tile.stored - column));
   };
-  if (tile.lowest < 0)
-    tile.small ? store.template operator()<true, true>() : store.template operator()<false, true>();
-  else
-    tile.small ? store.template operator()<true, false>() : store.template operator()<false, false>();
+  for_kind(tile, store);
 }
 
 }  // namespace tenon::kernels

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "kernels/conv_nhwc/neon_codes.h"
+#include "kernels/conv_nhwc/neon_depthwise.h"
 #include "kernels/conv_nhwc/tile.h"
 
 namespace tenon::kernels {
@@ -69,7 +70,7 @@ void multiply(const NhwcTile& given) {
 
 template <int... Rows>
 constexpr NhwcConvKernels table(std::integer_sequence<int, Rows...>) {
-  return {"neon_dotprod", false, rows, columns, 4, {multiply<Rows + 1>...}};
+  return {"neon_dotprod", false, rows, columns, 4, {multiply<Rows + 1>...}, {depthwise<1>, depthwise<2>, depthwise<4>}};
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "kernels/conv_nhwc/neon_codes.h"
+#include "kernels/conv_nhwc/neon_depthwise.h"
 #include "kernels/conv_nhwc/tile.h"
 
 namespace tenon::kernels {
@@ -65,7 +66,8 @@ void multiply(const NhwcTile& given) {
           int64_t upper = 0, lower = 0;
           std::memcpy(&upper, pixels[2 * i] + c, count);
           std::memcpy(&lower, pixels[2 * i + 1] + c, count);
-          a[i] = vreinterpretq_s8_s64(vcombine_s64(vcreate_s64(static_cast<uint64_t>(upper)), vcreate_s64(static_cast<uint64_t>(lower))));
+          a[i] = vreinterpretq_s8_s64(
+              vcombine_s64(vcreate_s64(static_cast<uint64_t>(upper)), vcreate_s64(static_cast<uint64_t>(lower))));
         }
         multiply_group(acc, a, weights);
       }
@@ -80,7 +82,7 @@ void multiply(const NhwcTile& given) {
 
 template <int... Rows>
 constexpr NhwcConvKernels table(std::integer_sequence<int, Rows...>) {
-  return {"neon_i8mm", false, rows, columns, 8, {multiply<Rows + 1>...}};
+  return {"neon_i8mm", false, rows, columns, 8, {multiply<Rows + 1>...}, {depthwise<1>, depthwise<2>, depthwise<4>}};
 }
 
 }  // namespace

@@ -9,7 +9,8 @@ namespace {
 
 constexpr int rows = 2, columns = 8, group = 4;
 
-uint8_t code(const NhwcTile& tile, int32_t sum, float scale) {
+template <class Tile>
+uint8_t code(const Tile& tile, int32_t sum, float scale) {
   if (tile.small) sum -= nhwc_shift_bits;
   // fmax and fmin take the limit where a scale is NaN.
   const auto low = static_cast<float>(tile.lowest - tile.zero), high = static_cast<float>(tile.highest - tile.zero);
@@ -42,9 +43,26 @@ void multiply(const NhwcTile& tile) {
   }
 }
 
+template <int Outputs>
+void depthwise(const NhwcDepthwiseTile& tile) {
+  const auto* weights = reinterpret_cast<const int8_t*>(tile.weights);
+  for (int64_t c = 0; c < tile.channels; ++c) {
+    const int64_t lane = c % nhwc_lanes;
+    const int8_t* own = weights + ((c - lane) * tile.quads * Outputs + lane) * 4;
+    for (int j = 0; j < Outputs; ++j) {
+      auto sum = static_cast<uint32_t>(tile.bias[c]);
+      for (int64_t i = 0; i < 4 * tile.quads; ++i) {
+        const int8_t weight = own[(i / 4 * Outputs + j) * 4 * nhwc_lanes + i % 4];
+        sum += static_cast<uint32_t>(static_cast<int8_t>(tile.pixels[i][c]) * weight);
+      }
+      tile.y[j * tile.channels + c] = code(tile, static_cast<int32_t>(sum), tile.scales[c]);
+    }
+  }
+}
+
 template <int... Rows>
 constexpr NhwcConvKernels table(std::integer_sequence<int, Rows...>) {
-  return {"portable", false, rows, columns, group, {multiply<Rows + 1>...}};
+  return {"portable", false, rows, columns, group, {multiply<Rows + 1>...}, {depthwise<1>, depthwise<2>, depthwise<4>}};
 }
 
 }  // namespace

@@ -27,6 +27,26 @@ struct NhwcTile {
   int64_t stored;  // how many columns are stored
 };
 
+// Some neighbouring output pixels of a depthwise convolution, all channels. Four pixels at a time are multiplied: what
+// they are to each output is in the weights.
+struct NhwcDepthwiseTile {
+  int64_t quads;
+  const uint8_t* const* pixels;  // [quads][4]
+  int64_t channels;              // a multiple of 4
+  const uint8_t* weights;        // [channels / nhwc_lanes, rounded up][quads][outputs][nhwc_lanes][4], signed
+  const int32_t* bias;           // by channel, and so are the scales
+  const float* scales;
+  bool small;  // as NhwcTile says
+  int32_t lowest, highest;
+  int32_t zero;
+  uint8_t* y;  // of the first output; the next one's is `channels` bytes on
+};
+
+// Channels that a depthwise convolution computes at once.
+inline constexpr int nhwc_lanes = 16;
+// How many outputs it computes at once: one, two or four.
+inline constexpr int nhwc_output_counts = 3;
+
 inline constexpr int most_nhwc_rows = 16, most_nhwc_columns = 32;
 
 struct NhwcConvKernels {
@@ -37,6 +57,8 @@ struct NhwcConvKernels {
   int rows, columns;
   int group;                          // of the weights' bytes: 4 or 8
   Multiply multiply[most_nhwc_rows];  // by the number of rows less one, at most `rows`
+  using Depthwise = void (*)(const NhwcDepthwiseTile& tile);
+  Depthwise depthwise[nhwc_output_counts];  // of 1 << i outputs
   // Called by a thread before it multiplies, and after; may be null.
   void (*enter)() = nullptr;
   void (*leave)() = nullptr;

@@ -1,5 +1,6 @@
 #include "kernels/simd/neon.h"
 
+#include "kernels/quantize/codes_kernel.h"
 #include "kernels/quantize/requantize_kernel.h"
 
 namespace tenon::kernels {
@@ -21,11 +22,49 @@ struct NarrowingNeon : Neon {
     vst1q_u16(to + 8, low_halves(from[2], from[3]));
   }
   static void narrow(const I (&from)[4], int16_t* to) { narrow(from, reinterpret_cast<uint16_t*>(to)); }
+
+  static void widen(const uint8_t* from, I (&to)[4]) {
+    const uint8x16_t bytes = vld1q_u8(from);
+    const uint16x8_t halves[2] = {vmovl_u8(vget_low_u8(bytes)), vmovl_high_u8(bytes)};
+    for (int k = 0; k < 2; ++k) {
+      to[2 * k] = (I)vmovl_u16(vget_low_u16(halves[k]));
+      to[2 * k + 1] = (I)vmovl_high_u16(halves[k]);
+    }
+  }
+  static void widen(const int8_t* from, I (&to)[4]) {
+    const int8x16_t bytes = vld1q_s8(from);
+    const int16x8_t halves[2] = {vmovl_s8(vget_low_s8(bytes)), vmovl_high_s8(bytes)};
+    for (int k = 0; k < 2; ++k) {
+      to[2 * k] = (I)vmovl_s16(vget_low_s16(halves[k]));
+      to[2 * k + 1] = (I)vmovl_high_s16(halves[k]);
+    }
+  }
+
+  // A quarter of the table at a time: indices outside of it leave what is there.
+  static void look_up(const uint8_t* table, const uint8_t* x, uint8_t* y, int64_t n) {
+    uint8x16x4_t quarters[4];
+    for (int k = 0; k < 4; ++k) quarters[k] = vld1q_u8_x4(table + 64 * k);
+    const auto sixteen = [&](const uint8_t* from, uint8_t* to) {
+      const uint8x16_t index = vld1q_u8(from);
+      uint8x16_t found = vqtbl4q_u8(quarters[0], index);
+      found = vqtbx4q_u8(found, quarters[1], vsubq_u8(index, vdupq_n_u8(64)));
+      found = vqtbx4q_u8(found, quarters[2], vsubq_u8(index, vdupq_n_u8(128)));
+      vst1q_u8(to, vqtbx4q_u8(found, quarters[3], vsubq_u8(index, vdupq_n_u8(192))));
+    };
+    int64_t i = 0;
+    for (; i + 16 <= n; i += 16) sixteen(x + i, y + i);
+    if (i == n) return;
+    uint8_t last[16] = {};
+    std::copy_n(x + i, n - i, last);
+    sixteen(last, last);
+    std::copy_n(last, n - i, y + i);
+  }
 };
 
 }  // namespace
 
 constexpr QuantizeKernels quantize_kernels_neon = QuantizeArrays<NarrowingNeon>::table();
 constexpr RequantizeKernels requantize_kernels_neon = RequantizeArrays<NarrowingNeon>::requantize_table();
+constexpr CodeKernels code_kernels_neon = CodeArrays<NarrowingNeon>::code_table();
 
 }  // namespace tenon::kernels

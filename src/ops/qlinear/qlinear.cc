@@ -1,8 +1,8 @@
 // The operators of com.microsoft that quantized models carry. They are written as those of ONNX, which the optimiser
 // turns into steps that compute with integers.
+#include "ops/qlinear/qlinear.h"
 #include "ops/decomposition.h"
 #include "ops/inference.h"
-#include "ops/operator.h"
 #include "ops/window.h"
 
 namespace tenon::ops {
@@ -26,33 +26,7 @@ Term quantized(Decomposition& d, Term x, size_t i, ElementType type) {
   return d.add("QuantizeLinear", {x, d.input(i)}, {{"output_dtype", type}}, type);
 }
 
-// 0, 2, 3, …, 1 brings the channels to the end, 0, last, 1, 2, … from there.
-std::vector<int64_t> channels_to_end(int rank) {
-  std::vector<int64_t> order = {0};
-  for (int axis = 2; axis < rank; ++axis) order.push_back(axis);
-  order.push_back(1);
-  return order;
-}
-std::vector<int64_t> channels_from_end(int rank) {
-  std::vector<int64_t> order = {0, rank - 1};
-  for (int axis = 1; axis + 1 < rank; ++axis) order.push_back(axis);
-  return order;
-}
-
 bool has_channels_last(const ir::Node& node) { return node.int_attribute("channels_last", 0) != 0; }
-
-// A node of ai.onnx with the attributes that this one has, but for `channels_last`.
-Term add_with_attributes(Decomposition& d, const char* op, const std::vector<Term>& inputs, ElementType type) {
-  std::vector<ir::Value*> values;
-  for (const Term& input : inputs) values.push_back(input.value);
-  while (!values.empty() && !values.back()) values.pop_back();
-  ir::Node& node = d.add_node(op, values);
-  std::map<const ir::Value*, ir::Value*> none;
-  for (const ir::Attribute& attribute : d.node().attributes) {
-    if (attribute.name != "channels_last") node.attributes.push_back(ir::clone(attribute, none));
-  }
-  return {inputs[0].decomposition, d.add_output(node), type};
-}
 
 // (a - its zero point) times (b - its zero point), as int32.
 Term integer_product(Decomposition& d, Term a, Term b, Term a_zero, Term b_zero) {
@@ -402,6 +376,7 @@ void define_qlinear(OperatorList& list) {
       .decompose(decompose_average_pool);
   define_products(list);
   define_linear(list);
+  define_nhwc(list);
 }
 
 }  // namespace tenon::ops

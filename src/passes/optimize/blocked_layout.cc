@@ -1,11 +1,10 @@
 #include <algorithm>
-#include <unordered_map>
 
 #include "base/channel_block.h"
 #include "passes/match.h"
-#include "passes/min_cut.h"
 #include "passes/optimize/blocked_nodes.h"
 #include "passes/optimize/fusion.h"
+#include "passes/optimize/layout_choice.h"
 #include "passes/optimize/passes.h"
 
 namespace tenon::passes {
@@ -24,55 +23,31 @@ constexpr Rates strided_pool = {1650, 1030};
 // Channels below which a convolution of single pixels spends its time on memory.
 constexpr int64_t narrow = 32;
 // Nanoseconds that it takes to change the layout of a value, and per thousand floats of it.
-constexpr double conversion_start = 500, conversion = 350;
+constexpr double conversion_start = 500, conversion_rate = 350;
 
 // Whether a convolution is much faster by way of transformed tiles.
 bool suits_winograd(const ir::Node& conv, const Tensor& weights) {
   return has_winograd_window(conv, weights) && weights.dim(0) >= narrow && weights.dim(1) >= narrow;
 }
 
-double elements_of(const SymbolicShape& shape) {
-  double total = 1;
-  for (size_t axis = 0; axis < shape.size(); ++axis) total *= likely_size(shape, axis);
-  return total;
-}
-
-// Finds which nodes of a graph should compute in blocked layout: convolutions gain by it, changes of layout between
-// nodes cost, and the cheapest division of the graph into blocked and plain nodes wins.
-class LayoutChoice {
+class BlockedRules final : public LayoutRules {
  public:
-  LayoutChoice(Editor& editor, BlockedNodes& nodes, ir::Graph& graph) : editor_(editor), nodes_(nodes), graph_(graph) {
-    bool any = false;
-    for (ir::Node& node : graph.nodes()) {
-      if (!nodes_.can_be_blocked(node)) continue;
-      candidates_[&node] = cut_.add();
-      any = any || nodes_.is_conv(node) || nodes_.is_conv_transpose(node);
-    }
-    if (!any) candidates_.clear();
-  }
+  BlockedRules(Editor& editor, BlockedNodes& nodes) : editor_(editor), nodes_(nodes) {}
 
-  std::vector<ir::Node*> blocked_nodes() {
-    if (candidates_.empty()) return {};
-    std::unordered_map<ir::Value*, std::vector<int>> readers;  // those that want a value blocked, once each
-    for (const auto& [node, number] : candidates_) {
-      if (nodes_.is_conv(*node) || nodes_.is_conv_transpose(*node)) price_conv(*node, number);
-      if (is_pool(*node)) price_pool(*node, number);
-      for (size_t i : nodes_.image_inputs(*node)) readers[node->input(i)].push_back(number);
-      for (ir::Value* output : node->outputs()) readers[output];
-    }
-    for (const auto& [value, numbers] : readers) add_conversions(*value, numbers);
-    const std::vector<bool> is_blocked = cut_.solve();
-    std::vector<ir::Node*> result;
-    for (ir::Node& node : graph_.nodes()) {
-      auto found = candidates_.find(&node);
-      if (found != candidates_.end() && is_blocked[static_cast<size_t>(found->second)]) result.push_back(&node);
-    }
-    return result;
+  bool can_change(const ir::Node& node) override { return nodes_.can_be_blocked(node); }
+  bool is_reason(const ir::Node& node) override { return nodes_.is_conv(node) || nodes_.is_conv_transpose(node); }
+  std::vector<size_t> image_inputs(const ir::Node& node) override { return nodes_.image_inputs(node); }
+  double gain(const ir::Node& node) override {
+    if (is_reason(node)) return conv_gain(node);
+    return is_pool(node) ? pool_gain(node) : 0;
+  }
+  double conversion(const ir::Value& value) override {
+    return 1000 * conversion_start + conversion_rate * likely_elements(*editor_.shape(&value));
   }
 
  private:
   // Blocks that channels do not fill are computed in whole.
-  void price_conv(const ir::Node& conv, int number) {
+  double conv_gain(const ir::Node& conv) {
     const Tensor& w = *Editor::constant(conv.input(1));
     const bool is_transposed = nodes_.is_conv_transpose(conv);
     const bool is_depthwise = conv.int_attribute("group", 1) > 1, is_plain = nodes_.reads_plain(conv);
@@ -88,23 +63,14 @@ class LayoutChoice {
     // A transposed convolution multiplies every input pixel by all weights, others do so for every output.
     const ir::Value* image = is_transposed ? conv.input(0) : conv.output(0);
     const double products =
-        elements_of(*editor_.shape(image)) * static_cast<double>(w.elements()) / static_cast<double>(w.dim(0));
-    price(number, products * (rates.plain - rates.blocked * filled(0) * filled(1)));
+        likely_elements(*editor_.shape(image)) * static_cast<double>(w.elements()) / static_cast<double>(w.dim(0));
+    return products * (rates.plain - rates.blocked * filled(0) * filled(1));
   }
 
-  void price_pool(const ir::Node& pool, int number) {
+  double pool_gain(const ir::Node& pool) {
     const auto strides = pool.ints_attribute("strides");
-    if (std::ranges::any_of(strides, [](int64_t stride) { return stride > 1; }))
-      price(number, elements_of(*editor_.shape(pool.output(0))) * (strided_pool.plain - strided_pool.blocked));
-  }
-
-  // What a node costs more in plain layout or, if that is negative, in blocked layout; in picoseconds, as all prices
-  // are.
-  void price(int number, double gain) {
-    if (gain > 0)
-      cut_.price(MinCut::first, number, static_cast<int64_t>(gain));
-    else
-      cut_.price(number, MinCut::second, static_cast<int64_t>(-gain));
+    if (std::ranges::none_of(strides, [](int64_t stride) { return stride > 1; })) return 0;
+    return likely_elements(*editor_.shape(pool.output(0))) * (strided_pool.plain - strided_pool.blocked);
   }
 
   static Rates dense_rates(const ir::Node& conv, const Tensor& w) {
@@ -113,40 +79,8 @@ class LayoutChoice {
     return w.dim(1) < narrow ? narrow_pointwise : pointwise;
   }
 
-  // The prices of having a value in another layout than those who read it want.
-  void add_conversions(ir::Value& value, const std::vector<int>& readers) {
-    const auto price = static_cast<int64_t>(1000 * conversion_start + conversion * elements_of(*editor_.shape(&value)));
-    const auto made = value.producer() ? candidates_.find(value.producer()) : candidates_.end();
-    const int maker = made == candidates_.end() ? MinCut::second : made->second;
-    if (!readers.empty()) {
-      const int to_blocked = cut_.add();
-      for (int reader : readers) cut_.price(reader, to_blocked, MinCut::forbidden);
-      cut_.price(to_blocked, maker, price);
-    }
-    if (maker == MinCut::second) return;
-    if (is_read_plain(value)) return cut_.price(maker, MinCut::second, price);
-    const int from_blocked = cut_.add();
-    cut_.price(maker, from_blocked, price);
-    for (int reader : readers) cut_.price(from_blocked, reader, MinCut::forbidden);
-  }
-
-  // Whether something needs the value in plain layout, whatever is chosen.
-  bool is_read_plain(ir::Value& value) {
-    if (editor_.is_pinned(value)) return true;
-    for (ir::Node* user : value.users()) {
-      if (!candidates_.contains(user)) return true;
-      bool is_image = false;
-      for (size_t i : nodes_.image_inputs(*user)) is_image = is_image || user->input(i) == &value;
-      if (!is_image) return true;
-    }
-    return false;
-  }
-
   Editor& editor_;
   BlockedNodes& nodes_;
-  ir::Graph& graph_;
-  MinCut cut_;
-  std::unordered_map<ir::Node*, int> candidates_;
 };
 
 bool is_half(ElementType type) { return type == ElementType::float16 || type == ElementType::bfloat16; }
@@ -192,7 +126,8 @@ void use_blocked_layout(Editor& editor, ir::Graph& graph) {
   const int64_t block = channel_block(best_isa());
   BlockedNodes nodes(editor, block);
   widen_convs(editor, nodes, graph);
-  for (ir::Node* node : LayoutChoice(editor, nodes, graph).blocked_nodes()) {
+  BlockedRules rules(editor, nodes);
+  for (ir::Node* node : LayoutChoice(editor, rules, graph).nodes()) {
     editor.rewrite(*node, [&](Patch& patch) {
       std::vector<ir::Value*> images;
       for (size_t i : nodes.image_inputs(*node)) images.push_back(blocked(patch, *node->input(i), block));

@@ -53,12 +53,6 @@ bool is_pool(const ir::Node& node) {
   return is_one_of(node, names);
 }
 
-double likely_size(const SymbolicShape& images, size_t axis) {
-  const int64_t assumed = axis == 0 ? 1 : 56;
-  const auto size = images[axis].evaluate([&](const std::string&) { return assumed; });
-  return static_cast<double>(std::max<int64_t>(0, size.value_or(assumed)));
-}
-
 bool has_winograd_window(const ir::Node& conv, const Tensor& weights) {
   const auto is_one = [](int64_t i) { return i == 1; };
   return weights.rank() == 4 && weights.dim(2) == 3 && weights.dim(3) == 3 && conv.int_attribute("group", 1) == 1 &&

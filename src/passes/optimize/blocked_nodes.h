@@ -44,9 +44,6 @@ class BlockedNodes {
   int64_t block_;
 };
 
-// The size of an axis of images, for estimates. Where only a run knows it: one image, neither small nor large.
-double likely_size(const SymbolicShape& images, size_t axis);
-
 // Of kinds that blocked layouts have.
 bool is_pool(const ir::Node& node);
 

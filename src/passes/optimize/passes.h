@@ -55,6 +55,7 @@ void grow_concats(Editor& editor, ir::Graph& graph);
 void merge_common_subexpressions(Editor& editor, ir::Graph& graph);
 void remove_dead_code(Editor& editor, ir::Graph& graph);
 void use_blocked_layout(Editor& editor, ir::Graph& graph);
+void use_channels_last(Editor& editor, ir::Graph& graph);
 void use_winograd(Editor& editor, ir::Graph& graph);
 
 // The axes of `to`, all of size 1, that are all it has more than `from`; nullopt when there is another difference.

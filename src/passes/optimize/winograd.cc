@@ -4,6 +4,7 @@
 
 #include "base/cpu_features.h"
 #include "passes/optimize/blocked_nodes.h"
+#include "passes/optimize/layout_choice.h"
 #include "passes/optimize/passes.h"
 
 namespace tenon::passes {

@@ -1,0 +1,106 @@
+// Computes with vectors of codes; neon.cc, avx2.cc, avx512.cc and portable.cc instantiate it.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "kernels/quantize/codes.h"
+#include "kernels/quantize/quantize_kernel.h"
+
+namespace tenon::kernels {
+
+template <class Arch>
+struct CodeArrays : QuantizeArrays<Arch> {
+  using Base = QuantizeArrays<Arch>;
+  using S = typename Base::S;
+  using F = typename Base::F;
+  using I = typename Base::I;
+  using Base::at_once, Base::vectors;
+
+  // `at_once` codes as numbers.
+  template <class T>
+  static void widen(const T* from, I (&to)[vectors]) {
+    if constexpr (requires { Arch::widen(from, to); }) {
+      Arch::widen(from, to);
+    } else {
+      using Bytes [[gnu::vector_size(S::width)]] = T;
+#pragma GCC unroll 4
+      for (int k = 0; k < vectors; ++k) {
+        Bytes bytes;
+        std::memcpy(&bytes, from + k * S::width, sizeof bytes);
+        to[k] = __builtin_convertvector(bytes, I);
+      }
+    }
+  }
+
+  struct Numbers {
+    CodeArithmetic arithmetic;
+    F low, high;
+  };
+
+  template <bool Multiplies>
+  static I code(I a, I b, const Numbers& numbers) {
+    const CodeArithmetic& by = numbers.arithmetic;
+    F value;
+    if constexpr (Multiplies) {
+      value = S::to_float((a - by.a_zero) * (b - by.b_zero)) * S::set(by.a_factor);
+    } else {
+      value = S::to_float(a - by.a_zero) * S::set(by.a_factor) + S::to_float(b - by.b_zero) * S::set(by.b_factor);
+    }
+    // Adding it leaves no bits for a fraction, and the whole part in the lowest bits.
+    const F shift = S::set(12582912.0f);
+    value = Base::lesser(Base::greater(value, numbers.low), numbers.high);
+    return S::bits(value + shift) - (S::bits(shift) - by.zero);
+  }
+
+  template <bool Multiplies, class T>
+  static void tile(Codes<T> a, Codes<T> b, T* y, const Numbers& numbers) {
+    I first[vectors], second[vectors], codes[vectors];
+    const auto take = [](Codes<T> from, I(&to)[vectors]) {
+      if (from.step == 0)
+        std::fill_n(to, vectors, S::set_int(*from.at));
+      else
+        widen(from.at, to);
+    };
+    take(a, first);
+    take(b, second);
+#pragma GCC unroll 4
+    for (int k = 0; k < vectors; ++k) codes[k] = code<Multiplies>(first[k], second[k], numbers);
+    Base::narrow(codes, y);
+  }
+
+  template <bool Multiplies, class T>
+  static void binary(const CodeArithmetic& arithmetic, Codes<T> a, Codes<T> b, T* y, int64_t n) {
+    using Limits = std::numeric_limits<T>;
+    const Numbers numbers{arithmetic, S::set(static_cast<float>(Limits::min() - arithmetic.zero)),
+                          S::set(static_cast<float>(Limits::max() - arithmetic.zero))};
+    int64_t i = 0;
+    for (; i + at_once <= n; i += at_once, a.at += at_once * a.step, b.at += at_once * b.step)
+      tile<Multiplies>(a, b, y + i, numbers);
+    if (i == n) return;
+    T last[3][at_once] = {};
+    const auto copy = [&](Codes<T> from, T* to) { std::copy_n(from.at, from.step == 0 ? 1 : n - i, to); };
+    copy(a, last[0]);
+    copy(b, last[1]);
+    tile<Multiplies>(Codes<T>{last[0], a.step}, Codes<T>{last[1], b.step}, last[2], numbers);
+    std::copy_n(last[2], n - i, y + i);
+  }
+
+  static void look_up(const uint8_t* table, const uint8_t* x, uint8_t* y, int64_t n) {
+    if constexpr (requires { Arch::look_up(table, x, y, n); }) {
+      Arch::look_up(table, x, y, n);
+    } else {
+      uint8_t own[256];  // which y is no part of
+      std::copy_n(table, 256, own);
+      for (int64_t i = 0; i < n; ++i) y[i] = own[x[i]];
+    }
+  }
+
+  static constexpr CodeKernels code_table() {
+    return {Arch::isa, binary<false, uint8_t>, binary<true, uint8_t>, binary<false, int8_t>, binary<true, int8_t>,
+            look_up};
+  }
+};
+
+}  // namespace tenon::kernels

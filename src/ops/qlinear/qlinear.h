@@ -1,0 +1,24 @@
+// The parts of this folder.
+#pragma once
+
+#include "ops/decomposition.h"
+#include "ops/operator.h"
+
+namespace tenon::ops {
+
+// Operators on images whose channels come last.
+void define_nhwc(OperatorList& list);
+
+// Why a QLinearConv, of this domain or of ai.onnx, has no kernel for channels last; empty where it has one.
+std::string why_not_nhwc(const ir::Node& conv);
+// Weights less their zero points; empty where those are no 8-bit numbers.
+std::vector<int8_t> centered_weights(const Tensor& w, const Tensor& zero_point);
+
+// 0, 2, 3, …, 1 brings the channels to the end, 0, last, 1, 2, … from there.
+std::vector<int64_t> channels_to_end(int rank);
+std::vector<int64_t> channels_from_end(int rank);
+
+// A node of ai.onnx with the attributes that the decomposed one has, but for `channels_last`.
+Term add_with_attributes(Decomposition& d, const char* op, const std::vector<Term>& inputs, ElementType type);
+
+}  // namespace tenon::ops

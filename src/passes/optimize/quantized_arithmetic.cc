@@ -1,0 +1,189 @@
+#include <algorithm>
+#include <array>
+#include <map>
+#include <numeric>
+
+#include "passes/match.h"
+#include "passes/optimize/fusion.h"
+#include "passes/optimize/quantized.h"
+
+namespace tenon::passes {
+namespace {
+
+// Nodes between codes and codes; more are not searched.
+constexpr size_t most_nodes = 16;
+
+// Functions of single elements: those of one input, and those whose other inputs may be single numbers.
+bool is_function(const ir::Node& node) {
+  static constexpr std::array names = {"Abs",       "Add",         "Ceil",    "Celu",  "Clip",           "Div",
+                                       "Elu",       "Erf",         "Exp",     "Floor", "Gelu",           "Log",
+                                       "LeakyRelu", "HardSwish",   "Max",     "Min",   "Mish",           "Mul",
+                                       "Neg",       "HardSigmoid", "PRelu",   "Pow",   "Reciprocal",     "Relu",
+                                       "Round",     "Selu",        "Sigmoid", "Sign",  "Softplus",       "Softsign",
+                                       "Sqrt",      "Sub",         "Swish",   "Tanh",  "ThresholdedRelu"};
+  return node.domain.empty() && node.output_count() == 1 && std::ranges::find(names, node.op_type) != names.end();
+}
+
+ir::Node* look_up(const ir::Value* value) {
+  ir::Node* node = value->producer();
+  return node && node->domain == ops::tenon_domain && node->op_type == "LookUp" ? node : nullptr;
+}
+
+// What a QuantizeLinear computes from the codes of one value alone.
+class CodeFunction {
+ public:
+  CodeFunction(Editor& editor, ir::Node& quantize) : editor_(editor), quantize_(quantize) {
+    found_ = visit(quantize.input(0)) && has_one_source();
+  }
+  explicit operator bool() const { return found_; }
+  ir::Value* source() const { return sources_.front(); }
+
+  // Its results for all codes.
+  ir::Value* table(Patch& patch) const {
+    std::map<const ir::Value*, ir::Value*> values;
+    const bool is_signed = element_type(editor_, source()) == ElementType::int8;
+    Tensor codes(is_signed ? ElementType::int8 : ElementType::uint8, Shape{256});
+    auto* bytes = static_cast<uint8_t*>(codes.mutable_raw());
+    std::iota(bytes, bytes + 256, uint8_t{0});
+    values[source()] = patch.constant(std::move(codes));
+    for (const ir::Node* node : nodes_) add(patch, *node, values);
+    return patch.add_like(quantize_, {values.at(quantize_.input(0)), quantize_.input(1), quantize_.input(2)}).output(0);
+  }
+
+ private:
+  static void add(Patch& patch, const ir::Node& node, std::map<const ir::Value*, ir::Value*>& values) {
+    std::vector<ir::Value*> inputs;
+    for (ir::Value* input : node.inputs()) {
+      const auto found = values.find(input);
+      inputs.push_back(found == values.end() ? input : found->second);
+    }
+    values[node.output(0)] = patch.add_like(node, inputs).output(0);
+  }
+
+  // Collects the nodes above a value, inputs first, down from the codes that they depend on.
+  bool visit(const ir::Value* value) {
+    ir::Node* node = value->producer();
+    if (!node || nodes_.size() >= most_nodes) return false;
+    if (std::ranges::find(nodes_, node) != nodes_.end()) return true;
+    if (node->domain.empty() && node->op_type == "DequantizeLinear") {
+      const std::optional<Quantized> source = before(editor_, value);
+      if (!source || !source->is_whole() || Editor::constant(source->codes)) return false;
+      add_source(source->codes);
+      nodes_.push_back(node);
+      return true;
+    }
+    if (!is_function(*node) || element_type(editor_, value) != ElementType::float32) return false;
+    for (const ir::Value* input : node->inputs()) {
+      if (!input) continue;
+      if (const Tensor* constant = Editor::constant(input)) {
+        if (constant->elements() != 1 || constant->rank() > 1) return false;
+      } else if (!visit(input)) {
+        return false;
+      }
+    }
+    nodes_.push_back(node);
+    return true;
+  }
+
+  void add_source(ir::Value* codes) {
+    if (std::ranges::find(sources_, codes) == sources_.end()) sources_.push_back(codes);
+  }
+
+  // Codes that were looked up for others depend on those.
+  bool has_one_source() {
+    while (sources_.size() > 1) {
+      const auto found =
+          std::ranges::find_if(sources_, [](const ir::Value* codes) { return look_up(codes) != nullptr; });
+      if (found == sources_.end() || nodes_.size() >= most_nodes) return false;
+      ir::Node* node = look_up(*found);
+      sources_.erase(found);
+      nodes_.insert(nodes_.begin(), node);
+      add_source(node->input(0));
+    }
+    return true;
+  }
+
+  Editor& editor_;
+  const ir::Node& quantize_;
+  std::vector<ir::Value*> sources_;
+  std::vector<ir::Node*> nodes_;
+  bool found_;
+};
+
+ir::Value* looked_up(Patch& patch, ir::Value* codes, ir::Value* table) {
+  return patch.add("LookUp", {codes, table}, {}, std::string(ops::tenon_domain));
+}
+
+const std::string microsoft(ops::microsoft);
+
+}  // namespace
+
+void look_up_codes(Editor& editor, ir::Node& node) {
+  const std::optional<Quantized> result = after(editor, node);
+  if (!result || !result->is_whole()) return;
+  const CodeFunction function(editor, node);
+  if (!function) return;
+  editor.rewrite(
+      node, [&](Patch& patch) { patch.replace(node, *looked_up(patch, function.source(), function.table(patch))); });
+}
+
+void add_codes(Editor& editor, ir::Node& node) {
+  const std::optional<Quantized> a = before(editor, node.input(0)), b = before(editor, node.input(1));
+  if (!a || !b || !a->is_whole() || !b->is_whole() || a->type != b->type) return;
+  // A function of one value's codes is looked up.
+  if (a->codes == b->codes) return;
+  ir::Node* quantize = quantizer_of(editor, node.output(0));
+  const std::optional<Quantized> y = quantize ? after(editor, *quantize) : std::nullopt;
+  if (!y || y->type != a->type || CodeFunction(editor, *quantize)) return;
+  editor.rewrite(*quantize, [&](Patch& patch) {
+    patch.name_after(node);
+    patch.replace(*quantize, *patch.add(node.op_type == "Add" ? "QLinearAdd" : "QLinearMul",
+                                        {a->codes, a->scale, zero_point(patch, *a), b->codes, b->scale,
+                                         zero_point(patch, *b), y->scale, zero_point(patch, *y)},
+                                        {}, microsoft));
+  });
+}
+
+void average_codes(Editor& editor, ir::Node& node) {
+  const std::optional<Quantized> x = before(editor, node.input(0));
+  ir::Node* quantize = quantizer_of(editor, node.output(0));
+  const std::optional<Quantized> y = quantize ? after(editor, *quantize) : std::nullopt;
+  if (!x || !x->is_whole() || !y || x->type != y->type || editor.rank(node.input(0)) < 3) return;
+  editor.rewrite(*quantize, [&](Patch& patch) {
+    patch.name_after(node);
+    patch.replace(*quantize, *patch.add("QLinearGlobalAveragePool",
+                                        {x->codes, x->scale, zero_point(patch, *x), y->scale, zero_point(patch, *y)},
+                                        {}, microsoft));
+  });
+}
+
+void recode_concat(Editor& editor, ir::Node& node) {
+  ir::Node* quantize = quantizer_of(editor, node.output(0));
+  const std::optional<Quantized> y = quantize ? after(editor, *quantize) : std::nullopt;
+  if (!y) return;
+  std::vector<Quantized> parts;
+  for (const ir::Value* input : node.inputs()) {
+    const std::optional<Quantized> part = before(editor, input);
+    if (!part || !part->is_whole() || Editor::constant(part->codes)) return;
+    parts.push_back(*part);
+  }
+  editor.rewrite(*quantize, [&](Patch& patch) {
+    patch.name_after(node);
+    std::vector<ir::Value*> inputs;
+    for (const Quantized& part : parts) {
+      if (part.same_meaning(*y)) {
+        inputs.push_back(part.codes);
+        continue;
+      }
+      Tensor all(part.type, Shape{256});
+      auto* bytes = static_cast<uint8_t*>(all.mutable_raw());
+      std::iota(bytes, bytes + 256, uint8_t{0});
+      ir::Value* numbers = patch.add("DequantizeLinear", {patch.constant(std::move(all)), part.scale, part.zero_point});
+      ir::Value* table = patch.add_like(*quantize, {numbers, quantize->input(1), quantize->input(2)}).output(0);
+      inputs.push_back(looked_up(patch, part.codes, table));
+    }
+    patch.replace(*quantize, *patch.add_like(node, inputs).output(0));
+  });
+}
+
+}  // namespace tenon::passes
