@@ -29,6 +29,12 @@ bool takes_patches(const ConvShape& s) {
   return pixel < 4 || (pixel < narrow_pixel && s.kernel_size() > 1);
 }
 
+// Whether every output reads the one pixel that is where it is.
+bool is_pointwise(const ConvShape& s) {
+  return s.kernel_size() == 1 && s.stride[1] == 1 && s.stride[2] == 1 && s.pad[1] == 0 && s.pad[2] == 0 &&
+         s.output[1] == s.input[1] && s.output[2] == s.input[2];
+}
+
 // Bytes that a tap reads.
 int64_t tap_bytes(const ConvShape& s) {
   const int64_t pixel = nhwc_pixel(s.in_channels);
@@ -65,6 +71,7 @@ std::vector<const NhwcConvKernels*> available_nhwc_conv_kernels() {
 #elif defined(__x86_64__)
   if (isa == Isa::avx2 || isa == Isa::avx512) result.push_back(&nhwc_conv_kernels_avx2);
   if (isa == Isa::avx512 && cpu_features().avx512_vnni) result.push_back(&nhwc_conv_kernels_avx512_vnni);
+  if (isa == Isa::avx512 && cpu_features().amx) result.push_back(&nhwc_conv_kernels_amx);
 #endif
   return result;
 }
@@ -82,7 +89,7 @@ NhwcConvWeights::NhwcConvWeights(ThreadPool& pool, const ConvShape& s, const int
   } else {
     columns_ = kernels.columns;
     steps_ = takes_patches(s) ? 1 : s.kernel_size();
-    panel_bytes_ = steps_ * round_up(tap_bytes(s), kernels.group) * columns_;
+    panel_bytes_ = round_up(steps_ * round_up(tap_bytes(s), kernels.group), kernels.step) * columns_;
   }
   panels_ = divide_up(s.out_channels, columns_);
   const int64_t channels = panels_ * columns_, sums_bytes = 2 * channels * int64_t{sizeof(int32_t)};
@@ -176,6 +183,7 @@ class NhwcConv {
         kernels_(weights.kernels()),
         requantization_(requantization),
         takes_patches_(takes_patches(shape)),
+        is_pointwise_(is_pointwise(shape)),
         pixel_(nhwc_pixel(s_.in_channels)),
         bytes_(tap_bytes(shape)),
         outputs_(s_.batch * s_.output_size()),
@@ -234,6 +242,8 @@ class NhwcConv {
           if (takes_patches_) {
             copy_patch(first + row, patches + row * patch);
             pixels[row] = patches + row * patch;
+          } else if (is_pointwise_) {
+            pixels[row] = x_ + (first + row) * pixel_;
           } else {
             find_pixels(first + row, rows, pixels + row);
           }
@@ -304,7 +314,7 @@ class NhwcConv {
   const NhwcConvWeights& weights_;
   const NhwcConvKernels& kernels_;
   const NhwcRequantization& requantization_;
-  const bool takes_patches_;
+  const bool takes_patches_, is_pointwise_;
   const int64_t pixel_, bytes_, outputs_;
   const int64_t width_;  // of a row of x_, in pixels
   const uint8_t *x_ = nullptr, *outside_ = nullptr;

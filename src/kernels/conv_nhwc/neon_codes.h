@@ -1,4 +1,5 @@
 // What sums become, in NEON's registers.
+// Internal linkage: it belongs to the files of its instruction set alone.
 #pragma once
 
 #include <arm_neon.h>
@@ -8,6 +9,7 @@
 #include "kernels/conv_nhwc/tile.h"
 
 namespace tenon::kernels {
+namespace {
 
 // Sums that are scaled, rounded and limited.
 class NeonCodes {
@@ -74,4 +76,5 @@ template <int Rows, class Sums>
   for_kind(tile, store);
 }
 
+}  // namespace
 }  // namespace tenon::kernels

@@ -1,4 +1,5 @@
 // Depthwise convolution with NEON's dot products.
+// Internal linkage: it belongs to the files of its instruction set alone.
 #pragma once
 
 #include <arm_neon.h>
@@ -9,6 +10,7 @@
 #include "kernels/conv_nhwc/tile.h"
 
 namespace tenon::kernels {
+namespace {
 
 // The first bytes of a register, and zeros.
 template <int Bytes>
@@ -80,4 +82,5 @@ void depthwise(const NhwcDepthwiseTile& given) {
   if (c < tile.channels) depthwise_channels<Outputs, 4>(tile, c);
 }
 
+}  // namespace
 }  // namespace tenon::kernels

@@ -62,7 +62,8 @@ void depthwise(const NhwcDepthwiseTile& tile) {
 
 template <int... Rows>
 constexpr NhwcConvKernels table(std::integer_sequence<int, Rows...>) {
-  return {"portable", false, rows, columns, group, {multiply<Rows + 1>...}, {depthwise<1>, depthwise<2>, depthwise<4>}};
+  return {
+      "portable", false, rows, columns, group, 1, {multiply<Rows + 1>...}, {depthwise<1>, depthwise<2>, depthwise<4>}};
 }
 
 }  // namespace

@@ -56,6 +56,7 @@ struct NhwcConvKernels {
   bool unsigned_pixels;
   int rows, columns;
   int group;                          // of the weights' bytes: 4 or 8
+  int step;                           // the weights' bytes of all taps are filled up to a multiple of this
   Multiply multiply[most_nhwc_rows];  // by the number of rows less one, at most `rows`
   using Depthwise = void (*)(const NhwcDepthwiseTile& tile);
   Depthwise depthwise[nhwc_output_counts];  // of 1 << i outputs

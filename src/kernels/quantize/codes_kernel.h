@@ -18,18 +18,18 @@ struct CodeArrays : QuantizeArrays<Arch> {
   using I = typename Base::I;
   using Base::at_once, Base::vectors;
 
-  // `at_once` codes as numbers.
+  // `at_once` codes less `zero`.
   template <class T>
-  static void widen(const T* from, I (&to)[vectors]) {
-    if constexpr (requires { Arch::widen(from, to); }) {
-      Arch::widen(from, to);
+  static void centered(const T* from, int32_t zero, F (&to)[vectors]) {
+    if constexpr (requires { Arch::centered(from, zero, to); }) {
+      Arch::centered(from, zero, to);
     } else {
       using Bytes [[gnu::vector_size(S::width)]] = T;
 #pragma GCC unroll 4
       for (int k = 0; k < vectors; ++k) {
         Bytes bytes;
         std::memcpy(&bytes, from + k * S::width, sizeof bytes);
-        to[k] = __builtin_convertvector(bytes, I);
+        to[k] = S::to_float(__builtin_convertvector(bytes, I) - zero);
       }
     }
   }
@@ -39,15 +39,11 @@ struct CodeArrays : QuantizeArrays<Arch> {
     F low, high;
   };
 
+  // Products of two codes are whole numbers that floats hold exactly.
   template <bool Multiplies>
-  static I code(I a, I b, const Numbers& numbers) {
+  static I code(F a, F b, const Numbers& numbers) {
     const CodeArithmetic& by = numbers.arithmetic;
-    F value;
-    if constexpr (Multiplies) {
-      value = S::to_float((a - by.a_zero) * (b - by.b_zero)) * S::set(by.a_factor);
-    } else {
-      value = S::to_float(a - by.a_zero) * S::set(by.a_factor) + S::to_float(b - by.b_zero) * S::set(by.b_factor);
-    }
+    F value = Multiplies ? a * b * S::set(by.a_factor) : a * S::set(by.a_factor) + b * S::set(by.b_factor);
     // Adding it leaves no bits for a fraction, and the whole part in the lowest bits.
     const F shift = S::set(12582912.0f);
     value = Base::lesser(Base::greater(value, numbers.low), numbers.high);
@@ -56,15 +52,16 @@ struct CodeArrays : QuantizeArrays<Arch> {
 
   template <bool Multiplies, class T>
   static void tile(Codes<T> a, Codes<T> b, T* y, const Numbers& numbers) {
-    I first[vectors], second[vectors], codes[vectors];
-    const auto take = [](Codes<T> from, I(&to)[vectors]) {
+    F first[vectors], second[vectors];
+    I codes[vectors];
+    const auto take = [](Codes<T> from, int32_t zero, F(&to)[vectors]) {
       if (from.step == 0)
-        std::fill_n(to, vectors, S::set_int(*from.at));
+        std::fill_n(to, vectors, S::set(static_cast<float>(*from.at - zero)));
       else
-        widen(from.at, to);
+        centered(from.at, zero, to);
     };
-    take(a, first);
-    take(b, second);
+    take(a, numbers.arithmetic.a_zero, first);
+    take(b, numbers.arithmetic.b_zero, second);
 #pragma GCC unroll 4
     for (int k = 0; k < vectors; ++k) codes[k] = code<Multiplies>(first[k], second[k], numbers);
     Base::narrow(codes, y);

@@ -23,21 +23,19 @@ struct NarrowingNeon : Neon {
   }
   static void narrow(const I (&from)[4], int16_t* to) { narrow(from, reinterpret_cast<uint16_t*>(to)); }
 
-  static void widen(const uint8_t* from, I (&to)[4]) {
-    const uint8x16_t bytes = vld1q_u8(from);
+  // Below the bits of 2^23, a 16-bit number makes a float that is larger by it.
+  static void centered(uint8x16_t bytes, int32_t zero, F (&to)[4]) {
+    const uint16x8_t upper = vdupq_n_u16(0x4b00);
+    const float32x4_t base = vdupq_n_f32(static_cast<float>(8388608 + zero));
     const uint16x8_t halves[2] = {vmovl_u8(vget_low_u8(bytes)), vmovl_high_u8(bytes)};
     for (int k = 0; k < 2; ++k) {
-      to[2 * k] = (I)vmovl_u16(vget_low_u16(halves[k]));
-      to[2 * k + 1] = (I)vmovl_high_u16(halves[k]);
+      to[2 * k] = (F)vsubq_f32(vreinterpretq_f32_u16(vzip1q_u16(halves[k], upper)), base);
+      to[2 * k + 1] = (F)vsubq_f32(vreinterpretq_f32_u16(vzip2q_u16(halves[k], upper)), base);
     }
   }
-  static void widen(const int8_t* from, I (&to)[4]) {
-    const int8x16_t bytes = vld1q_s8(from);
-    const int16x8_t halves[2] = {vmovl_s8(vget_low_s8(bytes)), vmovl_high_s8(bytes)};
-    for (int k = 0; k < 2; ++k) {
-      to[2 * k] = (I)vmovl_s16(vget_low_s16(halves[k]));
-      to[2 * k + 1] = (I)vmovl_high_s16(halves[k]);
-    }
+  static void centered(const uint8_t* from, int32_t zero, F (&to)[4]) { centered(vld1q_u8(from), zero, to); }
+  static void centered(const int8_t* from, int32_t zero, F (&to)[4]) {
+    centered(veorq_u8(vreinterpretq_u8_s8(vld1q_s8(from)), vdupq_n_u8(0x80)), zero + 128, to);
   }
 
   // A quarter of the table at a time: indices outside of it leave what is there.

@@ -1,0 +1,40 @@
+// Depthwise convolution with AVX-512's dot products.
+// Internal linkage: it belongs to the files of its instruction set alone.
+#pragma once
+
+#include "kernels/conv_nhwc/avx512_codes.h"
+
+namespace tenon::kernels {
+namespace {
+
+template <int Outputs>
+void depthwise(const NhwcDepthwiseTile& given) {
+  const NhwcDepthwiseTile tile = given;
+  const Avx512Codes codes(tile);
+  // Four pixels of 16 channels as 16 channels of four pixels: first by words of four bytes, then within them.
+  const __m512i words = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  const __m512i bytes = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
+  const uint8_t* weights = tile.weights;
+  for (int64_t c = 0; c < tile.channels; c += nhwc_lanes) {
+    const __mmask16 some = first_bytes(tile.channels - c);
+    __m512i acc[Outputs];
+    for (int j = 0; j < Outputs; ++j) acc[j] = _mm512_loadu_si512(tile.bias + c);
+    const uint8_t* const* pixels = tile.pixels;
+    for (int64_t quad = 0; quad < tile.quads; ++quad, pixels += 4) {
+      __m512i four = _mm512_castsi128_si512(_mm_maskz_loadu_epi8(some, pixels[0] + c));
+      four = _mm512_inserti32x4(four, _mm_maskz_loadu_epi8(some, pixels[1] + c), 1);
+      four = _mm512_inserti32x4(four, _mm_maskz_loadu_epi8(some, pixels[2] + c), 2);
+      four = _mm512_inserti32x4(four, _mm_maskz_loadu_epi8(some, pixels[3] + c), 3);
+      four = _mm512_shuffle_epi8(_mm512_permutexvar_epi32(words, four), bytes);
+#pragma GCC unroll 4
+      for (int j = 0; j < Outputs; ++j, weights += 4 * nhwc_lanes)
+        acc[j] = _mm512_dpbusd_epi32(acc[j], four, _mm512_loadu_si512(weights));
+    }
+    const __m512 scales = _mm512_loadu_ps(tile.scales + c);
+#pragma GCC unroll 4
+    for (int j = 0; j < Outputs; ++j) _mm_mask_storeu_epi8(tile.y + j * tile.channels + c, some, codes(acc[j], scales));
+  }
+}
+
+}  // namespace
+}  // namespace tenon::kernels
