@@ -15,7 +15,7 @@ set(tenon_flags_avx2 -mavx2 -mfma -mf16c)
 set(tenon_flags_avx512 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mf16c)
 set(tenon_flags_avx512_vnni ${tenon_flags_avx512} -mavx512vnni)
 set(tenon_flags_avx512_bf16 ${tenon_flags_avx512} -mavx512bf16)
-set(tenon_flags_amx ${tenon_flags_avx512_bf16} -mamx-tile -mamx-int8 -mamx-bf16)
+set(tenon_flags_amx ${tenon_flags_avx512_bf16} -mavx512vnni -mamx-tile -mamx-int8 -mamx-bf16)
 
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
   set(tenon_processor aarch64)
