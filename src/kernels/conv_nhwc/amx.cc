@@ -1,6 +1,5 @@
 #include <immintrin.h>
 
-#include <cstring>
 #include <utility>
 
 #include "kernels/amx_tiles.h"
@@ -18,27 +17,51 @@ constexpr int rows = 16, columns = 32, row_bytes = 64;
 void gather(const NhwcTile& tile, int count, int64_t bytes, uint8_t* to) {
   for (int i = 0; i < count; ++i, to += bytes) {
     uint8_t* at = to;
-    for (int64_t tap = 0; tap < tile.taps; ++tap, at += tile.bytes)
-      std::memcpy(at, tile.pixels[tap * count + i], static_cast<size_t>(tile.bytes));
-    std::memset(at, 0, static_cast<size_t>(to + bytes - at));
+    for (int64_t tap = 0; tap < tile.taps; ++tap) {
+      const uint8_t* from = tile.pixels[tap * count + i];
+      int64_t c = 0;
+      for (; c + row_bytes <= tile.bytes; c += row_bytes, at += row_bytes)
+        _mm512_storeu_si512(at, _mm512_loadu_si512(from + c));
+      if (c == tile.bytes) continue;
+      const __mmask64 some = (__mmask64{1} << (tile.bytes - c)) - 1;
+      _mm512_mask_storeu_epi8(at, some, _mm512_maskz_loadu_epi8(some, from + c));
+      at += tile.bytes - c;
+    }
+    if (at < to + bytes) _mm512_mask_storeu_epi8(at, (__mmask64{1} << (to + bytes - at)) - 1, _mm512_setzero_si512());
   }
-  std::memset(to, 0, static_cast<size_t>((rows - count) * bytes));
+}
+
+// The distance of pixels that lie as registers load them; 0 for others.
+int64_t distance(const NhwcTile& tile, int count) {
+  if (tile.taps != 1 || count != rows || tile.bytes % row_bytes != 0) return 0;
+  const int64_t step = tile.pixels[1] - tile.pixels[0];
+  for (int i = 2; i < count; ++i) {
+    if (tile.pixels[i] - tile.pixels[i - 1] != step) return 0;
+  }
+  return step;
 }
 
 template <int Rows>
 void multiply(const NhwcTile& given) {
   const NhwcTile tile = given;  // which nothing that is stored can change
   const Avx512Codes codes(tile);
+  int64_t step = distance(tile, Rows);
   const int64_t bytes = (tile.taps * tile.bytes + row_bytes - 1) / row_bytes * row_bytes;
-  const Scratch memory(static_cast<size_t>(rows * bytes));
-  gather(tile, Rows, bytes, memory.as<uint8_t>());
+  const uint8_t* pixels = tile.pixels[0];
+  // Rows that are not used hold anything.
+  const Scratch memory(step == 0 ? static_cast<size_t>(rows * bytes) : 0);
+  if (step == 0) {
+    gather(tile, Rows, bytes, memory.as<uint8_t>());
+    pixels = memory.as<uint8_t>();
+    step = bytes;
+  }
   const uint8_t* weights = tile.weights;
   alignas(64) int32_t sums[rows][columns];
   for (int64_t column = 0; column < tile.panels * columns; column += columns) {
     _tile_zero(0);
     _tile_zero(1);
     for (int64_t c = 0; c < bytes; c += row_bytes, weights += row_bytes * columns) {
-      _tile_loadd(2, memory.as<uint8_t>() + c, bytes);
+      _tile_loadd(2, pixels + c, step);
       _tile_loadd(3, weights, 4 * columns);
       _tile_loadd(4, weights + row_bytes, 4 * columns);
       _tile_dpbusd(0, 2, 3);
@@ -46,16 +69,10 @@ void multiply(const NhwcTile& given) {
     }
     _tile_stored(0, sums[0], sizeof sums[0]);
     _tile_stored(1, sums[0] + columns / 2, sizeof sums[0]);
-    for (int v = 0; v < columns; v += 16) {
-      const __m512 scales = _mm512_loadu_ps(tile.scales + column + v);
-      const __m512i bias = _mm512_loadu_si512(tile.bias + column + v);
-      const __mmask16 some = first_bytes(tile.stored - column - v);
-#pragma GCC unroll 4
-      for (int i = 0; i < Rows; ++i) {
-        const __m512i sum = _mm512_add_epi32(_mm512_load_si512(sums[i] + v), bias);
-        _mm_mask_storeu_epi8(tile.y + i * tile.pixel + column + v, some, codes(sum, scales));
-      }
-    }
+    const __m512i bias[2] = {_mm512_loadu_si512(tile.bias + column), _mm512_loadu_si512(tile.bias + column + 16)};
+    store_codes<Rows>(tile, codes, column, [&](int i, int half) {
+      return _mm512_add_epi32(_mm512_load_si512(sums[i] + 16 * half), bias[half]);
+    });
   }
 }
 
@@ -63,6 +80,7 @@ template <int... Rows>
 constexpr NhwcConvKernels table(std::integer_sequence<int, Rows...>) {
   return {"amx",
           true,
+          false,
           rows,
           columns,
           4,

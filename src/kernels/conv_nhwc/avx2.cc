@@ -16,13 +16,12 @@ class Codes {
  public:
   template <class Tile>
   explicit Codes(const Tile& tile)
-      : shift_(_mm256_set1_epi32(tile.small ? nhwc_shift_bits : 0)),
-        zero_(_mm256_set1_epi32(tile.zero)),
+      : zero_(_mm256_set1_epi32(tile.zero)),
         low_(_mm256_set1_ps(static_cast<float>(tile.lowest - tile.zero))),
         high_(_mm256_set1_ps(static_cast<float>(tile.highest - tile.zero))) {}
 
   void store(__m256i sums, const float* scales, uint8_t* to, int64_t count) const {
-    const __m256 scaled = _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_sub_epi32(sums, shift_)), _mm256_loadu_ps(scales));
+    const __m256 scaled = _mm256_mul_ps(_mm256_cvtepi32_ps(sums), _mm256_loadu_ps(scales));
     // The lowest where a scale is NaN.
     const __m256 limited = _mm256_min_ps(_mm256_max_ps(scaled, low_), high_);
     const __m256i codes = _mm256_add_epi32(_mm256_cvtps_epi32(limited), zero_);
@@ -34,7 +33,7 @@ class Codes {
   }
 
  private:
-  __m256i shift_, zero_;
+  __m256i zero_;
   __m256 low_, high_;
 };
 
@@ -112,7 +111,15 @@ void depthwise(const NhwcDepthwiseTile& given) {
 
 template <int... Rows>
 constexpr NhwcConvKernels table(std::integer_sequence<int, Rows...>) {
-  return {"avx2", true, rows, columns, group, 1, {multiply<Rows + 1>...}, {depthwise<1>, depthwise<2>, depthwise<4>}};
+  return {"avx2",
+          true,
+          false,
+          rows,
+          columns,
+          group,
+          1,
+          {multiply<Rows + 1>...},
+          {depthwise<1>, depthwise<2>, depthwise<4>}};
 }
 
 }  // namespace

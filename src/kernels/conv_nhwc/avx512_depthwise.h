@@ -12,11 +12,11 @@ void depthwise(const NhwcDepthwiseTile& given) {
   const NhwcDepthwiseTile tile = given;
   const Avx512Codes codes(tile);
   // Four pixels of 16 channels as 16 channels of four pixels: first by words of four bytes, then within them.
-  const __m512i words = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  const __m512i words = transposed_order();
   const __m512i bytes = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
   const uint8_t* weights = tile.weights;
   for (int64_t c = 0; c < tile.channels; c += nhwc_lanes) {
-    const __mmask16 some = first_bytes(tile.channels - c);
+    const __mmask16 some = first_of_16(tile.channels - c);
     __m512i acc[Outputs];
     for (int j = 0; j < Outputs; ++j) acc[j] = _mm512_loadu_si512(tile.bias + c);
     const uint8_t* const* pixels = tile.pixels;
@@ -31,8 +31,11 @@ void depthwise(const NhwcDepthwiseTile& given) {
         acc[j] = _mm512_dpbusd_epi32(acc[j], four, _mm512_loadu_si512(weights));
     }
     const __m512 scales = _mm512_loadu_ps(tile.scales + c);
+    for_size(tile, [&]<bool Small>() {
 #pragma GCC unroll 4
-    for (int j = 0; j < Outputs; ++j) _mm_mask_storeu_epi8(tile.y + j * tile.channels + c, some, codes(acc[j], scales));
+      for (int j = 0; j < Outputs; ++j)
+        _mm_mask_storeu_epi8(tile.y + j * tile.channels + c, some, codes.template one_pixel<Small>(acc[j], scales));
+    });
   }
 }
 

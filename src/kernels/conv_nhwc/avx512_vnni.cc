@@ -40,21 +40,21 @@ void multiply(const NhwcTile& given) {
         }
       }
     }
-#pragma GCC unroll 2
-    for (int v = 0; v < vectors; ++v) {
-      const __m512 scales = _mm512_loadu_ps(tile.scales + column + 16 * v);
-      const __mmask16 some = first_bytes(tile.stored - column - 16 * v);
-#pragma GCC unroll 8
-      for (int i = 0; i < Rows; ++i)
-        _mm_mask_storeu_epi8(tile.y + i * tile.pixel + column + 16 * v, some, codes(acc[i][v], scales));
-    }
+    store_codes<Rows>(tile, codes, column, [&](int i, int half) { return acc[i][half]; });
   }
 }
 
 template <int... Rows>
 constexpr NhwcConvKernels table(std::integer_sequence<int, Rows...>) {
-  return {
-      "avx512_vnni", true, rows, columns, 4, 1, {multiply<Rows + 1>...}, {depthwise<1>, depthwise<2>, depthwise<4>}};
+  return {"avx512_vnni",
+          true,
+          false,
+          rows,
+          columns,
+          4,
+          1,
+          {multiply<Rows + 1>...},
+          {depthwise<1>, depthwise<2>, depthwise<4>}};
 }
 
 }  // namespace

@@ -171,7 +171,7 @@ NhwcRequantization::NhwcRequantization(const NhwcConvKernels& kernels, NhwcWeigh
                            std::max(above * positive - below * negative, below * positive - above * negative);
     small_ = small_ && largest < small_limit && largest * std::abs(static_cast<double>(scales_[i])) < small_limit;
   }
-  if (!small_) return;
+  if (!small_ || !kernels.shifts) return;
   for (int32_t& b : bias_) b = static_cast<int32_t>(static_cast<uint32_t>(b) + static_cast<uint32_t>(nhwc_shift_bits));
 }
 

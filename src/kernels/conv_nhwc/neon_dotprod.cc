@@ -70,8 +70,15 @@ void multiply(const NhwcTile& given) {
 
 template <int... Rows>
 constexpr NhwcConvKernels table(std::integer_sequence<int, Rows...>) {
-  return {
-      "neon_dotprod", false, rows, columns, 4, 1, {multiply<Rows + 1>...}, {depthwise<1>, depthwise<2>, depthwise<4>}};
+  return {"neon_dotprod",
+          false,
+          true,
+          rows,
+          columns,
+          4,
+          1,
+          {multiply<Rows + 1>...},
+          {depthwise<1>, depthwise<2>, depthwise<4>}};
 }
 
 }  // namespace

@@ -82,7 +82,15 @@ void multiply(const NhwcTile& given) {
 
 template <int... Rows>
 constexpr NhwcConvKernels table(std::integer_sequence<int, Rows...>) {
-  return {"neon_i8mm", false, rows, columns, 8, 1, {multiply<Rows + 1>...}, {depthwise<1>, depthwise<2>, depthwise<4>}};
+  return {"neon_i8mm",
+          false,
+          true,
+          rows,
+          columns,
+          8,
+          1,
+          {multiply<Rows + 1>...},
+          {depthwise<1>, depthwise<2>, depthwise<4>}};
 }
 
 }  // namespace

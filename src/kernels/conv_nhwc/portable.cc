@@ -11,7 +11,6 @@ constexpr int rows = 2, columns = 8, group = 4;
 
 template <class Tile>
 uint8_t code(const Tile& tile, int32_t sum, float scale) {
-  if (tile.small) sum -= nhwc_shift_bits;
   // fmax and fmin take the limit where a scale is NaN.
   const auto low = static_cast<float>(tile.lowest - tile.zero), high = static_cast<float>(tile.highest - tile.zero);
   const float limited = std::fmin(std::fmax(static_cast<float>(sum) * scale, low), high);
@@ -62,8 +61,15 @@ void depthwise(const NhwcDepthwiseTile& tile) {
 
 template <int... Rows>
 constexpr NhwcConvKernels table(std::integer_sequence<int, Rows...>) {
-  return {
-      "portable", false, rows, columns, group, 1, {multiply<Rows + 1>...}, {depthwise<1>, depthwise<2>, depthwise<4>}};
+  return {"portable",
+          false,
+          false,
+          rows,
+          columns,
+          group,
+          1,
+          {multiply<Rows + 1>...},
+          {depthwise<1>, depthwise<2>, depthwise<4>}};
 }
 
 }  // namespace

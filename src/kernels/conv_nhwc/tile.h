@@ -19,7 +19,7 @@ struct NhwcTile {
   const uint8_t* weights;  // [panels][taps][bytes / group, rounded up][columns][group], signed
   const int32_t* bias;     // by column of all panels, and so are the scales
   const float* scales;
-  bool small;  // sums and what they are scaled to are below 2^22 either way, and nhwc_shift_bits are in the bias
+  bool small;               // sums and what they are scaled to are below 2^22 either way
   int32_t lowest, highest;  // of the codes: those of int8_t or uint8_t
   int32_t zero;
   uint8_t* y;      // of the first pixel; the next one's is `pixel` bytes on
@@ -54,6 +54,7 @@ struct NhwcConvKernels {
 
   const char* name;
   bool unsigned_pixels;
+  bool shifts;  // nhwc_shift_bits are in the bias where sums are small
   int rows, columns;
   int group;                          // of the weights' bytes: 4 or 8
   int step;                           // the weights' bytes of all taps are filled up to a multiple of this
