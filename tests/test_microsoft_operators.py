@@ -174,3 +174,25 @@ def test_linear(dtype):
     check("QuantizeLinear", [x, scale(0.001), zero_point], onnx_type(dtype))
     check("DequantizeLinear", [random(rng, (4, 100), dtype), scale(0.001), zero_point], TensorProto.FLOAT)
     check("DequantizeLinear", [random(rng, (4, 100), dtype), np.linspace(0.01, 0.1, 4, dtype=np.float32), np.full(4, zero_point)], TensorProto.FLOAT, axis=0)
+
+
+CONVOLUTIONS = [((1, 9, 8, 16), (24, 16, 3, 3), {"pads": [1, 1, 1, 1]}), ((2, 11, 13, 3), (8, 3, 5, 5), {"strides": [2, 2], "pads": [2, 2, 2, 2]}),
+                ((1, 7, 7, 20), (20, 1, 3, 3), {"group": 20, "pads": [1, 1, 1, 1]}), ((1, 6, 6, 8), (5, 8, 1, 1), {}),
+                ((1, 9, 9, 8), (8, 4, 3, 3), {"group": 2}), ((1, 9, 9, 12), (16, 12, 3, 3), {"dilations": [2, 2]})]
+
+
+@pytest.mark.parametrize("dtype", BYTES)
+@pytest.mark.parametrize("by_channel", [False, True])
+@pytest.mark.parametrize("x, w, attributes", CONVOLUTIONS)
+def test_conv_with_channels_last(dtype, by_channel, x, w, attributes):
+    rng = np.random.default_rng(0)
+    count = (w[0],) if by_channel else ()
+    inputs = [random(rng, x, dtype), scale(0.02), zero(rng, dtype), random(rng, w, np.int8), scale(0.01, count), np.zeros(count, np.int8),
+              scale(0.3), zero(rng, dtype), rng.integers(-2000, 2000, w[0], dtype=np.int32)]
+    check("QLinearConv", inputs, onnx_type(dtype), channels_last=1, **attributes)
+
+
+@pytest.mark.parametrize("dtype", BYTES)
+def test_max_pool_with_channels_last(dtype):
+    rng = np.random.default_rng(0)
+    check("NhwcMaxPool", [random(rng, (2, 9, 8, 20), dtype)], onnx_type(dtype), kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])

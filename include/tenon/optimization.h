@@ -33,8 +33,8 @@ struct Rewrite {
   std::vector<std::string> after;   // operators that took their place: "Conv 'stem'"
   // Values that went by the first name and now have the second.
   std::vector<std::pair<std::string, std::string>> renamed;
-  // Images that nodes now hand on in blocks of channels, as [N, channels / block rounded up, H, W, block], `to` what
-  // was `from`.
+  // Images that nodes now hand on in blocks of channels, as [N, channels / block rounded up, H, W, block], or with
+  // their channels last, as [N, H, W, channels]: `to` what was `from`.
   struct BlockedImage {
     std::string from, to;
     int64_t channels;

@@ -137,7 +137,7 @@ class Patch {
   void replace(ir::Value& old, ir::Value& by);
   // The same for the only output of `old`.
   void replace(ir::Node& old, ir::Value& by) { replace(*old.output(0), by); }
-  // The record says that `by` is the image `old` in blocks of channels.
+  // The record says that `by` is the image `old` in blocks of channels, or with its channels last.
   void record_blocked(const ir::Value& old, const ir::Value& by, int64_t channels) {
     record_.blocked.push_back({old.name, by.name, channels});
   }

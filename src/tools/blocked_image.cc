@@ -8,8 +8,11 @@ namespace tenon::tools {
 
 Tensor without_blocks(const Tensor& image, int64_t channels) {
   const Shape& shape = image.shape();
-  const int64_t blocks = shape[1], pixels = shape[2] * shape[3], block = shape[4];
-  Tensor result(image.type(), Shape{shape[0], channels, shape[2], shape[3]});
+  // Channels last are one block.
+  const bool is_last = image.rank() == 4;
+  const int first = is_last ? 1 : 2;
+  const int64_t blocks = is_last ? 1 : shape[1], pixels = shape[first] * shape[first + 1], block = shape[first + 2];
+  Tensor result(image.type(), Shape{shape[0], channels, shape[first], shape[first + 1]});
   const auto size = static_cast<size_t>(bits_of(image.type()) / 8);
   const auto* from = static_cast<const std::byte*>(image.raw());
   auto* to = static_cast<std::byte*>(result.mutable_raw());

@@ -4,7 +4,7 @@
 
 namespace tenon::tools {
 
-// [N, C / block rounded up, H, W, block], as kernels hold images, as [N, C, H, W].
+// [N, C / block rounded up, H, W, block] or [N, H, W, C], as kernels hold images, as [N, C, H, W].
 Tensor without_blocks(const Tensor& image, int64_t channels);
 
 }  // namespace tenon::tools

@@ -144,8 +144,11 @@ void use_channels_last(Editor& editor, ir::Graph& graph) {
       for (size_t i : rules.image_inputs(*node)) images.push_back(channels_last(patch, *node->input(i)));
       const ir::Node& added = rules.add(patch, *node, images);
       std::vector<ir::Value*> results;
-      for (size_t i = 0; i < added.output_count(); ++i)
+      for (size_t i = 0; i < added.output_count(); ++i) {
         results.push_back(patch.add("Transpose", {added.output(i)}, {{"perm", to_first}}));
+        const int64_t channels = (*editor.shape(node->output(i)))[1].value();
+        patch.record_blocked(*node->output(i), *added.output(i), channels);
+      }
       for (size_t i = 0; i < results.size(); ++i) patch.replace(*node->output(i), *results[i]);
     });
   }

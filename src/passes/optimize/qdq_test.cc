@@ -262,14 +262,83 @@ TEST(Qdq, NotWhereItWouldBeSomethingElse) {
   wide.quantize("m", "y", 4.0f, zero_of(128));
   wide.output("y_q");
   EXPECT_EQ(std::ranges::count(compare(wide).ops, "QLinearMatMul"), 0);
-  // Other scales.
-  Model joined = quantized_input({1, 3});
-  joined.input("other", ElementType::float32, SymbolicShape{1, 3});
-  joined.quantize("other", "z", 0.03f, zero_of(100));
-  joined.node("Concat", {"x", "z"}, {"c"}).set_attribute({"axis", int64_t{0}});
-  joined.quantize("c", "y", 0.025f, zero_of(100));
-  joined.output("y_q");
-  EXPECT_EQ(std::ranges::count(compare(joined).ops, "DequantizeLinear"), 2);
+}
+
+// Sums, products and means of codes are rounded at the same place: they are at most one apart.
+TEST(Qdq, ArithmeticOnCodes) {
+  for (const char* op : {"Add", "Mul"}) {
+    Model b = quantized_input({2, 3, 4, 4});
+    b.input("other", ElementType::float32, SymbolicShape{2, 3, 1, 1});
+    b.quantize("other", "z", 0.03f, zero_of(90));
+    b.node(op, {"x", "z"}, {"sum"});
+    b.node("Relu", {"sum"}, {"r"});
+    b.quantize("r", "y", 0.05f, zero_of(0));
+    b.output("y_q");
+    const Outcome outcome = compare(b);
+    EXPECT_EQ(outcome.ops, (Ops{"QuantizeLinear", "QuantizeLinear", *op == 'A' ? "QLinearAdd" : "QLinearMul"}));
+    EXPECT_LE(outcome.most, 1);
+  }
+  Model pool = quantized_input({2, 3, 5, 5});
+  pool.node("GlobalAveragePool", {"x"}, {"p"});
+  pool.quantize("p", "y", 0.005f, zero_of(120));
+  pool.output("y_q");
+  const Outcome outcome = compare(pool);
+  EXPECT_EQ(outcome.ops, (Ops{"QuantizeLinear", "QLinearGlobalAveragePool"}));
+  EXPECT_LE(outcome.most, 1);
+}
+
+// What is a function of one code is looked up, exactly.
+TEST(Qdq, FunctionsOfCodes) {
+  for (const char* op : {"Sigmoid", "HardSwish", "Tanh", "Relu"}) {
+    Model b = quantized_input({2, 3, 4}, signed_zero_of(-20));
+    b.node(op, {"x"}, {"f"});
+    b.quantize("f", "y", 0.01f, zero_of(128));
+    b.output("y_q");
+    const Outcome outcome = compare(b);
+    EXPECT_EQ(outcome.ops, (Ops{"QuantizeLinear", "LookUp"})) << op;
+    EXPECT_EQ(outcome.most, 0) << op;
+  }
+  // x * sigmoid(x), with a rounded sigmoid.
+  Model swish = quantized_input({2, 3, 4});
+  swish.node("Sigmoid", {"x"}, {"f"});
+  swish.quantize("f", "s", 1.0f / 255, zero_of(0));
+  swish.node("Mul", {"x", "s"}, {"m"});
+  swish.quantize("m", "y", 0.02f, zero_of(20));
+  swish.output("y_q");
+  Outcome outcome = compare(swish);
+  EXPECT_EQ(outcome.ops, (Ops{"QuantizeLinear", "LookUp"}));
+  EXPECT_EQ(outcome.most, 0);
+  // (x + 1) * 0.5, clipped.
+  Model chain = quantized_input({5});
+  chain.initializer("one", scalar(1)).initializer("half", scalar(0.5f)).initializer("low", scalar(-0.25f));
+  chain.node("Add", {"x", "one"}, {"a"});
+  chain.node("Mul", {"half", "a"}, {"m"});
+  chain.node("Clip", {"m", "low"}, {"c"});
+  chain.quantize("c", "y", 0.02f, zero_of(20));
+  chain.output("y_q");
+  outcome = compare(chain);
+  EXPECT_EQ(outcome.ops, (Ops{"QuantizeLinear", "LookUp"}));
+  EXPECT_EQ(outcome.most, 0);
+  // A constant for each element is no function of the code alone.
+  Model by_element = quantized_input({3});
+  by_element.initializer("c", Tensor({3}, {1.0f, 2.0f, 3.0f}));
+  by_element.node("Mul", {"x", "c"}, {"m"});
+  by_element.quantize("m", "y", 0.02f, zero_of(20));
+  by_element.output("y_q");
+  EXPECT_EQ(std::ranges::count(compare(by_element).ops, "LookUp"), 0);
+}
+
+// What is joined gets the codes that the result has.
+TEST(Qdq, ConcatOfOtherScales) {
+  Model b = quantized_input({1, 3});
+  b.input("other", ElementType::float32, SymbolicShape{1, 3});
+  b.quantize("other", "z", 0.03f, zero_of(100));
+  b.node("Concat", {"x", "z"}, {"c"}).set_attribute({"axis", int64_t{0}});
+  b.quantize("c", "y", 0.025f, zero_of(100));
+  b.output("y_q");
+  const Outcome outcome = compare(b);
+  EXPECT_EQ(outcome.ops, (Ops{"QuantizeLinear", "QuantizeLinear", "LookUp", "Concat"}));
+  EXPECT_EQ(outcome.most, 0);
 }
 
 // A convolutional net as quantizers write it. Each layer is at most one step off, which the next ones average out.

@@ -125,6 +125,12 @@ TEST(BlockedImage, BlocksAreUndone) {
   const Tensor result = without_blocks(blocked, 3);
   EXPECT_EQ(result.shape(), plain.shape());
   EXPECT_TRUE(std::ranges::equal(result.data<float>(), plain.data<float>()));
+  Tensor last(ElementType::float32, Shape{1, 1, 2, 3});
+  const float side_by_side[] = {0, 2, 4, 1, 3, 5};
+  std::ranges::copy(side_by_side, last.mutable_data<float>().begin());
+  const Tensor first = without_blocks(last, 3);
+  EXPECT_EQ(first.shape(), plain.shape());
+  EXPECT_TRUE(std::ranges::equal(first.data<float>(), plain.data<float>()));
 }
 
 TEST(Align, GoesByContentThenByPosition) {
