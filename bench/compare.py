@@ -7,8 +7,9 @@ the outputs are from onnxruntime's.
 A MODEL is an .onnx file or the name of a model of tests/models. Engines that are not installed are left out; `make bench`
 installs all. Every engine has a process of its own; they take turns, several times, and the best time of each counts: so
 what else the machine does hits all alike. All compute in fp32, unless --precision fast asks each for its faster mode,
-with as many threads and on the same inputs. Exit code 1 when the outputs of Tenon are not onnxruntime's, within 1e-3 of
-the largest value.
+with as many threads and on the same inputs. With --int8 all run the models as onnxruntime's quantizer writes them,
+NAME_int8.onnx beside NAME.onnx. Exit code 1 when the outputs of Tenon are not onnxruntime's, within 1e-3 of the largest
+value; with --int8, where codes that lie between two numbers may be rounded to either, within a fifth of it.
 """
 import argparse
 import importlib.util
@@ -30,7 +31,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 from plot import bar_chart  # noqa: E402
 
 MODULES = {"tenon": "tenon", "onnxruntime": "onnxruntime", "openvino": "openvino", "mnn": "MNN", "torch": "torch"}
-MOST_DIFFERENCE = 1e-3
+MOST_DIFFERENCE, MOST_INT8_DIFFERENCE = 1e-3, 0.2
 
 
 class Engine:
@@ -194,6 +195,7 @@ def main():
     parser.add_argument("--threads", type=int, nargs="+", default=[1], metavar="N")
     parser.add_argument("--engines", nargs="+", choices=MODULES, metavar="ENGINE", help="default: all that are installed")
     parser.add_argument("--precision", default="fp32", choices=["fp32", "fast"])
+    parser.add_argument("--int8", action="store_true", help="quantize the models first")
     parser.add_argument("--rounds", type=int, default=5, metavar="N", help="turns that each engine takes (default: 5)")
     parser.add_argument("--seconds", type=float, default=0.5, help="that a turn takes, at least one run (default: 0.5)")
     parser.add_argument("--dim", action="append", default=[], metavar="NAME=SIZE", help="size of a dimension of a MODEL.onnx")
@@ -209,6 +211,9 @@ def main():
     rows = []
     for argument in options.models:
         name, path, inputs = find_model(argument, sizes)
+        if options.int8:
+            from quantized_models import quantize
+            path = quantize(path, inputs)
         for threads in options.threads:
             with tempfile.TemporaryDirectory() as folder:
                 measured = measure(name, path, inputs, threads, options, folder)
@@ -220,7 +225,8 @@ def main():
         Path(options.json).write_text(json.dumps({"precision": options.precision, "results": rows}, indent=2) + "\n")
     if options.plot:
         Path(options.plot).write_text(bar_chart(rows))
-    wrong = [row for row in rows if row["engine"] == "tenon" and row.get("difference", 0) > MOST_DIFFERENCE]
+    most = MOST_INT8_DIFFERENCE if options.int8 else MOST_DIFFERENCE
+    wrong = [row for row in rows if row["engine"] == "tenon" and row.get("difference", 0) > most]
     for row in wrong:
         print(f"error: {row['model']}: the outputs differ from onnxruntime's by {row['difference']:.1e}", file=sys.stderr)
     failed = [row for row in rows if row["engine"] == "tenon" and "error" in row]

@@ -238,14 +238,15 @@ class NhwcConv {
         const int64_t tile = i % tiles, panel = i / tiles * at_once;
         // All tiles have the same number of pixels, or one more.
         const int64_t first = outputs_ * tile / tiles, rows = outputs_ * (tile + 1) / tiles - first;
-        for (int64_t row = 0; row < rows; ++row) {
+        Window at = is_pointwise_ ? Window{} : window(first);
+        for (int64_t row = 0; row < rows; ++row, next(at)) {
           if (takes_patches_) {
-            copy_patch(first + row, patches + row * patch);
+            copy_patch(at, patches + row * patch);
             pixels[row] = patches + row * patch;
           } else if (is_pointwise_) {
             pixels[row] = x_ + (first + row) * pixel_;
           } else {
-            find_pixels(first + row, rows, pixels + row);
+            find_pixels(at, rows, pixels + row);
           }
         }
         multiply_tile(first, rows, panel, std::min(panel + at_once, weights_.panels_), pixels);
@@ -270,19 +271,33 @@ class NhwcConv {
     kernels_.multiply[rows - 1](tile);
   }
 
-  // The first pixel of the window of an output; `left` may lie outside the image, and so may the row.
+  // What an output reads. `left` may lie outside the image, and so may `top`.
   struct Window {
-    int64_t image, top, left;  // `image` is the row at which its image begins
+    int64_t image, row, column;  // of the output; `image` is the row of the input at which its image begins
+    int64_t top, left;
   };
   Window window(int64_t output) const {
     const int64_t row = output / s_.output[2];
-    return {row / s_.output[1] * s_.input[1], row % s_.output[1] * s_.stride[1] - s_.pad[1],
-            output % s_.output[2] * s_.stride[2] - (takes_patches_ ? 0 : s_.pad[2])};
+    Window at{row / s_.output[1] * s_.input[1], row % s_.output[1], output % s_.output[2], 0, 0};
+    at.top = at.row * s_.stride[1] - s_.pad[1];
+    at.left = at.column * s_.stride[2] - (takes_patches_ ? 0 : s_.pad[2]);
+    return at;
+  }
+  // That of the next output.
+  void next(Window& at) const {
+    at.left += s_.stride[2];
+    if (++at.column < s_.output[2]) return;
+    at.column = 0;
+    at.left = takes_patches_ ? 0 : -s_.pad[2];
+    at.top += s_.stride[1];
+    if (++at.row < s_.output[1]) return;
+    at.row = 0;
+    at.top = -s_.pad[1];
+    at.image += s_.input[1];
   }
 
   // Where the pixels are that an output reads; `step` lie between those of two taps.
-  void find_pixels(int64_t output, int64_t step, const uint8_t** pixels) const {
-    const Window at = window(output);
+  void find_pixels(const Window& at, int64_t step, const uint8_t** pixels) const {
     for (int64_t i = 0; i < s_.kernel[1]; ++i) {
       const int64_t h = at.top + i * s_.dilation[1];
       const bool is_inside = h >= 0 && h < s_.input[1];
@@ -295,8 +310,7 @@ class NhwcConv {
   }
 
   // What an output reads, side by side.
-  void copy_patch(int64_t output, uint8_t* to) const {
-    const Window at = window(output);
+  void copy_patch(const Window& at, uint8_t* to) const {
     const int64_t pieces = s_.dilation[2] == 1 ? 1 : s_.kernel[2], bytes = s_.kernel[2] / pieces * pixel_;
     for (int64_t i = 0; i < s_.kernel[1]; ++i) {
       const int64_t h = at.top + i * s_.dilation[1];
@@ -370,12 +384,17 @@ class NhwcDepthwiseConv {
                    const uint8_t** pixels) const {
     const int64_t top = row * s_.stride[1] - s_.pad[1], left = column * s_.stride[2] - s_.pad[2];
     const uint8_t** end = pixels + 4 * window_.quads;
+    const bool columns_are_inside = left >= 0 && left + (window_.width - 1) * s_.dilation[2] < s_.input[2];
     for (int64_t i = 0; i < s_.kernel[1]; ++i) {
       const int64_t h = top + i * s_.dilation[1];
-      const bool is_inside = h >= 0 && h < s_.input[1];
+      if (h < 0 || h >= s_.input[1]) {
+        pixels = std::fill_n(pixels, window_.width, outside);
+        continue;
+      }
+      const uint8_t* line = image + h * s_.input[2] * pixel_;
       for (int64_t j = 0; j < window_.width; ++j) {
         const int64_t w = left + j * s_.dilation[2];
-        *pixels++ = is_inside && w >= 0 && w < s_.input[2] ? image + (h * s_.input[2] + w) * pixel_ : outside;
+        *pixels++ = columns_are_inside || (w >= 0 && w < s_.input[2]) ? line + w * pixel_ : outside;
       }
     }
     std::fill(pixels, end, outside);

@@ -4,9 +4,54 @@
 #include "kernels/quantize/requantize_kernel.h"
 
 namespace tenon::kernels {
+namespace {
 
-constexpr QuantizeKernels quantize_kernels_avx512 = QuantizeArrays<Avx512>::table();
-constexpr RequantizeKernels requantize_kernels_avx512 = RequantizeArrays<Avx512>::requantize_table();
-constexpr CodeKernels code_kernels_avx512 = CodeArrays<Avx512>::code_table();
+struct NarrowingAvx512 : Avx512 {
+  static F lesser_number(F a, F b) { return (F)_mm512_min_ps((__m512)a, (__m512)b); }
+  static F greater_number(F a, F b) { return (F)_mm512_max_ps((__m512)a, (__m512)b); }
+
+  static void narrow(const I (&from)[4], uint8_t* to) {
+#pragma GCC unroll 4
+    for (int k = 0; k < 4; ++k)
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(to + 16 * k), _mm512_cvtepi32_epi8((__m512i)from[k]));
+  }
+  static void narrow(const I (&from)[4], int8_t* to) { narrow(from, reinterpret_cast<uint8_t*>(to)); }
+  static void narrow(const I (&from)[4], uint16_t* to) {
+#pragma GCC unroll 4
+    for (int k = 0; k < 4; ++k)
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + 16 * k), _mm512_cvtepi32_epi16((__m512i)from[k]));
+  }
+  static void narrow(const I (&from)[4], int16_t* to) { narrow(from, reinterpret_cast<uint16_t*>(to)); }
+
+  // Sixteen entries at a time: an index that is not among them has its highest bit set, for which zero is taken.
+  static void look_up(const uint8_t* table, const uint8_t* x, uint8_t* y, int64_t n) {
+    __m512i parts[16];
+    for (int k = 0; k < 16; ++k)
+      parts[k] = _mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(table + 16 * k)));
+    const auto some = [&](const uint8_t* from, uint8_t* to) {
+      const __m512i index = _mm512_loadu_si512(from);
+      __m512i found = _mm512_setzero_si512();
+#pragma GCC unroll 16
+      for (int k = 0; k < 16; ++k) {
+        const __m512i own = _mm512_xor_si512(index, _mm512_set1_epi8(static_cast<char>(16 * k)));
+        found = _mm512_or_si512(found, _mm512_shuffle_epi8(parts[k], _mm512_adds_epu8(own, _mm512_set1_epi8(0x70))));
+      }
+      _mm512_storeu_si512(to, found);
+    };
+    int64_t i = 0;
+    for (; i + 64 <= n; i += 64) some(x + i, y + i);
+    if (i == n) return;
+    uint8_t last[64] = {};
+    std::copy_n(x + i, n - i, last);
+    some(last, last);
+    std::copy_n(last, n - i, y + i);
+  }
+};
+
+}  // namespace
+
+constexpr QuantizeKernels quantize_kernels_avx512 = QuantizeArrays<NarrowingAvx512>::table();
+constexpr RequantizeKernels requantize_kernels_avx512 = RequantizeArrays<NarrowingAvx512>::requantize_table();
+constexpr CodeKernels code_kernels_avx512 = CodeArrays<NarrowingAvx512>::code_table();
 
 }  // namespace tenon::kernels

@@ -29,7 +29,13 @@ LayoutChoice::LayoutChoice(Editor& editor, LayoutRules& rules, ir::Graph& graph)
 
 std::vector<ir::Node*> LayoutChoice::nodes() {
   if (candidates_.empty()) return {};
-  std::unordered_map<ir::Value*, std::vector<int>> readers;  // those that want a value changed, once each
+  std::unordered_map<ir::Value*, std::vector<int>> readers;  // those that want a value changed
+  std::vector<ir::Value*> values;                            // all of them, in the graph's order
+  const auto readers_of = [&](ir::Value* value) -> std::vector<int>& {
+    const auto [found, is_new] = readers.try_emplace(value);
+    if (is_new) values.push_back(value);
+    return found->second;
+  };
   for (ir::Node& node : graph_.nodes()) {
     const auto found = candidates_.find(&node);
     if (found == candidates_.end()) continue;
@@ -38,10 +44,10 @@ std::vector<ir::Node*> LayoutChoice::nodes() {
       cut_.price(MinCut::first, found->second, static_cast<int64_t>(gain));
     else if (gain < 0)
       cut_.price(found->second, MinCut::second, static_cast<int64_t>(-gain));
-    for (size_t i : rules_.image_inputs(node)) readers[node.input(i)].push_back(found->second);
-    for (ir::Value* output : node.outputs()) readers[output];
+    for (size_t i : rules_.image_inputs(node)) readers_of(node.input(i)).push_back(found->second);
+    for (ir::Value* output : node.outputs()) readers_of(output);
   }
-  for (const auto& [value, numbers] : readers) add_conversions(*value, numbers);
+  for (ir::Value* value : values) add_conversions(*value, readers[value]);
   const std::vector<bool> is_changed = cut_.solve();
   std::vector<ir::Node*> result;
   for (ir::Node& node : graph_.nodes()) {
