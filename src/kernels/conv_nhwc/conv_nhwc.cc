@@ -20,6 +20,8 @@ constexpr int64_t least_products_to_share = 1 << 18;
 constexpr int64_t least_copied_bytes = 16 << 10;
 // Pixels of fewer bytes are copied: all that an output reads, side by side.
 constexpr int64_t narrow_pixel = 16;
+// Tiles whose patches are copied before the first is multiplied.
+constexpr int64_t tiles_prepared = 8;
 // Bytes that are copied at once.
 constexpr int64_t chunk = 16;
 constexpr double small_limit = 1 << 22;
@@ -227,32 +229,45 @@ class NhwcConv {
     const int64_t parts = pool.size() == 1 || products < least_products_to_share ? 1 : parts_per_thread * pool.size();
     if (tiles < parts) at_once = std::min(at_once, divide_up(weights_.panels_, divide_up(parts, tiles)));
     const int64_t blocks = divide_up(weights_.panels_, at_once);
-    const int64_t pointers = kernels_.rows * weights_.steps_, patch = takes_patches_ ? bytes_ : 0;
+    // Patches are read long after they are written: a register does not wait for bytes that are still on their way.
+    const int64_t prepared = takes_patches_ ? tiles_prepared : 1, patch = takes_patches_ ? kernels_.rows * bytes_ : 0;
+    const int64_t pointers = kernels_.rows * weights_.steps_;
     pool.parallel_for(tiles * blocks, divide_up(tiles * blocks, parts), [&](int64_t begin, int64_t end) {
-      const Scratch memory(static_cast<size_t>(pointers) * sizeof(uint8_t*) +
-                           static_cast<size_t>(kernels_.rows * patch + chunk));
+      const Scratch memory(static_cast<size_t>(prepared * pointers) * sizeof(uint8_t*) +
+                           static_cast<size_t>(prepared * patch + chunk));
       const auto pixels = memory.as<const uint8_t*>();
-      auto* patches = reinterpret_cast<uint8_t*>(pixels + pointers);
+      auto* patches = reinterpret_cast<uint8_t*>(pixels + prepared * pointers);
       if (kernels_.enter) kernels_.enter();
-      for (int64_t i = begin; i < end; ++i) {
+      for (int64_t i = begin, count; i < end; i += count) {
         const int64_t tile = i % tiles, panel = i / tiles * at_once;
+        count = std::min({prepared, end - i, tiles - tile});
         // All tiles have the same number of pixels, or one more.
-        const int64_t first = outputs_ * tile / tiles, rows = outputs_ * (tile + 1) / tiles - first;
-        Window at = is_pointwise_ ? Window{} : window(first);
-        for (int64_t row = 0; row < rows; ++row, next(at)) {
-          if (takes_patches_) {
-            copy_patch(at, patches + row * patch);
-            pixels[row] = patches + row * patch;
-          } else if (is_pointwise_) {
-            pixels[row] = x_ + (first + row) * pixel_;
-          } else {
-            find_pixels(at, rows, pixels + row);
-          }
-        }
-        multiply_tile(first, rows, panel, std::min(panel + at_once, weights_.panels_), pixels);
+        const auto first = [&](int64_t k) { return outputs_ * (tile + k) / tiles; };
+        for (int64_t k = 0; k < count; ++k)
+          prepare(first(k), first(k + 1) - first(k), pixels + k * pointers, patches + k * patch);
+        for (int64_t k = 0; k < count; ++k)
+          multiply_tile(first(k), first(k + 1) - first(k), panel, std::min(panel + at_once, weights_.panels_),
+                        pixels + k * pointers);
       }
       if (kernels_.leave) kernels_.leave();
     });
+  }
+
+  // Where the pixels are that some outputs read, copied side by side where they are few bytes each.
+  void prepare(int64_t first, int64_t rows, const uint8_t** pixels, uint8_t* patches) const {
+    if (is_pointwise_) {
+      for (int64_t row = 0; row < rows; ++row) pixels[row] = x_ + (first + row) * pixel_;
+      return;
+    }
+    Window at = window(first);
+    for (int64_t row = 0; row < rows; ++row, next(at)) {
+      if (takes_patches_) {
+        copy_patch(at, patches + row * bytes_);
+        pixels[row] = patches + row * bytes_;
+      } else {
+        find_pixels(at, rows, pixels + row);
+      }
+    }
   }
 
   void multiply_tile(int64_t first, int64_t rows, int64_t panel, int64_t panel_end,

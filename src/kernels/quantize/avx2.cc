@@ -12,9 +12,9 @@ struct NarrowingAvx2 : Avx2 {
 
   // The low bytes or halves of 8 numbers each, in order.
   static __m128i halves(I from) {
-    const __m256i low = _mm256_shuffle_epi8(
-        (__m256i)from, _mm256_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, -1, -1, -1, -1, -1, -1, -1, -1, 0, 1, 4, 5, 8, 9, 12,
-                                        13, -1, -1, -1, -1, -1, -1, -1, -1));
+    const __m256i low =
+        _mm256_shuffle_epi8((__m256i)from, _mm256_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, -1, -1, -1, -1, -1, -1, -1, -1, 0,
+                                                            1, 4, 5, 8, 9, 12, 13, -1, -1, -1, -1, -1, -1, -1, -1));
     return _mm256_castsi256_si128(_mm256_permute4x64_epi64(low, 0b10'00));
   }
   static int64_t bytes(I from) {
@@ -36,6 +36,20 @@ struct NarrowingAvx2 : Avx2 {
     for (int k = 0; k < 4; ++k) _mm_storeu_si128(reinterpret_cast<__m128i*>(to + 8 * k), halves(from[k]));
   }
   static void narrow(const I (&from)[4], int16_t* to) { narrow(from, reinterpret_cast<uint16_t*>(to)); }
+
+  static void centered(const uint8_t* from, int32_t zero, F (&to)[4]) {
+#pragma GCC unroll 4
+    for (int k = 0; k < 4; ++k)
+      to[k] = less(_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from + 8 * k))), zero);
+  }
+  static void centered(const int8_t* from, int32_t zero, F (&to)[4]) {
+#pragma GCC unroll 4
+    for (int k = 0; k < 4; ++k)
+      to[k] = less(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from + 8 * k))), zero);
+  }
+  static F less(__m256i codes, int32_t zero) {
+    return (F)_mm256_cvtepi32_ps(_mm256_sub_epi32(codes, _mm256_set1_epi32(zero)));
+  }
 
   // Sixteen entries at a time: an index that is not among them has its highest bit set, for which zero is taken.
   static void look_up(const uint8_t* table, const uint8_t* x, uint8_t* y, int64_t n) {

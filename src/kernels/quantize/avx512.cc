@@ -23,6 +23,20 @@ struct NarrowingAvx512 : Avx512 {
   }
   static void narrow(const I (&from)[4], int16_t* to) { narrow(from, reinterpret_cast<uint16_t*>(to)); }
 
+  static void centered(const uint8_t* from, int32_t zero, F (&to)[4]) {
+#pragma GCC unroll 4
+    for (int k = 0; k < 4; ++k)
+      to[k] = less(_mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from + 16 * k))), zero);
+  }
+  static void centered(const int8_t* from, int32_t zero, F (&to)[4]) {
+#pragma GCC unroll 4
+    for (int k = 0; k < 4; ++k)
+      to[k] = less(_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from + 16 * k))), zero);
+  }
+  static F less(__m512i codes, int32_t zero) {
+    return (F)_mm512_cvtepi32_ps(_mm512_sub_epi32(codes, _mm512_set1_epi32(zero)));
+  }
+
   // Sixteen entries at a time: an index that is not among them has its highest bit set, for which zero is taken.
   static void look_up(const uint8_t* table, const uint8_t* x, uint8_t* y, int64_t n) {
     __m512i parts[16];
