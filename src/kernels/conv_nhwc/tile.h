@@ -47,7 +47,7 @@ inline constexpr int nhwc_lanes = 16;
 // How many outputs it computes at once: one, two or four.
 inline constexpr int nhwc_output_counts = 3;
 
-inline constexpr int most_nhwc_rows = 16, most_nhwc_columns = 32;
+inline constexpr int most_nhwc_rows = 16;
 
 struct NhwcConvKernels {
   using Multiply = void (*)(const NhwcTile& tile);

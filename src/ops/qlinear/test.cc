@@ -1,0 +1,159 @@
+#include "op_test.h"
+
+namespace tenon {
+namespace {
+
+OpTest test(const char* op) { return OpTest(op, 1, "com.microsoft"); }
+
+// Codes that stand for {0, 5}, and for {0, 1}.
+OpTest& first(OpTest&& t) { return t.input<uint8_t>({2}, {10, 20}).input<float>({}, {0.5f}).input<uint8_t>({}, {10}); }
+OpTest& second(OpTest& t) { return t.input<uint8_t>({2}, {4, 8}).input<float>({}, {0.25f}).input<uint8_t>({}, {4}); }
+OpTest& result(OpTest& t, uint8_t a, uint8_t b) {
+  return t.input<float>({}, {0.5f}).input<uint8_t>({}, {3}).expect<uint8_t>({2}, {a, b});
+}
+
+TEST(QLinear, Arithmetic) {
+  result(second(first(test("QLinearAdd"))), 3, 15).run();
+  result(second(first(test("QLinearMul"))), 3, 13).run();
+  // Rows and columns, and codes beyond the last one.
+  test("QLinearAdd")
+      .input<int8_t>({2, 1}, {1, 100})
+      .input<float>({}, {1})
+      .no_input()
+      .input<int8_t>({3}, {-3, 0, 90})
+      .input<float>({}, {1})
+      .no_input()
+      .input<float>({}, {1})
+      .expect<int8_t>({2, 3}, {-2, 1, 91, 97, 100, 127})
+      .run();
+}
+
+TEST(QLinear, Functions) {
+  test("QLinearSigmoid")
+      .input<uint8_t>({3}, {0, 128, 255})
+      .input<float>({}, {0.5f})
+      .input<uint8_t>({}, {128})
+      .input<float>({}, {1.0f / 256})
+      .input<uint8_t>({}, {0})
+      .expect<uint8_t>({3}, {0, 128, 255})
+      .run();
+  test("QLinearLeakyRelu")
+      .attribute("alpha", 0.5f)
+      .input<uint8_t>({2}, {8, 12})
+      .input<float>({}, {1})
+      .input<uint8_t>({}, {10})
+      .input<float>({}, {0.5f})
+      .input<uint8_t>({}, {10})
+      .expect<uint8_t>({2}, {8, 14})
+      .run();
+  OpTest where = test("QLinearWhere");
+  where.input<bool>({2}, {true, false});
+  result(second(first(std::move(where))), 3, 5).run();
+  test("QLinearSoftmax")
+      .attribute("opset", 13)
+      .attribute("axis", -1)
+      .input<uint8_t>({1, 2}, {7, 7})
+      .input<float>({}, {0.5f})
+      .input<uint8_t>({}, {0})
+      .input<float>({}, {1.0f / 256})
+      .input<uint8_t>({}, {0})
+      .expect<uint8_t>({1, 2}, {128, 128})
+      .run();
+}
+
+TEST(QLinear, Concat) {
+  OpTest joined = test("QLinearConcat");
+  joined.attribute("axis", 0).input<float>({}, {0.5f}).input<uint8_t>({}, {3});
+  second(first(std::move(joined))).expect<uint8_t>({4}, {3, 13, 3, 5}).run();
+}
+
+OpTest pool(const char* op, Tensor x, float scale, uint8_t zero) {
+  OpTest t = test(op);
+  t.input(std::move(x)).input<float>({}, {0.5f}).input<uint8_t>({}, {10}).input<float>({}, {scale});
+  t.input<uint8_t>({}, {zero});
+  return t;
+}
+
+TEST(QLinear, Pools) {
+  const Tensor first(Shape{1, 1, 1, 2}, {uint8_t{10}, uint8_t{14}});
+  pool("QLinearGlobalAveragePool", first, 0.25f, 1).expect<uint8_t>({1, 1, 1, 1}, {5}).run();
+  const Tensor last(Shape{1, 1, 2, 2}, {uint8_t{10}, uint8_t{12}, uint8_t{14}, uint8_t{16}});
+  pool("QLinearGlobalAveragePool", last, 0.25f, 1)
+      .attribute("channels_last", 1)
+      .expect<uint8_t>({1, 1, 1, 2}, {5, 9})
+      .run();
+  const Tensor row(Shape{1, 1, 1, 3}, {uint8_t{10}, uint8_t{14}, uint8_t{18}});
+  pool("QLinearAveragePool", row, 0.5f, 0)
+      .attribute("kernel_shape", {1, 2})
+      .expect<uint8_t>({1, 1, 1, 2}, {2, 6})
+      .run();
+  test("NhwcMaxPool")
+      .attribute("kernel_shape", {1, 2})
+      .input<uint8_t>({1, 1, 2, 2}, {1, 8, 5, 2})
+      .expect<uint8_t>({1, 1, 1, 2}, {5, 8})
+      .run();
+}
+
+TEST(QLinear, ConvWithChannelsLast) {
+  test("QLinearConv")
+      .attribute("channels_last", 1)
+      .input<uint8_t>({1, 1, 2, 1}, {10, 20})
+      .constant<float>({}, {0.5f})
+      .constant<uint8_t>({}, {10})
+      .constant<int8_t>({2, 1, 1, 1}, {2, -3})
+      .constant<float>({2}, {1, 2})
+      .constant<int8_t>({2}, {0, 0})
+      .constant<float>({}, {2})
+      .constant<uint8_t>({}, {100})
+      .constant<int32_t>({2}, {4, 0})
+      .expect<uint8_t>({1, 1, 2, 2}, {101, 100, 106, 85})
+      .run();
+}
+
+TEST(QLinear, Products) {
+  OpTest gemm = test("QGemm");
+  gemm.input<uint8_t>({1, 2}, {3, 4}).input<float>({}, {0.5f}).input<uint8_t>({}, {1});
+  gemm.input<int8_t>({2, 1}, {1, 2}).input<float>({}, {1}).input<int8_t>({}, {0}).input<int32_t>({1}, {4});
+  gemm.input<float>({}, {2}).input<uint8_t>({}, {10}).expect<uint8_t>({1, 1}, {13}).run();
+  test("MatMulIntegerToFloat")
+      .input<uint8_t>({1, 2}, {3, 4})
+      .input<int8_t>({2, 1}, {1, 2})
+      .input<float>({}, {0.5f})
+      .input<float>({}, {1})
+      .input<uint8_t>({}, {1})
+      .no_input()
+      .input<float>({1}, {1})
+      .expect<float>({1, 1}, {5})
+      .run();
+  test("DynamicQuantizeMatMul")
+      .input<float>({1, 2}, {0, 255})
+      .input<int8_t>({2, 1}, {1, 2})
+      .input<float>({}, {0.5f})
+      .expect<float>({1, 1}, {255})
+      .run();
+}
+
+TEST(QLinear, SixteenBits) {
+  test("QuantizeLinear")
+      .input<float>({2}, {1, -2})
+      .input<float>({}, {0.5f})
+      .input<uint16_t>({}, {100})
+      .expect<uint16_t>({2}, {102, 96})
+      .run();
+  test("DequantizeLinear")
+      .input<int16_t>({2}, {102, 96})
+      .input<float>({}, {0.5f})
+      .input<int16_t>({}, {100})
+      .expect<float>({2}, {1, -2})
+      .run();
+}
+
+TEST(LookUp, SignedCodesAreUnsignedIndices) {
+  Tensor table(ElementType::uint8, Shape{256});
+  for (size_t i = 0; i < 256; ++i) table.mutable_data<uint8_t>()[i] = static_cast<uint8_t>(255 - i);
+  OpTest("LookUp", 1, "tenon").input<int8_t>({3}, {-1, 0, 3}).input(table).expect<uint8_t>({3}, {0, 255, 252}).run();
+  OpTest("LookUp", 1, "tenon").input<uint8_t>({2}, {255, 3}).input(table).expect<uint8_t>({2}, {0, 252}).run();
+}
+
+}  // namespace
+}  // namespace tenon
