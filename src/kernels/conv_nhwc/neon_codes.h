@@ -67,7 +67,8 @@ template <int Rows, class Sums>
 #pragma GCC unroll 8
     for (int i = 0; i < Rows; ++i, to += step) {
       const int32x4_t both[2] = {sums(i, 0), sums(i, 1)};
-      vst1_u8(to, codes.template operator()<Small, Signed>(both));
+      const uint8x8_t bytes = codes.template operator()<Small, Signed>(both);
+      vst1_u8(to, bytes);
     }
     if (!is_last) return;
     for (int i = 0; i < Rows; ++i)

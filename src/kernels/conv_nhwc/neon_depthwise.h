@@ -63,7 +63,8 @@ template <int Outputs, int Bytes>
 #pragma GCC unroll 2
         for (int half = 0; half < Bytes / 8; ++half) {
           const int32x4_t both[2] = {acc[j][2 * half], acc[j][2 * half + 1]};
-          vst1_u8(to + 8 * half, NeonCodes(tile, c + 8 * half).template operator()<Small, Signed>(both));
+          const uint8x8_t codes = NeonCodes(tile, c + 8 * half).template operator()<Small, Signed>(both);
+          vst1_u8(to + 8 * half, codes);
         }
       }
     }

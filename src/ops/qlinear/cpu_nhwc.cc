@@ -14,7 +14,6 @@
 namespace tenon::ops {
 namespace {
 
-using kernels::NhwcConvKernels;
 using kernels::NhwcConvWeights;
 using kernels::NhwcRequantization;
 
