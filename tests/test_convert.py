@@ -202,7 +202,7 @@ def test_subgraphs_and_functions(tenon, tmp_path):
     (["--opset", "6", "-o", "OUT"], 2, "opset 6 of ai.onnx is not one to convert to: 7 to 28 are"),
     (["--opset", "29", "-o", "OUT"], 2, "opset 29 of ai.onnx is not one to convert to"),
     (["--opset", "none", "-o", "OUT"], 2, "'none' is no opset"),
-    (["--opset", "com.microsoft=1", "-o", "OUT"], 2, "no versions of domain 'com.microsoft'"),
+    (["--opset", "com.example=1", "-o", "OUT"], 2, "no versions of domain 'com.example'"),
     (["--ir-version", "2", "-o", "OUT"], 2, "IR version 2 is not one to convert to"),
     (["--opset", "13", "-o", "OUT", "--input", "x=nothing.npy"], 4, "nothing.npy"),
     (["--opset", "13", "-o", "OUT", "--input", "z=nothing.npy"], 3, "did you mean 'x'?"),

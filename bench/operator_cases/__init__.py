@@ -1,5 +1,5 @@
 """What bench/operators.py times: nodes of each operator, with sizes as real models have them."""
-from . import classical, elementwise, images, layout, others, products, rows
+from . import classical, elementwise, images, layout, others, products, quantized, rows
 
 KINDS = {
     "elementwise": elementwise.CASES,
@@ -9,6 +9,7 @@ KINDS = {
     "products and recurrent": products.CASES,
     "signals, text, sequences": others.CASES,
     "ai.onnx.ml": classical.CASES,
+    "com.microsoft, quantized": quantized.CASES,
 }
 CASES = [case for cases in KINDS.values() for case in cases]
 

@@ -1,0 +1,52 @@
+"""Operators of com.microsoft that quantized models carry."""
+import numpy as np
+
+from .case import IMAGE, TOKENS, Case, Input, f, i8, scalar, u8
+
+LAST = (1, 56, 56, 64)  # an image whose channels come last
+BYTE = np.uint8
+
+
+def case(operator, what, inputs, attributes=None):
+    return Case(operator, f"com.microsoft {what}".strip(), inputs, attributes or {}, opset=1, domain="com.microsoft")
+
+
+def codes(*shape, scale=0.02, zero=128):
+    """A tensor, its scale and its zero point."""
+    return [u8(*shape), scalar(scale), scalar(zero, BYTE)]
+
+
+def to(scale=0.03, zero=120):
+    return [scalar(scale), scalar(zero, BYTE)]
+
+
+def conv(x, w, **attributes):
+    weights = [i8(*w, constant=True), scalar(0.01), scalar(0, np.int8)]
+    return case("QLinearConv", "depthwise" if "group" in attributes else "", [*codes(*x), *weights, *to(0.4)],
+                {"channels_last": 1, **attributes})
+
+
+def right(rows, columns):
+    return i8(rows, columns, constant=True)
+
+
+CASES = [
+    case("QLinearAdd", "", [*codes(*IMAGE), *codes(*IMAGE, scale=0.03), *to()]),
+    case("QLinearMul", "", [*codes(*IMAGE), *codes(*IMAGE, scale=0.03), *to()]),
+    case("QLinearMul", "by channel", [*codes(*LAST), *codes(1, 1, 1, 64, scale=0.03), *to()]),
+    case("QLinearSigmoid", "", [*codes(*IMAGE), *to(1 / 256, 0)]),
+    case("QLinearLeakyRelu", "", [*codes(*IMAGE), *to()], {"alpha": 0.1}),
+    case("QLinearWhere", "", [Input(*IMAGE, dtype=np.bool_), *codes(*IMAGE), *codes(*IMAGE, scale=0.03), *to()]),
+    case("QLinearSoftmax", "", [*codes(1, 12, 128, 128), *to(1 / 256, 0)], {"axis": -1, "opset": 13}),
+    case("QLinearConcat", "", [*to(), *codes(*IMAGE), *codes(*IMAGE, scale=0.03)], {"axis": 1}),
+    case("QLinearAveragePool", "", [*codes(*IMAGE), *to()], {"kernel_shape": [2, 2], "strides": [2, 2]}),
+    case("QLinearGlobalAveragePool", "", [*codes(*LAST), *to()], {"channels_last": 1}),
+    conv(LAST, (64, 64, 3, 3), pads=[1, 1, 1, 1]),
+    conv((1, 56, 56, 96), (96, 1, 3, 3), pads=[1, 1, 1, 1], group=96),
+    case("NhwcMaxPool", "", [u8(*LAST)], {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1]}),
+    case("QGemm", "", [*codes(128, 768), right(768, 768), scalar(0.01), scalar(0, np.int8), Input(768, low=-900, high=900, dtype=np.int32, constant=True), *to(0.5)]),
+    case("MatMulIntegerToFloat", "", [u8(128, 768), right(768, 768), scalar(0.02), scalar(0.01), scalar(128, BYTE)]),
+    case("DynamicQuantizeMatMul", "", [f(128, 768), right(768, 768), scalar(0.01)]),
+    case("QuantizeLinear", "uint16", [f(*TOKENS), scalar(0.0002), scalar(32768, np.uint16)]),
+    case("DequantizeLinear", "uint16", [Input(*TOKENS, low=0, high=65535, dtype=np.uint16), scalar(0.0002), scalar(32768, np.uint16)]),
+]
