@@ -29,6 +29,7 @@ void add_bisect(CLI::App& program, Action& action);
 void add_reduce(CLI::App& program, Action& action);
 void add_check(CLI::App& program, Action& action);
 void add_convert(CLI::App& program, Action& action);
+void add_quantize(CLI::App& program, Action& action);
 void add_dynamic(CLI::App& program, Action& action);
 void add_fix(CLI::App& program, Action& action);
 void add_extract(CLI::App& program, Action& action);

@@ -41,6 +41,7 @@ int main(int argc, char** argv) {
   tenon::cli::add_optimize(program, action);
   tenon::cli::add_check(program, action);
   tenon::cli::add_convert(program, action);
+  tenon::cli::add_quantize(program, action);
   tenon::cli::add_compile(program, action);
   tenon::cli::add_dynamic(program, action);
   tenon::cli::add_fix(program, action);

@@ -47,6 +47,7 @@ void bind_check(nb::module_& module);
 void bind_watch(nb::module_& module);
 void bind_health(nb::module_& module);
 void bind_compare(nb::module_& module);
+void bind_quantize(nb::module_& module);
 void bind_report_page(nb::module_& module);
 
 // What Python calls an element type: the name that NumPy or ml_dtypes has for it, "str" for strings.

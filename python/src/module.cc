@@ -22,5 +22,6 @@ NB_MODULE(_tenon, module) {
   bind_watch(module);
   bind_health(module);
   bind_compare(module);
+  bind_quantize(module);
   bind_report_page(module);
 }

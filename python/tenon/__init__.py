@@ -22,6 +22,7 @@ from ._tenon import (
     ValueSummary, dump, find_nan, health, measure_machine)
 from ._tenon import (
     ComparedTensor, Comparison, ErrorStatistics, NodeBisection, OutputErrors, ReducedModel, RewriteBisection, bisect, bisect_nodes, compare, reduce)
+from ._tenon import QuantizeReport, QuantizedNode, QuantizedOutput, QuantizedRange, quantize
 from .errors import (
     ArgumentError, Error, FileError, InputError, InternalError, ModelError, RunError, UnavailableError)
 
@@ -44,7 +45,7 @@ __all__ += [
     "DumpReport", "DumpedValue", "HealthCheck", "HealthReport", "MachineRates", "MachineSpeed", "NanFinding", "NanReport",
     "TensorStats", "ValueSummary", "dump", "find_nan", "health", "measure_machine",
     "ComparedTensor", "Comparison", "ErrorStatistics", "NodeBisection", "OutputErrors", "ReducedModel", "RewriteBisection", "bisect", "bisect_nodes", "compare",
-    "reduce",
+    "reduce", "QuantizeReport", "QuantizedNode", "QuantizedOutput", "QuantizedRange", "quantize",
 ]
 
 __version__ = _tenon.version

@@ -1,0 +1,84 @@
+#include "tools/quantize/prepare.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+
+#include "ir/unique_names.h"
+#include "ir/verify.h"
+#include "ir/visit.h"
+#include "passes/constants.h"
+#include "passes/infer.h"
+#include "passes/lift.h"
+#include "passes/lower.h"
+#include "passes/optimizer.h"
+#include "tools/constant_evaluator.h"
+
+namespace tenon::tools {
+namespace {
+
+constexpr int64_t initializers_alone = 4;  // the IR version from which on they need not be inputs
+
+void free_initializers(ir::Model& model) {
+  if (model.ir_version >= initializers_alone) return;
+  const std::vector<ir::Value*> inputs = model.graph->inputs();
+  for (ir::Value* input : inputs) {
+    if (input->is_initializer()) model.graph->remove_input(*input);
+  }
+  model.ir_version = initializers_alone;
+}
+
+void inline_calls(ir::Model& model) {
+  if (model.functions.empty()) return;
+  passes::OpsetVersions versions;
+  for (const auto& [domain, version] : model.opset_imports.entries())
+    versions[std::string(ir::canonical_domain(domain))] = version;
+  passes::lift_to_opsets(model, versions);
+  passes::inline_functions(model);
+}
+
+bool has_what_hides_weights(const ir::Graph& graph) {
+  return std::ranges::any_of(graph.nodes(), [](const ir::Node& node) {
+    return node.domain.empty() && (node.op_type == "BatchNormalization" || node.op_type == "Identity");
+  });
+}
+
+// Through the optimiser's own pass, on the newest operators and back.
+std::unique_ptr<ir::Model> with_plain_weights(const ir::Model& model) {
+  std::unique_ptr<ir::Model> copy = model.clone();
+  passes::lift_to_newest_opset(*copy);
+  passes::OptimizerOptions options;
+  options.level = OptimizationLevel::basic;
+  options.evaluate = constant_evaluator();
+  for (const OptimizationPass& pass : optimization_passes()) {
+    static constexpr std::array wanted = {"batch-norm", "dead-code", "identity"};
+    if (std::ranges::find(wanted, pass.name) == wanted.end()) options.disabled.emplace_back(pass.name);
+  }
+  passes::optimize(*copy->graph, options);
+  passes::infer_types(*copy->graph);
+  passes::lower_to_imported_opsets(*copy);
+  return copy;
+}
+
+}  // namespace
+
+OnnxModel prepare_to_quantize(const OnnxModel& model, std::vector<std::string>& notes) {
+  std::unique_ptr<ir::Model> copy = model.ir().clone();
+  free_initializers(*copy);
+  inline_calls(*copy);
+  passes::constants_to_initializers(*copy->graph);
+  ir::verify_and_sort(*copy->graph);
+  if (has_what_hides_weights(*copy->graph)) {
+    try {
+      copy = with_plain_weights(*copy);
+      ir::verify_and_sort(*copy->graph);
+    } catch (const Error& error) {
+      notes.push_back(fmt::format("BatchNormalization and Identity stay beside weights: {}", error.what()));
+    }
+  }
+  ir::make_names_unique(*copy);
+  return model.with(std::move(copy));
+}
+
+}  // namespace tenon::tools

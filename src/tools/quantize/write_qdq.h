@@ -1,0 +1,28 @@
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tools/quantize/codes.h"
+#include "tools/quantize/plan.h"
+
+namespace tenon::tools {
+
+// What calibration found, and what follows from it.
+struct Calibrated {
+  std::map<std::string, Range, std::less<>> ranges;  // of activations
+  // What is added to the bias of products, by number.
+  std::map<size_t, std::vector<double>> bias_shifts;
+};
+
+// The codes of an activation.
+CodeMeaning activation_meaning(const std::string& name, const Range& range, const QuantizeOptions& options);
+
+// A model with QuantizeLinear and DequantizeLinear around what computes on codes. `stay_float` as Plan has it.
+std::unique_ptr<ir::Model> write_qdq(const ir::Model& prepared, const KnownTypes& types,
+                                     const QuantizeOptions& options, const Calibrated& calibrated,
+                                     const std::set<size_t>& stay_float);
+
+}  // namespace tenon::tools
