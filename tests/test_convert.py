@@ -66,6 +66,14 @@ def test_up(tenon, tmp_path):
     assert "mul" in {node.name for node in model.graph.node}
 
 
+def test_no_two_nodes_have_one_name(tmp_path):
+    """Softmax over two axes becomes three nodes."""
+    model = onnx.load_from_string(package.convert(softmax_model(tmp_path, opset=12), opset=17).to_bytes())
+    names = [node.name for node in model.graph.node if node.name]
+    assert len(names) == len(set(names)) and {node.op_type for node in model.graph.node} >= {"Softmax", "Reshape"}
+    assert next(node.name for node in model.graph.node if "y" in node.output) == "softmax"
+
+
 def test_nothing_to_do_changes_nothing(tenon, tmp_path):
     path = softmax_model(tmp_path)
     assert convert(tenon, path, "--opset", "17", "-o", tmp_path / "same.onnx").returncode == 0

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <unordered_map>
 #include <unordered_set>
 
 namespace tenon::ir {
@@ -64,7 +65,28 @@ class Renamer {
   int64_t count_ = 0;
 };
 
+void make_node_names_unique(Graph& graph) {
+  std::unordered_map<std::string, int64_t> left;
+  for (const Node& node : graph.nodes()) ++left[node.name];
+  Names taken;
+  for (const auto& [name, count] : left) taken.insert(name);
+  for (Node& node : graph.nodes()) {
+    if (node.name.empty() || --left[node.name] == 0) continue;
+    std::string name;
+    int64_t number = left[node.name];
+    do name = fmt::format("{}_{}", node.name, number++);
+    while (!taken.insert(name).second);
+    node.name = std::move(name);
+  }
+  for_each_subgraph(graph, [](Graph& subgraph) { make_node_names_unique(subgraph); });
+}
+
 }  // namespace
+
+void make_node_names_unique(Model& model) {
+  make_node_names_unique(*model.graph);
+  for (const auto& function : model.functions) make_node_names_unique(*function->body);
+}
 
 void make_names_unique(Model& model) {
   Renamer renamer(*model.graph);

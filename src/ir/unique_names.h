@@ -9,4 +9,8 @@ namespace tenon::ir {
 // graph keep theirs.
 void make_names_unique(Model& model);
 
+// The same for the names of nodes, which some runtimes want to differ within a graph. Of nodes with one name, the last
+// keeps it: where an operator became several, that is the one that makes its output.
+void make_node_names_unique(Model& model);
+
 }  // namespace tenon::ir

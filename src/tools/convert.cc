@@ -92,6 +92,7 @@ class Converter {
     if (model_->ir_version < ir::functions_exist && !model_->functions.empty()) inline_functions();
     if (model_->ir_version < ir::initializers_alone) list_initializers_as_inputs(*model_->graph);
     ir::make_names_unique(*model_);
+    ir::make_node_names_unique(*model_);
     result_.nodes_after = static_cast<int64_t>(ir::count_nodes(*model_->graph));
     result_.model = source_.with(std::move(model_));
     return std::move(result_);
