@@ -173,9 +173,14 @@ bench-operators: python  ## every operator beside onnxruntime, and what is bound
 	$(PYTHON) bench/operators.py
 	$(PYTHON) bench/bandwidth.py
 
+.PHONY: accuracy
+accuracy: python  ## what quantizing costs in accuracy, on trained models and real data, by Tenon and by onnxruntime; downloads 105 MB
+	@scripts/make_venv requirements-test.txt requirements-accuracy.txt
+	$(PYTHON) bench/accuracy
+
 .PHONY: digits
 digits: | packages  ## train the model of examples/digits again and draw its picture
-	@scripts/make_venv requirements-test.txt requirements-demo.txt
+	@scripts/make_venv requirements-test.txt
 	$(PYTHON) examples/digits/make_model.py
 
 .PHONY: clean

