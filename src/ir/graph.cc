@@ -1,7 +1,10 @@
 #include "ir/graph.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <atomic>
+#include <charconv>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -14,8 +17,27 @@ Graph::~Graph() {
   nodes_.clear();
 }
 
+namespace {
+
+constexpr std::string_view fresh_mark = "/tenon_";
+constexpr int64_t most_fresh_names = int64_t{1} << 40;
+
+// The number of a name that was made by add_value, perhaps before the model was written to its file; -1 for other names.
+int64_t fresh_number(std::string_view name) {
+  const size_t at = name.rfind(fresh_mark);
+  if (at == std::string_view::npos) return -1;
+  int64_t number = -1;
+  std::from_chars(name.data() + at + fresh_mark.size(), name.data() + name.size(), number);
+  return number < most_fresh_names ? number : -1;
+}
+
+}  // namespace
+
 Value& Graph::add_value(std::string value_name, bool fresh) {
-  if (fresh) value_name += "/tenon_" + std::to_string(fresh_names_++);
+  if (fresh)
+    value_name += fmt::format("{}{}", fresh_mark, fresh_names_++);
+  else
+    fresh_names_ = std::max(fresh_names_, fresh_number(value_name) + 1);
   Value& value = values_.emplace_back();
   value.name = std::move(value_name);
   value.graph_ = this;

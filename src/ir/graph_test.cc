@@ -33,6 +33,14 @@ TEST(Graph, KeepsTrackOfUses) {
             "  y = Add(x, x)  # second\n");
 }
 
+// A model that was written with such names is read again.
+TEST(Graph, FreshNamesDifferFromThoseOfTheFile) {
+  ModelBuilder b;
+  b.initializer("axes/tenon_3", Tensor::scalar(1.0f)).initializer("y/tenon_99999999999999999999", Tensor::scalar(1.0f));
+  EXPECT_EQ(b.graph().add_constant(Tensor::scalar(2.0f), "axes").name, "axes/tenon_4");
+  EXPECT_EQ(b.graph().add_constant(Tensor::scalar(2.0f), "y").name, "y/tenon_5");
+}
+
 TEST(Graph, SortsAndKeepsTheOrderOfSortedOnes) {
   ModelBuilder b;
   b.input("x", ElementType::float32);
