@@ -123,8 +123,8 @@ void FewSamples::offer(const NamedValues& sample) {
   bytes_ += bytes_of(sample);
   if (kept_.size() < 2 || (kept_.size() <= most && bytes_ <= most_bytes)) return;
   stride_ *= 2;
-  size_t left = 0;
-  for (size_t i = 0; i < kept_.size(); i += 2) kept_[left++] = std::move(kept_[i]);
+  size_t left = 1;  // the first stays where it is: moving a map into itself empties it
+  for (size_t i = 2; i < kept_.size(); i += 2) kept_[left++] = std::move(kept_[i]);
   kept_.resize(left);
   bytes_ = 0;
   for (const NamedValues& one : kept_) bytes_ += bytes_of(one);
