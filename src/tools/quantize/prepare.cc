@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "ir/unique_names.h"
 #include "ir/verify.h"
@@ -61,6 +62,18 @@ std::unique_ptr<ir::Model> with_plain_weights(const ir::Model& model) {
   return copy;
 }
 
+// So that reports and times can tell nodes apart.
+void name_nodes(ir::Model& model) {
+  std::set<std::string> names;
+  ir::for_each_graph(*model.graph, [&](ir::Graph& graph) {
+    for (ir::Node& node : graph.nodes()) {
+      const std::string stem = node.name.empty() ? node.op_type : node.name;
+      if (node.name.empty()) node.name = stem + "_0";
+      for (int64_t i = 1; !names.insert(node.name).second; ++i) node.name = fmt::format("{}_{}", stem, i);
+    }
+  });
+}
+
 }  // namespace
 
 OnnxModel prepare_to_quantize(const OnnxModel& model, std::vector<std::string>& notes) {
@@ -78,6 +91,7 @@ OnnxModel prepare_to_quantize(const OnnxModel& model, std::vector<std::string>& 
     }
   }
   ir::make_names_unique(*copy);
+  name_nodes(*copy);
   return model.with(std::move(copy));
 }
 

@@ -5,11 +5,9 @@
 #include <algorithm>
 
 #include "base/fail.h"
-#include "tools/quantize/calibrate.h"
-#include "tools/quantize/evaluate.h"
 #include "tools/quantize/graph_writer.h"
-#include "tools/quantize/prepare.h"
-#include "tools/quantize/write_qdq.h"
+#include "tools/quantize/plan.h"
+#include "tools/quantize/static_quantizer.h"
 
 namespace tenon::tools {
 namespace {
@@ -27,72 +25,6 @@ void require_opset(const OnnxModel& model, const QuantizeOptions& options) {
                 "convert the model first: tenon convert --opset 13; or --per-tensor");
   }
 }
-
-class StaticQuantizer {
- public:
-  StaticQuantizer(const OnnxModel& model, const QuantizeOptions& options, const QuantizeData& data,
-                  QuantizeReport& report)
-      : options_(options),
-        data_(data),
-        report_(report),
-        prepared_(prepare_to_quantize(model, report.warnings)),
-        types_(known_types(prepared_.ir())) {
-    if (!types_.problem.empty()) report_.warnings.push_back("types are known in part: " + types_.problem);
-  }
-
-  void run() {
-    calibrate_ranges();
-    const OnnxModel quantized = write({});
-    const Evaluation evaluation(prepared_, calibration_.kept, options_);
-    const Evaluation::Result result = evaluation.of(quantized);
-    report_.model = quantized;
-    report_.outputs = result.outputs;
-    report_.loss = result.loss;
-    report_.evaluated = std::ssize(evaluation.samples());
-    fill_report();
-  }
-
- private:
-  OnnxModel write(const std::set<size_t>& stay_float) const {
-    return prepared_.with(write_qdq(prepared_.ir(), types_, options_, calibrated_, stay_float));
-  }
-
-  void calibrate_ranges() {
-    const std::unique_ptr<ir::Model> copy = prepared_.ir().clone();
-    const Plan plan(*copy, types_, options_);
-    Wanted wanted;
-    for (ir::Value* value : plan.coded()) wanted.ranges.insert(plan.range_source(*value).name);
-    if (wanted.ranges.empty()) fail(ErrorCode::unsupported, "the model has nothing that could be quantized");
-    calibration_ = calibrate(prepared_, *data_.calibration, wanted, options_);
-    report_.samples = calibration_.samples;
-    calibrated_.ranges = ranges_of(calibration_, options_);
-  }
-
-  void fill_report() {
-    const std::unique_ptr<ir::Model> copy = prepared_.ir().clone();
-    const Plan plan(*copy, types_, options_);
-    for (const Plan::Entry& entry : plan.entries()) {
-      if (entry.role != Role::product) continue;
-      report_.nodes.push_back(
-          {entry.node->describe(), entry.node->op_type, entry.is_quantized, entry.why_float, {}, {}});
-    }
-    for (const auto& [name, range] : calibrated_.ranges) {
-      const CodeMeaning meaning = activation_meaning(name, range, options_);
-      const Histogram& histogram = calibration_.tensors.find(name)->second.histogram;
-      report_.ranges.push_back({name, histogram.min(), histogram.max(), meaning.low(), meaning.high(),
-                                static_cast<double>(meaning.scale), meaning.zero,
-                                histogram.share_outside(meaning.low(), meaning.high())});
-    }
-  }
-
-  const QuantizeOptions& options_;
-  const QuantizeData& data_;
-  QuantizeReport& report_;
-  const OnnxModel prepared_;
-  const KnownTypes types_;
-  Calibration calibration_;
-  Calibrated calibrated_;
-};
 
 // Ranges of random numbers are not those of data, but times are.
 QuantizeReport quantize_with_random_data(const OnnxModel& model, const QuantizeOptions& options,
@@ -119,7 +51,7 @@ QuantizeReport quantize(const OnnxModel& model, const QuantizeOptions& options, 
   require_opset(model, options);
   for (const auto* list : {&options.only, &options.keep}) require_nodes(model.ir(), *list);
   report.bytes_before = constant_bytes(model.ir());
-  StaticQuantizer(model, options, data, report).run();
+  quantize_static(model, options, data, report);
   report.bytes_after = constant_bytes(report.model.ir());
   return report;
 }
