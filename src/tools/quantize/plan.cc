@@ -86,7 +86,7 @@ Plan::Plan(ir::Model& model, const KnownTypes& types, const QuantizeOptions& opt
       entry.weight = weight_of(node, 1);
     }
   });
-  find_followers();
+  if (options_.mode == QuantizeMode::static_) find_followers();
   find_sources();
   for (size_t i = 0; i < entries_.size(); ++i) {
     Entry& entry = entries_[i];
@@ -101,7 +101,7 @@ Plan::Plan(ir::Model& model, const KnownTypes& types, const QuantizeOptions& opt
       entry.why_float = why_no_product(entry);
   }
   decide();
-  collect_codes();
+  if (options_.mode == QuantizeMode::static_) collect_codes();
 }
 
 bool Plan::is_float(const ir::Value* value) const {
@@ -112,11 +112,23 @@ bool Plan::is_float(const ir::Value* value) const {
   return type.is_tensor() && type.element == ElementType::float32;
 }
 
+// Codes of tables are bytes. Small tables are not worth it.
+bool Plan::is_embedding(const ir::Node& node) const {
+  constexpr int64_t least_elements = 1 << 14;
+  const ir::Value* table = node.input(0);
+  return node.op_type == "Gather" && node.int_attribute("axis", 0) == 0 && table && table->is_fixed() &&
+         is_float(table) && table->constant()->tensor.rank() == 2 &&
+         table->constant()->tensor.elements() >= least_elements && node.input(1) && !node.input(1)->is_initializer() &&
+         bits_of(options_.weights) == 8;
+}
+
 Role Plan::role_of(const ir::Node& node) const {
+  if (node.domain.empty() && is_embedding(node)) return Role::embedding;
   if (!node.domain.empty() || node.output_count() == 0 || !is_float(node.output(0))) return Role::none;
   const auto found = std::ranges::find(roles, node.op_type, &OperatorRole::op);
   if (found == std::end(roles) || !is_float(node.input(0))) return Role::none;
   if (found->role == Role::move && node.output_count() != 1) return Role::none;
+  if (found->role != Role::product && options_.mode != QuantizeMode::static_) return Role::none;
   return found->role;
 }
 
@@ -207,6 +219,14 @@ std::string Plan::why_no_product(const Entry& entry) const {
   const ir::Node& node = *entry.node;
   const Weight& weight = entry.weight;
   if (!is_float(node.input(1))) return "its operands are not float";
+  const bool is_static = options_.mode == QuantizeMode::static_;
+  if (!is_static && !weight.value) return "both of its operands are computed";
+  if (options_.mode == QuantizeMode::dynamic && node.op_type == "Conv")
+    return "convolutions are no faster with ranges that are found in every run";
+  if (options_.mode == QuantizeMode::weight_only && node.op_type == "Conv" && bits_of(options_.weights) < 8)
+    return "codes of few bits are for MatMul and Gemm";
+  if (!is_static && node.op_type == "MatMul" && weight.value->constant()->tensor.rank() != 2)
+    return "its weights are not one matrix";
   if (node.op_type == "Conv") {
     if (!weight.value || weight.transpose) return "its weights are computed";
     if (node.input(2) && !is_row(node.input(2))) return "its bias is computed";
@@ -226,6 +246,7 @@ bool Plan::is_quantized(const ir::Node& node) const {
   const auto found = numbers_.find(&node);
   if (found == numbers_.end()) return false;
   const Entry& e = entries_[found->second];
+  if (e.role == Role::embedding) return false;  // what it makes are floats
   return e.role == Role::follower ? is_quantized(*e.leader) : e.is_quantized;
 }
 
@@ -257,12 +278,12 @@ bool Plan::feeds_codes(const ir::Value& value) const {
 void Plan::decide() {
   for (Entry& entry : entries_) {
     if (entry.role == Role::none || entry.role == Role::follower || !entry.why_float.empty()) continue;
-    entry.is_quantized = entry.role == Role::product || is_made_of_codes(entry);
+    entry.is_quantized = is_unit(entry.role) || is_made_of_codes(entry);
   }
   for (bool changed = true; changed;) {
     changed = false;
     for (auto entry = entries_.rbegin(); entry != entries_.rend(); ++entry) {
-      if (!entry->is_quantized || entry->role == Role::product) continue;
+      if (!entry->is_quantized || is_unit(entry->role)) continue;
       if (is_made_of_codes(*entry) && feeds_codes(*entry->node->output(0))) continue;
       entry->is_quantized = false;
       changed = true;
@@ -280,7 +301,7 @@ bool Plan::reads_codes(const ir::Node& node, const ir::Value& value) const {
 void Plan::collect_codes() {
   std::unordered_set<const ir::Value*> seen;
   for (const Entry& entry : entries_) {
-    if (!entry.is_quantized) continue;
+    if (!entry.is_quantized || entry.role == Role::embedding) continue;
     const size_t count = entry.role == Role::move || entry.role == Role::average ? 1 : entry.node->input_count();
     for (size_t i = 0; i < count; ++i) {
       ir::Value* value = entry.node->input(i);

@@ -23,8 +23,12 @@ enum class Role : uint8_t {
   move,      // keeps the codes: Reshape, MaxPool, …
   average,   // GlobalAveragePool
   concat,
+  embedding,  // Gather of rows of a constant table
   follower,  // a bias or limit that the node before it does in the same step
 };
+
+// What is quantized, or not, for its own sake.
+constexpr bool is_unit(Role role) { return role == Role::product || role == Role::embedding; }
 
 // The constant behind an input of a product, be it through a Transpose, and the axis of its channels.
 struct Weight {
@@ -56,6 +60,7 @@ class Plan {
   // In the order of for_each_node; a number is a position here.
   const std::vector<Entry>& entries() const { return entries_; }
   const Entry& entry(const ir::Node& node) const { return entries_[numbers_.at(&node)]; }
+  // Whether it computes on codes.
   bool is_quantized(const ir::Node& node) const;
 
   // Whether a quantized node reads this value as codes.
@@ -68,6 +73,7 @@ class Plan {
 
  private:
   Role role_of(const ir::Node& node) const;
+  bool is_embedding(const ir::Node& node) const;
   Weight weight_of(ir::Node& node, size_t input) const;
   std::string why_no_product(const Entry& entry) const;
   void find_sources();

@@ -9,6 +9,8 @@
 #include "ir/verify.h"
 #include "ir/visit.h"
 #include "ops/operator.h"
+#include "tools/quantize/constant_coder.h"
+#include "tools/quantize/embeddings.h"
 #include "tools/quantize/graph_writer.h"
 
 namespace tenon::tools {
@@ -19,7 +21,7 @@ constexpr double largest_bias = 1 << 30;  // in steps
 class QdqWriter {
  public:
   QdqWriter(ir::Model& model, const Plan& plan, const QuantizeOptions& options, const Calibrated& calibrated)
-      : model_(model), plan_(plan), options_(options), calibrated_(calibrated) {}
+      : model_(model), plan_(plan), options_(options), calibrated_(calibrated), constants_(model, options) {}
 
   void write() {
     for (ir::Value* value : plan_.coded()) code_activation(*value);
@@ -28,6 +30,7 @@ class QdqWriter {
       if (entry.is_quantized && entry.role == Role::product) code_constants(entry, i);
     }
     share_weights();
+    write_embeddings(plan_, constants_);
   }
 
  private:
@@ -73,8 +76,9 @@ class QdqWriter {
     if (!weight.value) return;
     const float step = codes_of(*entry.activation).meaning.scale;
     const std::optional<std::vector<double>> bias = bias_of(*entry.node, number);
-    const CodedConstant& coded = code(weight, bias, step);
-    weight.reader->set_input(weight.input, coded.dequantized);
+    ConstantCoder::Coded& coded = constants_.code(
+        *weight.value, weight.axis, bias ? least_scales(weight, *bias, step) : std::vector<double>());
+    weight.reader->set_input(weight.input, &constants_.dequantized(*weight.value, coded, weight.axis));
     if (bias) set_bias(*entry.node, *bias, coded.scales, step);
   }
 
@@ -92,38 +96,13 @@ class QdqWriter {
     return bias;
   }
 
-  struct CodedConstant {
-    ir::Value* dequantized;
-    Tensor scales;
-  };
-
-  const CodedConstant& code(const Weight& weight, const std::optional<std::vector<double>>& bias, float step) {
-    const auto key = std::pair(weight.value, weight.axis);
-    const auto found = weights_.find(key);
-    if (found != weights_.end()) return found->second;
-    const TensorOverride* given = find_override(weight.value->name);
-    WeightCoding coding{given && given->type ? *given->type : options_.weights,
-                        given && given->symmetric ? *given->symmetric : options_.symmetric_weights, weight.axis, {}};
+  // A bias that would be too many steps asks for larger ones.
+  static std::vector<double> least_scales(const Weight& weight, const std::vector<double>& bias, float step) {
+    std::vector<double> least;
     const Tensor& tensor = weight.value->constant()->tensor;
-    if (bias && weight.axis >= 0 && tensor.dim(static_cast<int>(weight.axis)) == std::ssize(*bias)) {
-      for (double number : *bias)
-        coding.least_scales.push_back(std::abs(number) / largest_bias / static_cast<double>(step));
-    }
-    const CodedWeight coded = code_weight(tensor, coding);
-    ir::Graph& graph = weight.value->graph();
-    const std::string& name = weight.value->name;
-    ir::Value* zeros = coded.zeros ? &graph.add_constant(*coded.zeros, name + "/zero_point") : nullptr;
-    ir::Value& dequantized = add_operator(
-        graph, "DequantizeLinear", quantize_domain(model_, coding.type),
-        {&graph.add_constant(coded.codes, name + "/codes"), &graph.add_constant(coded.scales, name + "/scale"), zeros},
-        name + "/dequantized");
-    if (weight.axis >= 0) dequantized.producer()->set_attribute({"axis", weight.axis});
-    return weights_.emplace(key, CodedConstant{&dequantized, coded.scales}).first->second;
-  }
-
-  const TensorOverride* find_override(const std::string& name) const {
-    const auto found = options_.overrides.find(name);
-    return found == options_.overrides.end() ? nullptr : &found->second;
+    if (weight.axis < 0 || tensor.dim(static_cast<int>(weight.axis)) != std::ssize(bias)) return least;
+    for (double number : bias) least.push_back(std::abs(number) / largest_bias / static_cast<double>(step));
+    return least;
   }
 
   void set_bias(ir::Node& node, const std::vector<double>& bias, const Tensor& scales, float step) {
@@ -146,13 +125,14 @@ class QdqWriter {
     node.set_input(2, &dequantized);
   }
 
-  // What else reads a constant that is stored as codes reads those too, so that it is stored once: the table of an
-  // embedding that is the last product's weight as well. Products in float keep their own.
+  // What else reads a constant that is stored as codes reads those too, so that it is stored once. Products in float keep
+  // their own.
   void share_weights() {
-    for (auto& [key, coded] : weights_) {
+    for (auto& [key, coded] : constants_.all()) {
       const std::vector<ir::Node*> readers = key.first->users();
       for (ir::Node* reader : readers) {
-        if (plan_.entry(*reader).role != Role::product) replace_input(*reader, *key.first, *coded.dequantized);
+        if (coded.dequantized && !is_unit(plan_.entry(*reader).role))
+          replace_input(*reader, *key.first, *coded.dequantized);
       }
     }
   }
@@ -162,7 +142,7 @@ class QdqWriter {
   const QuantizeOptions& options_;
   const Calibrated& calibrated_;
   std::map<const ir::Value*, Codes> codes_;
-  std::map<std::pair<ir::Value*, int64_t>, CodedConstant> weights_;
+  ConstantCoder constants_;
 };
 
 }  // namespace

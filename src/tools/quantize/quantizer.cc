@@ -1,4 +1,4 @@
-#include "tools/quantize/static_quantizer.h"
+#include "tools/quantize/quantizer.h"
 
 #include <fmt/core.h>
 
@@ -14,7 +14,9 @@
 #include "tools/quantize/measure.h"
 #include "tools/quantize/prepare.h"
 #include "tools/quantize/smooth.h"
+#include "tools/quantize/write_dynamic.h"
 #include "tools/quantize/write_qdq.h"
+#include "tools/quantize/write_weight_only.h"
 
 namespace tenon::tools {
 namespace {
@@ -46,9 +48,9 @@ std::vector<std::vector<size_t>> regions_of(const Plan& plan) {
   return result;
 }
 
-class StaticQuantizer {
+class Quantizer {
  public:
-  StaticQuantizer(const OnnxModel& model, const QuantizeOptions& options, const QuantizeData& data,
+  Quantizer(const OnnxModel& model, const QuantizeOptions& options, const QuantizeData& data,
                   QuantizeReport& report)
       : options_(options),
         data_(data),
@@ -60,18 +62,28 @@ class StaticQuantizer {
 
   void run() {
     smooth();
-    calibrate_ranges();
+    calibrate_activations();
     const Evaluation evaluation(prepared_, evaluation_samples(), options_);
     report_.evaluated = std::ssize(evaluation.samples());
     if (options_.bias_correction) correct_biases();
-    if (options_.measure) leave_out_what_does_not_pay(evaluation.samples().front());
+    if (options_.measure && options_.mode != QuantizeMode::weight_only)
+      leave_out_what_does_not_pay(evaluation.samples().front());
     hold_budget(evaluation);
     finish(evaluation);
   }
 
  private:
   OnnxModel write(const std::set<size_t>& stay_float) const {
-    return prepared_.with(write_qdq(prepared_.ir(), types_, options_, calibrated_, stay_float));
+    const ir::Model& model = prepared_.ir();
+    switch (options_.mode) {
+      case QuantizeMode::dynamic:
+        return prepared_.with(write_dynamic(model, types_, options_, stay_float));
+      case QuantizeMode::weight_only:
+        return prepared_.with(write_weight_only(model, types_, options_, calibration_, stay_float, blocks_));
+      case QuantizeMode::static_:
+        break;
+    }
+    return prepared_.with(write_qdq(model, types_, options_, calibrated_, stay_float));
   }
 
   // A plan of a copy, which lives as long.
@@ -104,14 +116,24 @@ class StaticQuantizer {
     types_ = known_types(prepared_.ir());
   }
 
-  void calibrate_ranges() {
+  void calibrate_activations() {
     const Planned all = planned();
+    const auto is_quantized = [](const Plan::Entry& entry) { return entry.is_quantized; };
+    if (std::ranges::none_of(all.plan.entries(), is_quantized))
+      fail(ErrorCode::unsupported, "the model has nothing that could be quantized so");
     Wanted wanted;
     for (ir::Value* value : all.plan.coded()) wanted.ranges.insert({value->name, all.plan.range_source(*value).name});
-    if (wanted.ranges.empty()) fail(ErrorCode::unsupported, "the model has nothing that could be quantized");
-    wanted.channels = channels_to_correct(all.plan);
+    const bool is_static = options_.mode == QuantizeMode::static_;
+    if (is_static) wanted.channels = channels_to_correct(all.plan);
+    if (options_.weight_method == WeightMethod::gptq) {
+      for (const Plan::Entry& entry : all.plan.entries()) {
+        if (entry.is_quantized && entry.role == Role::product && entry.node->op_type != "Conv")
+          wanted.products.insert(entry.activation->name);
+      }
+    }
     calibration_ = calibrate(prepared_, *data_.calibration, wanted, options_);
     report_.samples = calibration_.samples;
+    if (!is_static) return;
     calibrated_.ranges = ranges_of(calibration_, options_);
     // Where a move is not seen itself, what it moves is.
     for (ir::Value* value : all.plan.coded()) {
@@ -209,7 +231,7 @@ class StaticQuantizer {
     const double most = *options_.loss.most;
     double loss = loss_of(write(stay_float_), evaluation);
     if (loss <= most) return;
-    if (!options_.bias_correction) {
+    if (!options_.bias_correction && options_.mode == QuantizeMode::static_) {
       correct_biases();
       const double corrected = loss_of(write(stay_float_), evaluation);
       if (corrected <= most) return report_.warnings.push_back("biases were corrected to hold the budget");
@@ -241,7 +263,7 @@ class StaticQuantizer {
     std::set<size_t> products;
     for (size_t i = 0; i < all.plan.entries().size(); ++i) {
       const Plan::Entry& entry = all.plan.entries()[i];
-      if (entry.role == Role::product && entry.is_quantized) products.insert(i);
+      if (is_unit(entry.role) && entry.is_quantized) products.insert(i);
     }
     std::vector<std::pair<double, size_t>> prices;
     for (size_t number : products) {
@@ -294,7 +316,7 @@ class StaticQuantizer {
     const std::map<std::string, double> errors = layer_errors(prepared_, report_.model, all.plan, sample);
     for (size_t i = 0; i < all.plan.entries().size(); ++i) {
       const Plan::Entry& entry = all.plan.entries()[i];
-      if (entry.role != Role::product) continue;
+      if (!is_unit(entry.role)) continue;
       QuantizedNodeReport node{entry.node->describe(), entry.node->op_type, entry.is_quantized, entry.why_float, {}, {}};
       if (const auto reason = reasons_.find(i); reason != reasons_.end()) node.why_float = reason->second;
       if (const auto alone = alone_.find(i); alone != alone_.end()) node.sqnr = decibels(alone->second);
@@ -324,6 +346,7 @@ class StaticQuantizer {
   Calibration calibration_;
   Calibrated calibrated_;
   MeasuredPair times_;
+  mutable BlockCache blocks_;
   std::set<size_t> stay_float_;             // numbers of nodes
   std::map<size_t, std::string> reasons_;   // for that
   std::map<size_t, double> alone_;          // the loss when a product alone is quantized
@@ -331,9 +354,9 @@ class StaticQuantizer {
 
 }  // namespace
 
-void quantize_static(const OnnxModel& model, const QuantizeOptions& options, const QuantizeData& data,
+void fill_report(const OnnxModel& model, const QuantizeOptions& options, const QuantizeData& data,
                      QuantizeReport& report) {
-  StaticQuantizer(model, options, data, report).run();
+  Quantizer(model, options, data, report).run();
 }
 
 }  // namespace tenon::tools
