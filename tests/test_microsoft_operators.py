@@ -208,3 +208,63 @@ def test_conv_with_channels_last(dtype, by_channel, x, w, attributes):
 def test_max_pool_with_channels_last(dtype):
     rng = np.random.default_rng(0)
     check("NhwcMaxPool", [random(rng, (2, 9, 8, 20), dtype)], onnx_type(dtype), kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
+
+
+def packed(codes, bits):
+    """Codes along the last axis, the lowest bits of a byte first; the last byte is filled up with zeros."""
+    per_byte = 8 // bits
+    missing = -codes.shape[-1] % per_byte
+    codes = np.pad(codes, [(0, 0)] * (codes.ndim - 1) + [(0, missing)]).reshape(*codes.shape[:-1], -1, per_byte)
+    return (codes.astype(np.uint32) << (np.arange(per_byte, dtype=np.uint32) * bits)).sum(-1).astype(np.uint8)
+
+
+def check_near(op, inputs, tolerance, **attributes):
+    """`tolerance` relative to the largest number; the inputs after the first are constants, as in every model."""
+    actual, expected = run_both(op, inputs, TensorProto.FLOAT, attributes)[1]
+    assert actual.shape == expected.shape
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=tolerance * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("bits", [2, 4, 8])
+@pytest.mark.parametrize("zeros", [None, "packed", "floats"])
+@pytest.mark.parametrize("rows, n, k, block", [(1, 24, 64, 32), (5, 17, 100, 16), (9, 40, 256, 128)])
+def test_matmul_nbits(bits, zeros, rows, n, k, block):
+    if (bits, zeros) == (8, "floats"):
+        pytest.skip("onnxruntime has no kernel for it")
+    rng = np.random.default_rng(0)
+    blocks = -(-k // block)
+    codes = rng.integers(0, 1 << bits, (n, blocks, block))
+    scales = rng.uniform(0.01, 0.1, (n, blocks)).astype(np.float32)
+    zero_codes = rng.integers(0, 1 << bits, (n, blocks))
+    zero_points = {None: None, "packed": packed(zero_codes, bits), "floats": zero_codes.astype(np.float32) + 0.25}[zeros]
+    a = random(rng, (2, rows, k), np.float32)
+    inputs = [a, packed(codes, bits), scales, zero_points, None, random(rng, (n,), np.float32)]
+    check_near("MatMulNBits", inputs, 1e-5, N=n, K=k, block_size=block, bits=bits, accuracy_level=1)
+
+
+@pytest.mark.parametrize("block", [32, 128])
+def test_matmul_nbits_with_rounded_activations(block):
+    """Both round them to 8 bits, in ways of their own: the error may be as large as onnxruntime's."""
+    rng = np.random.default_rng(0)
+    n, k = 32, 256
+    codes = rng.integers(0, 16, (n, k // block, block))
+    scales = rng.uniform(0.01, 0.1, (n, k // block)).astype(np.float32)
+    a = random(rng, (3, k), np.float32)
+    exact = a.astype(float) @ ((codes - 8) * scales[..., None].astype(float)).reshape(n, k).T
+    (_, _), (actual, expected) = run_both("MatMulNBits", [a, packed(codes, 4), scales], TensorProto.FLOAT,
+                                          {"N": n, "K": k, "block_size": block, "bits": 4, "accuracy_level": 4})
+    error, theirs = np.sqrt(np.mean((actual - exact) ** 2)), np.sqrt(np.mean((expected - exact) ** 2))
+    assert 0 < error <= 1.1 * theirs
+
+
+@pytest.mark.parametrize("bits", [2, 4, 8])
+@pytest.mark.parametrize("with_zeros", [False, True])
+@pytest.mark.parametrize("shape", [(), (3,), (2, 3)])
+def test_gather_block_quantized(bits, with_zeros, shape):
+    rng = np.random.default_rng(0)
+    rows, columns, block = 10, 96, 32
+    table = packed(rng.integers(0, 1 << bits, (rows, columns)), bits)
+    scales = rng.uniform(0.01, 0.1, (rows, columns // block)).astype(np.float32)
+    zeros = packed(rng.integers(0, 1 << bits, (rows, columns // block)), bits) if with_zeros else None
+    indices = rng.integers(0, rows, shape).astype(np.int64)
+    check("GatherBlockQuantized", [table, np.asarray(indices), scales, zeros], TensorProto.FLOAT, bits=bits, block_size=block, gather_axis=0, quantize_axis=1)

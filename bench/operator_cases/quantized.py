@@ -30,7 +30,20 @@ def right(rows, columns):
     return i8(rows, columns, constant=True)
 
 
+def few_bits(rows, n, k, block=32, level=0):
+    weights = [Input(n, k // block, block // 2, low=0, high=255, dtype=BYTE, constant=True), Input(n, k // block, low=0.01, high=0.1, constant=True)]
+    return case("MatMulNBits", f"{rows} rows, level {level}", [f(rows, k), *weights],
+                {"N": n, "K": k, "bits": 4, "block_size": block, "accuracy_level": level})
+
+
 CASES = [
+    few_bits(1, 4096, 4096),
+    few_bits(1, 4096, 4096, level=4),
+    few_bits(1, 4096, 4096, block=128, level=4),
+    few_bits(128, 1024, 1024),
+    few_bits(128, 1024, 1024, level=4),
+    case("GatherBlockQuantized", "", [Input(4096, 512, low=0, high=255, dtype=BYTE, constant=True), Input(1, 128, low=0, high=4095, dtype=np.int64),
+                                      Input(4096, 32, low=0.01, high=0.1, constant=True)], {"bits": 4, "block_size": 32}),
     case("QLinearAdd", "", [*codes(*IMAGE), *codes(*IMAGE, scale=0.03), *to()]),
     case("QLinearMul", "", [*codes(*IMAGE), *codes(*IMAGE, scale=0.03), *to()]),
     case("QLinearMul", "by channel", [*codes(*LAST), *codes(1, 1, 1, 64, scale=0.03), *to()]),
