@@ -8,7 +8,8 @@ WeightCoding ConstantCoder::coding_of(const ir::Value& constant, int64_t axis) c
   TensorOverride given;
   if (const auto found = options_.overrides.find(constant.name); found != options_.overrides.end())
     given = found->second;
-  return {given.type.value_or(options_.weights), given.symmetric.value_or(options_.symmetric_weights), axis, {}};
+  const ElementType type = bits_of(options_.weights) < 8 ? ElementType::int8 : options_.weights;
+  return {given.type.value_or(type), given.symmetric.value_or(options_.symmetric_weights), axis, {}};
 }
 
 ConstantCoder::Coded& ConstantCoder::code(ir::Value& constant, int64_t axis, const std::vector<double>& least_scales) {

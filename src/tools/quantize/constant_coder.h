@@ -1,4 +1,4 @@
-// Constants of a graph as codes, each made once.
+// Constants of a graph as codes of 8 bits or more, each made once.
 #pragma once
 
 #include <map>

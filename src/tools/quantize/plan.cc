@@ -112,14 +112,13 @@ bool Plan::is_float(const ir::Value* value) const {
   return type.is_tensor() && type.element == ElementType::float32;
 }
 
-// Codes of tables are bytes. Small tables are not worth it.
+// Small tables are not worth it.
 bool Plan::is_embedding(const ir::Node& node) const {
   constexpr int64_t least_elements = 1 << 14;
   const ir::Value* table = node.input(0);
   return node.op_type == "Gather" && node.int_attribute("axis", 0) == 0 && table && table->is_fixed() &&
          is_float(table) && table->constant()->tensor.rank() == 2 &&
-         table->constant()->tensor.elements() >= least_elements && node.input(1) && !node.input(1)->is_initializer() &&
-         bits_of(options_.weights) == 8;
+         table->constant()->tensor.elements() >= least_elements && node.input(1) && !node.input(1)->is_initializer();
 }
 
 Role Plan::role_of(const ir::Node& node) const {

@@ -12,6 +12,7 @@
 #include "tools/quantize/constant_coder.h"
 #include "tools/quantize/embeddings.h"
 #include "tools/quantize/graph_writer.h"
+#include "tools/quantize/write_qoperator.h"
 
 namespace tenon::tools {
 namespace {
@@ -161,6 +162,7 @@ std::unique_ptr<ir::Model> write_qdq(const ir::Model& prepared, const KnownTypes
   const Plan plan(*model, types, options, stay_float);
   QdqWriter(*model, plan, options, calibrated).write();
   finish(*model);
+  if (options.format == QuantizeFormat::qoperator) write_qoperators(*model);
   return model;
 }
 

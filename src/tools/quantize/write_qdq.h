@@ -20,7 +20,8 @@ struct Calibrated {
 // The codes of an activation.
 CodeMeaning activation_meaning(const std::string& name, const Range& range, const QuantizeOptions& options);
 
-// A model with QuantizeLinear and DequantizeLinear around what computes on codes. `stay_float` as Plan has it.
+// A model with QuantizeLinear and DequantizeLinear around what computes on codes, or operators on codes in their place.
+// `stay_float` as Plan has it.
 std::unique_ptr<ir::Model> write_qdq(const ir::Model& prepared, const KnownTypes& types,
                                      const QuantizeOptions& options, const Calibrated& calibrated,
                                      const std::set<size_t>& stay_float);
