@@ -1,4 +1,8 @@
-"""Who makes a smaller model, and how: each a name and a function of task and output path."""
+"""Who makes a smaller model, and how: each a name and a function of task and output path.
+
+Tenon's are as it is by default, so with what costs too much accuracy or is not faster left in float, but for the times: those
+depend on the machine, and all that may be quantized is.
+"""
 import logging
 import shutil
 import tempfile
@@ -7,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import onnx
+import tenon
 from onnxruntime.quantization import CalibrationDataReader, CalibrationMethod, QuantType, quantize_dynamic, quantize_static
 from onnxruntime.quantization.matmul_nbits_quantizer import MatMulNBitsQuantizer
 from onnxruntime.quantization.shape_inference import quant_pre_process
@@ -61,9 +66,19 @@ def onnxruntime_4_bits(task, output):
     quantizer.model.save_model_to_file(str(output))
 
 
+def tenon_with(**options):
+    def write(task, output):
+        tenon.quantize(task.model, calibration=task.calibration, measure=False, **options).model.save(output)
+    return write
+
+
 QUANTIZERS = [
     *(Quantizer("onnxruntime", f"static, {method}", onnxruntime_static(method)) for method in METHODS),
     Quantizer("onnxruntime", "static, minmax, only Conv and MatMul", onnxruntime_static("minmax", ["Conv", "MatMul", "Gemm"])),
     Quantizer("onnxruntime", "dynamic", onnxruntime_dynamic),
     Quantizer("onnxruntime", "weights in 4 bits", onnxruntime_4_bits),
+    *(Quantizer("Tenon", f"static, {method}", tenon_with(method=method)) for method in ("mse", *METHODS)),
+    Quantizer("Tenon", "static, minmax, whatever it costs", tenon_with(method="minmax", max_loss=None)),
+    Quantizer("Tenon", "dynamic", tenon_with(mode="dynamic")),
+    Quantizer("Tenon", "weights in 4 bits", tenon_with(mode="weight-only", block_size=BLOCK_SIZE)),
 ]
