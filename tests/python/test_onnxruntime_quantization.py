@@ -196,7 +196,6 @@ def write_blocks(path, **options):
 WAYS = {
     "static": (lambda path: ours.quantize_static(linear(), path, Reader()), "QuantizeLinear"),
     "per channel": (lambda path: ours.quantize_static(linear(), path, Reader(), per_channel=True, activation_type=ours.QuantType.QUInt8), "QuantizeLinear"),
-    "operators": (lambda path: ours.quantize_static(linear(), path, Reader(), ours.QuantFormat.QOperator), "QLinearMatMul"),
     "dynamic": (lambda path: ours.quantize_dynamic(linear(), path), "DynamicQuantizeLinear"),
     "blocks": (write_blocks, "com.microsoft.MatMulNBits"),
     "blocks of 8 bits": (lambda path: write_blocks(path, bits=8), "com.microsoft.MatMulNBits"),
