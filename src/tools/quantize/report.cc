@@ -10,6 +10,7 @@ namespace tenon::tools {
 namespace {
 
 constexpr size_t most_lines = 12;  // of a list in the text
+constexpr size_t most_worst = 5;   // nodes that lose most
 
 std::string megabytes(int64_t bytes) { return fmt::format("{:.2f} MB", static_cast<double>(bytes) / 1e6); }
 std::string decibel_text(double sqnr) { return std::isinf(sqnr) ? "exact" : fmt::format("{:.1f} dB", sqnr); }
@@ -31,7 +32,7 @@ std::string lines(const List& list, Line line) {
 std::string to_text(const QuantizeReport& report) {
   std::string text;
   for (const std::string& warning : report.warnings) text += "warning: " + warning + "\n";
-  text += fmt::format("quantized  {} of {} products\n", report.quantized_nodes(), report.nodes.size());
+  text += fmt::format("quantized  {} of {} nodes that could be\n", report.quantized_nodes(), report.nodes.size());
   text += fmt::format("weights    {} before, {} after ({:.2f} times smaller)\n", megabytes(report.bytes_before),
                       megabytes(report.bytes_after),
                       static_cast<double>(report.bytes_before) / static_cast<double>(std::max<int64_t>(1, report.bytes_after)));
@@ -51,6 +52,17 @@ std::string to_text(const QuantizeReport& report) {
   std::vector<const QuantizedNodeReport*> floats;
   for (const QuantizedNodeReport& node : report.nodes) {
     if (!node.is_quantized) floats.push_back(&node);
+  }
+  std::vector<const QuantizedNodeReport*> worst;
+  for (const QuantizedNodeReport& node : report.nodes) {
+    if (node.is_quantized && node.own_sqnr && std::isfinite(*node.own_sqnr)) worst.push_back(&node);
+  }
+  std::ranges::stable_sort(worst, std::less(), [](const QuantizedNodeReport* node) { return *node->own_sqnr; });
+  if (worst.size() > most_worst) worst.resize(most_worst);
+  if (!worst.empty()) {
+    text += "lose most:\n" + lines(worst, [](const QuantizedNodeReport* node) {
+      return fmt::format("{}: {}", node->node, decibel_text(*node->own_sqnr));
+    });
   }
   if (!floats.empty()) {
     text += "stayed float:\n" + lines(floats, [](const QuantizedNodeReport* node) {
@@ -95,10 +107,6 @@ std::string to_json(const QuantizeReport& report) {
                               {"clipped", range.clipped}});
   json["warnings"] = report.warnings;
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
-std::string to_html(const QuantizeReport& report, const std::string& title) {
-  return "<title>" + title + "</title><pre>" + to_text(report) + "</pre>";
 }
 
 }  // namespace tenon::tools
