@@ -64,6 +64,7 @@ test-all: packages-all  ## test, and everything that takes long: sanitizers, thr
 	$(MAKE) test-compiled
 	$(MAKE) test-models
 	$(MAKE) test-differential
+	$(MAKE) test-accuracy
 	$(MAKE) test-wheel
 	$(MAKE) test-clients
 	$(MAKE) test-ray
@@ -109,6 +110,11 @@ test-models: build venv  ## every model of tests/models, and those of PyPI packa
 .PHONY: test-differential
 test-differential: build venv  ## thousands of random nodes against onnxruntime
 	TENON_ALL=1 $(PYTHON) -m pytest tests/test_differential.py
+
+.PHONY: test-accuracy
+test-accuracy: python venv  ## quantized models on real data: what they lose in accuracy; downloads 105 MB
+	@scripts/make_venv requirements-test.txt requirements-accuracy.txt
+	TENON_ALL=1 $(PYTHON) -m pytest tests/test_accuracy.py
 
 .PHONY: test-clients
 test-clients: $(BUILD)/build.ninja venv | packages  ## programs that use onnxruntime, as they are, with Tenon in its place; downloads 600 MB

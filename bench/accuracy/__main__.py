@@ -6,19 +6,17 @@
 """
 import argparse
 import contextlib
-import importlib
 import io
 import logging
 import math
 import sys
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from quantizers import QUANTIZERS
 from runtimes import RUNTIMES
-
-TASKS = {"digits": "digits", "magika": "file_types", "rapidocr": "printed_text", "MiniLM": "sentence_meaning"}
+from task import TASKS, make
 
 
 @dataclass
@@ -26,8 +24,8 @@ class Row:
     task: str
     maker: str
     method: str
-    size: int
-    scores: dict[str, float]
+    size: int = 0
+    scores: dict[str, float] = field(default_factory=lambda: dict.fromkeys(RUNTIMES, math.nan))
 
 
 def score(task, path, runtime):
@@ -45,8 +43,12 @@ def measure(task, path, maker, method):
 def quantized(task, quantizer):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "quantized.onnx"
-        with contextlib.redirect_stdout(io.StringIO()):
-            quantizer.write(task, path)
+        try:
+            with contextlib.redirect_stdout(io.StringIO()):
+                quantizer.write(task, path)
+        except Exception as error:
+            print(f"{quantizer.maker} cannot quantize {task.name}, {quantizer.method}: {error}", file=sys.stderr)
+            return Row(task.name, quantizer.maker, quantizer.method)
         return measure(task, path, quantizer.maker, quantizer.method)
 
 
@@ -54,16 +56,21 @@ def rows(task, quantizers):
     """The model as it is, then by each quantizer."""
     yield measure(task, task.model, "", "fp32")
     for quantizer in quantizers:
-        try:
-            yield quantized(task, quantizer)
-        except Exception as error:  # the others are measured all the same
-            print(f"{quantizer.maker} cannot quantize {task.name}, {quantizer.method}: {error}", file=sys.stderr)
+        yield quantized(task, quantizer)
 
 
-def show(row, first):
-    scores = [f"{row.scores[name]:.4f}" for name in RUNTIMES]
-    losses = [f"{100 * (first.scores[name] - row.scores[name]):+.2f}" for name in RUNTIMES]
-    cells = [row.task, row.maker, row.method, f"{row.size / 1000:,.0f} kB", f"{first.size / row.size:.2f}", *scores, *losses]
+def text(row, first):
+    """The cells of a row; `first` is that of the model as it is."""
+    def cell(form, value):
+        return "fails" if math.isnan(value) else format(value, form)
+
+    scores = [cell(".4f", row.scores[name]) for name in RUNTIMES]
+    losses = [cell("+.2f", 100 * (first.scores[name] - row.scores[name])) for name in RUNTIMES]
+    size = [f"{row.size / 1000:,.0f} kB", f"{first.size / row.size:.2f}"] if row.size else ["", ""]
+    return [row.task, row.maker, row.method, *size, *scores, *losses]
+
+
+def print_line(cells):
     print("| " + " | ".join(cells) + " |", flush=True)
 
 
@@ -77,15 +84,16 @@ def main():
     chosen = [q for q in QUANTIZERS if q.maker in (options.makers or [q.maker]) and q.method in (options.methods or [q.method])]
 
     heads = ["model", "quantized by", "how", "file", "times smaller", *(f"in {name}" for name in RUNTIMES), *(f"loss in {name}, %" for name in RUNTIMES)]
-    print("| " + " | ".join(heads) + " |\n" + "|---" * len(heads) + "|")
+    print_line(heads)
+    print_line(["---"] * len(heads))
     metrics = []
     for name in options.tasks:
-        task = importlib.import_module(TASKS[name]).make()
+        task = make(name)
         metrics.append(f"{task.name}: {task.metric}")
         first = None
         for row in rows(task, chosen):
             first = first or row
-            show(row, first)
+            print_line(text(row, first))
     print("\n" + "\n".join(metrics))
 
 

@@ -1,7 +1,7 @@
 """Who makes a smaller model, and how: each a name and a function of task and output path.
 
-Tenon's are as it is by default, so with what costs too much accuracy or is not faster left in float, but for the times: those
-depend on the machine, and all that may be quantized is.
+Tenon's are as by default, with what costs too much accuracy left in float; but not what is slower in integers, which depends on
+the machine.
 """
 import logging
 import shutil
@@ -72,13 +72,21 @@ def tenon_with(**options):
     return write
 
 
+def tenon_4_bits(**options):
+    """4-bit integers came with opset 21."""
+    def write(task, output):
+        tenon.quantize(tenon.convert(task.model, opset=21), calibration=task.calibration, measure=False, mode="weight-only",
+                       block_size=BLOCK_SIZE, **options).model.save(output)
+    return write
+
+
 QUANTIZERS = [
     *(Quantizer("onnxruntime", f"static, {method}", onnxruntime_static(method)) for method in METHODS),
     Quantizer("onnxruntime", "static, minmax, only Conv and MatMul", onnxruntime_static("minmax", ["Conv", "MatMul", "Gemm"])),
     Quantizer("onnxruntime", "dynamic", onnxruntime_dynamic),
     Quantizer("onnxruntime", "weights in 4 bits", onnxruntime_4_bits),
     *(Quantizer("Tenon", f"static, {method}", tenon_with(method=method)) for method in ("mse", *METHODS)),
-    Quantizer("Tenon", "static, minmax, whatever it costs", tenon_with(method="minmax", max_loss=None)),
     Quantizer("Tenon", "dynamic", tenon_with(mode="dynamic")),
-    Quantizer("Tenon", "weights in 4 bits", tenon_with(mode="weight-only", block_size=BLOCK_SIZE)),
+    Quantizer("Tenon", "weights in 4 bits", tenon_4_bits()),
+    Quantizer("Tenon", "weights in 4 bits, GPTQ", tenon_4_bits(weight_method="gptq")),
 ]

@@ -1,4 +1,5 @@
 """What is measured: a model with trained weights, data to calibrate with, and other data to judge by."""
+import importlib
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,6 +11,9 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 BUILD = ROOT / "build" / "accuracy"
 BUILD.mkdir(parents=True, exist_ok=True)
 sys.path.insert(0, str(ROOT / "tests"))  # package_models
+
+# The module of each: its make() returns a Task.
+TASKS = {"digits": "digits", "magika": "file_types", "rapidocr": "printed_text", "MiniLM": "sentence_meaning"}
 
 Feed = dict[str, np.ndarray]
 
@@ -23,3 +27,7 @@ class Task:
     # Given a function that runs the model on a feed and returns its outputs: how well that does; 1 is best.
     evaluate: Callable[[Callable[[Feed], list[np.ndarray]]], float]
     onnxruntime_per_channel: bool = True  # whether its quantizer can give every channel of weights a scale
+
+
+def make(name):
+    return importlib.import_module(TASKS[name]).make()
