@@ -2,6 +2,8 @@
 import importlib
 import inspect
 import re
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -211,3 +213,25 @@ def test_quantized_models_compute_nearly_the_same(tmp_path, way):
     write(path)
     assert operator in {use.name for use in tenon.inspect(path).operators}
     assert error_of(path) < 0.05
+
+
+WITHOUT_ONNXRUNTIME = """
+import tenon.onnxruntime
+from tenon.onnxruntime import _install
+_install._Tools.NAMES = ()  # as where it is not installed
+tenon.onnxruntime.install()
+import onnxruntime.quantization
+from onnxruntime.quantization import matmul_nbits_quantizer, quantize_dynamic
+from onnxruntime.quantization.shape_inference import quant_pre_process
+assert "/tenon/" in onnxruntime.quantization.__file__ and "/tenon/" in matmul_nbits_quantizer.__file__
+quant_pre_process({path!r}, {path!r} + ".prepared.onnx")
+quantize_dynamic({path!r} + ".prepared.onnx", {path!r} + ".quantized.onnx")
+print("done")
+"""
+
+
+def test_without_onnxruntime_it_stands_in(tmp_path):
+    (tmp_path / "m.onnx").write_bytes(linear())
+    code = WITHOUT_ONNXRUNTIME.format(path=str(tmp_path / "m.onnx"))
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "done\n"
+    assert error_of(tmp_path / "m.onnx.quantized.onnx") < 0.05
