@@ -133,13 +133,11 @@ int quantize(const QuantizeFlags& flags) {
   if (!flags.evaluation.empty()) evaluation = tools::read_samples(flags.evaluation, inputs, pictures);
   tools::QuantizeData data{calibration.get(), evaluation.get(), flags.inputs.sources()};
   Progress progress(1000);
-  options.progress = [&](const std::string& what, double done) {
-    progress.at(static_cast<size_t>(1000 * done), what);
-  };
+  options.progress = [&](const std::string& what, double done) { progress.at(static_cast<size_t>(1000 * done), what); };
   const tools::QuantizeReport report = tools::quantize(model, options, data);
   const tools::SavedModel saved = flags.output.save(report.model);
   if (flags.report.ends_with(".html"))
-    write_text(flags.report, tools::to_html(report, flags.model));
+    write_text(flags.report, tools::to_html(report, std::filesystem::path(flags.model).filename().string()));
   else if (!flags.report.empty())
     write_text(flags.report, flags.report.ends_with(".json") ? tools::to_json(report) : tools::to_text(report));
   if (flags.json) {
@@ -157,8 +155,8 @@ int quantize(const QuantizeFlags& flags) {
 
 void add_quantize(CLI::App& program, Action& action) {
   auto flags = std::make_shared<QuantizeFlags>();
-  CLI::App* command =
-      program.add_subcommand("quantize", "Write a model that computes in integers: smaller and faster, within a budget");
+  CLI::App* command = program.add_subcommand(
+      "quantize", "Write a model that computes in integers: smaller and faster, within a budget");
   command->add_option("model", flags->model, "The .onnx file")->required()->type_name("MODEL");
   flags->output.add_to(*command);
   command
@@ -166,9 +164,10 @@ void add_quantize(CLI::App& program, Action& action) {
                    "static: weights and activations, ranges from calibration data (default); dynamic: ranges found in "
                    "every run; weight-only")
       ->type_name("MODE");
-  command->add_option("--calibration", flags->calibration,
-                      "Data like that of production: .npz, .npy, or a folder of such files, pictures or test cases "
-                      "(default: random numbers, which calibrate nothing)")
+  command
+      ->add_option("--calibration", flags->calibration,
+                   "Data like that of production: .npz, .npy, or a folder of such files, pictures or test cases "
+                   "(default: random numbers, which calibrate nothing)")
       ->type_name("DATA");
   command
       ->add_option("--evaluation", flags->evaluation,
@@ -196,8 +195,7 @@ void add_quantize(CLI::App& program, Action& action) {
       ->group(budget);
 
   const char* what = "What is quantized";
-  command
-      ->add_option("--only", flags->options.only, "Only these nodes, by name or operator ('*' is any text)")
+  command->add_option("--only", flags->options.only, "Only these nodes, by name or operator ('*' is any text)")
       ->delimiter(',')
       ->type_name("NODE,…")
       ->group(what);
@@ -221,8 +219,7 @@ void add_quantize(CLI::App& program, Action& action) {
   command->add_option("--activations", flags->activations, "uint8 (default), int8, uint16 or int16")
       ->type_name("TYPE")
       ->group(how);
-  command
-      ->add_option("--weights", flags->weights, "int8 (default), uint8; int4 (default for weight-only) or uint4")
+  command->add_option("--weights", flags->weights, "int8 (default), uint8; int4 (default for weight-only) or uint4")
       ->type_name("TYPE")
       ->group(how);
   command->add_flag("--per-tensor", flags->per_tensor, "One scale for a weight, not one for each channel")->group(how);

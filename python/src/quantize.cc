@@ -131,7 +131,8 @@ tools::QuantizeReport quantize(nb::handle source, const std::string& mode, nb::o
   options.only = words_or_none(only);
   options.keep = words_or_none(keep_float);
   if (!overrides.is_none()) {
-    for (nb::handle key : nb::iter(overrides.attr("keys")())) options.overrides[text_of(key)] = override_of(overrides[key]);
+    for (nb::handle key : nb::iter(overrides.attr("keys")()))
+      options.overrides[text_of(key)] = override_of(overrides[key]);
   }
   options.bias_correction = bias_correction;
   options.smooth = smooth;
@@ -194,7 +195,8 @@ void bind_report(nb::module_& module) {
       .def_ro("warnings", &QuantizeReport::warnings)
       .def_prop_ro("quantized_nodes", &QuantizeReport::quantized_nodes, "How many nodes are quantized.")
       .def("__str__", [](const QuantizeReport& report) { return tools::to_text(report); })
-      .def("to_json", [](const QuantizeReport& report) { return tools::to_json(report); }, "All of it as JSON.")
+      .def(
+          "to_json", [](const QuantizeReport& report) { return tools::to_json(report); }, "All of it as JSON.")
       .def(
           "to_html",
           [](const QuantizeReport& report, const std::string& title) { return tools::to_html(report, title); },
@@ -219,7 +221,8 @@ void bind_quantize(nb::module_& module) {
       ":param calibration: data like that of production: a path of .npz or .npy files or pictures, or an iterable of\n"
       "    dicts of arrays; random numbers, with a warning, if there is none.\n"
       ":param evaluation: the same, for comparing the models; some of the calibration if there is none.\n"
-      ":param method: how ranges follow from data: ``mse``, ``minmax``, ``moving-average``, ``percentile``, ``entropy``.\n"
+      ":param method: how ranges follow from data: ``mse``, ``minmax``, ``moving-average``, ``percentile``, "
+      "``entropy``.\n"
       ":param format: ``qdq`` or ``qoperator``.\n"
       ":param activations: ``uint8``, ``int8``, ``uint16`` or ``int16``.\n"
       ":param weights: ``int8`` or ``uint8``, and for weight-only ``int4`` or ``uint4``.\n"

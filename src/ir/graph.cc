@@ -22,7 +22,8 @@ namespace {
 constexpr std::string_view fresh_mark = "/tenon_";
 constexpr int64_t most_fresh_names = int64_t{1} << 40;
 
-// The number of a name that was made by add_value, perhaps before the model was written to its file; -1 for other names.
+// The number of a name that was made by add_value, perhaps before the model was written to its file; -1 for other
+// names.
 int64_t fresh_number(std::string_view name) {
   const size_t at = name.rfind(fresh_mark);
   if (at == std::string_view::npos) return -1;

@@ -59,8 +59,8 @@ struct QuantizeOptions {
   QuantizeFormat format = QuantizeFormat::qdq;
   // Types of codes. Activations: uint8, int8, uint16 or int16; weights: int8, uint8, and for weight_only int4, uint4.
   ElementType activations = ElementType::uint8, weights = ElementType::int8;
-  bool per_channel = true;              // a scale for each output channel of weights
-  bool symmetric_activations = false;   // 0 in the middle of the codes
+  bool per_channel = true;             // a scale for each output channel of weights
+  bool symmetric_activations = false;  // 0 in the middle of the codes
   bool symmetric_weights = true;
   RangeMethod range = RangeMethod::mse;
   double percentile = 99.99;
@@ -115,10 +115,10 @@ struct OutputReport {
 
 struct QuantizeReport {
   OnnxModel model;
-  int64_t bytes_before = 0, bytes_after = 0;                        // of weights
-  std::optional<double> seconds_before = {}, seconds_after = {};    // of a run
-  std::vector<OutputReport> outputs = {};                           // over all samples that models are compared on
-  double loss = 0;                                                  // as the budget counts it
+  int64_t bytes_before = 0, bytes_after = 0;                      // of weights
+  std::optional<double> seconds_before = {}, seconds_after = {};  // of a run
+  std::vector<OutputReport> outputs = {};                         // over all samples that models are compared on
+  double loss = 0;                                                // as the budget counts it
   std::optional<double> metric_before = {}, metric_after = {};
   int64_t samples = 0, evaluated = 0;  // of calibration, and those that models are compared on
   std::vector<QuantizedNodeReport> nodes = {};

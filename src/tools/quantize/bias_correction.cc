@@ -40,7 +40,8 @@ std::vector<double> shift_of_conv(const ir::Node& node, const Tensor& weight, co
   for (int64_t o = 0; o < outputs; ++o) {
     for (int64_t i = 0; i < inputs; ++i) {
       double error = 0;
-      for (int64_t t = 0; t < taps; ++t) error += static_cast<double>(errors[static_cast<size_t>((o * inputs + i) * taps + t)]);
+      for (int64_t t = 0; t < taps; ++t)
+        error += static_cast<double>(errors[static_cast<size_t>((o * inputs + i) * taps + t)]);
       shift[static_cast<size_t>(o)] += error * input.mean(static_cast<size_t>(o / per_group * inputs + i));
     }
   }

@@ -12,9 +12,9 @@ namespace tenon::tools {
 // A matrix [inputs, outputs] as codes; `block` inputs of an output share a scale and a zero point.
 struct BlockedCodes {
   int64_t inputs = 0, outputs = 0, block = 0, blocks = 0;
-  std::vector<int16_t> codes;        // [inputs, outputs]
-  std::vector<float> scales;         // [blocks, outputs]
-  std::vector<int16_t> zeros;        // the same
+  std::vector<int16_t> codes;  // [inputs, outputs]
+  std::vector<float> scales;   // [blocks, outputs]
+  std::vector<int16_t> zeros;  // the same
   ElementType type = ElementType::int4;
 };
 

@@ -111,9 +111,8 @@ CodedWeight code_weight(const Tensor& weight, const WeightCoding& coding) {
     // As many codes below 0 as above.
     const auto low = static_cast<float>(coding.symmetric ? 2 * meaning.zero - limits.high : limits.low);
     const auto high = static_cast<float>(limits.high), zero = static_cast<float>(meaning.zero);
-    channels.for_each(c, [&](size_t i) {
-      codes[i] = std::clamp(std::nearbyint(numbers[i] / meaning.scale) + zero, low, high);
-    });
+    channels.for_each(
+        c, [&](size_t i) { codes[i] = std::clamp(std::nearbyint(numbers[i] / meaning.scale) + zero, low, high); });
     scales.push_back(meaning.scale);
     zeros.push_back(meaning.zero);
   }

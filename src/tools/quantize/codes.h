@@ -41,8 +41,8 @@ struct CodedWeight {
 struct WeightCoding {
   ElementType type = ElementType::int8;
   bool symmetric = true;
-  int64_t axis = -1;                  // -1: one scale for all
-  std::vector<double> least_scales;   // by index of the axis; none: any
+  int64_t axis = -1;                 // -1: one scale for all
+  std::vector<double> least_scales;  // by index of the axis; none: any
 };
 CodedWeight code_weight(const Tensor& weight, const WeightCoding& coding);
 

@@ -42,9 +42,7 @@ struct Sums {
   }
 };
 
-bool is_number(const Value& value) {
-  return value.is_tensor() && value.tensor().type() != ElementType::string;
-}
+bool is_number(const Value& value) { return value.is_tensor() && value.tensor().type() != ElementType::string; }
 
 }  // namespace
 

@@ -52,8 +52,7 @@ void finish(ir::Model& model) {
         ir::Node& candidate = *node++;
         const bool is_ours = candidate.op_type == "Transpose" || candidate.op_type == "DequantizeLinear";
         const ir::Value* output = candidate.output(0);
-        if (!is_ours || !output->users().empty() ||
-            std::ranges::find(graph.outputs(), output) != graph.outputs().end())
+        if (!is_ours || !output->users().empty() || std::ranges::find(graph.outputs(), output) != graph.outputs().end())
           continue;
         graph.remove_node(candidate);
         changed = true;

@@ -15,8 +15,8 @@ ir::Value& add_operator(ir::Graph& graph, const std::string& op, const std::stri
 // Every use of `old` by the node becomes one of `by`.
 void replace_input(ir::Node& node, const ir::Value& old, ir::Value& by);
 
-// The domain whose QuantizeLinear and DequantizeLinear know a type: com.microsoft has 16 bits before opset 21 does. Adds
-// the import.
+// The domain whose QuantizeLinear and DequantizeLinear know a type: com.microsoft has 16 bits before opset 21 does.
+// Adds the import.
 std::string quantize_domain(ir::Model& model, ElementType type);
 void import_microsoft(ir::Model& model);
 

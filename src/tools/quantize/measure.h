@@ -12,7 +12,7 @@ namespace tenon::tools {
 using NodeSeconds = std::map<std::string, double, std::less<>>;
 
 struct MeasuredPair {
-  NodeSeconds before, after;           // of steps
+  NodeSeconds before, after;             // of steps
   double run_before = 0, run_after = 0;  // of whole runs, which nobody watches
 };
 

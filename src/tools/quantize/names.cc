@@ -21,9 +21,9 @@ Choice chosen(std::string_view name, std::span<const std::string_view> names, co
   const auto found = std::ranges::find(names, name);
   if (found != names.end()) return static_cast<Choice>(found - names.begin());
   const std::string_view nearest = nearest_name(name, names);
-  throw Error(ErrorCode::invalid_argument, fmt::format("there is no {} '{}'", what, name),
-              nearest.empty() ? fmt::format("it may be {}", quoted_list(names))
-                              : fmt::format("did you mean '{}'?", nearest));
+  throw Error(
+      ErrorCode::invalid_argument, fmt::format("there is no {} '{}'", what, name),
+      nearest.empty() ? fmt::format("it may be {}", quoted_list(names)) : fmt::format("did you mean '{}'?", nearest));
 }
 
 }  // namespace
@@ -38,9 +38,9 @@ QuantizeFormat quantize_format(std::string_view name) { return chosen<QuantizeFo
 RangeMethod range_method(std::string_view name) { return chosen<RangeMethod>(name, ranges, "method for ranges"); }
 WeightMethod weight_method(std::string_view name) { return chosen<WeightMethod>(name, weights, "method for weights"); }
 
-
 ElementType code_type(std::string_view name) {
-  constexpr std::array<std::string_view, 8> types = {"uint8", "int8", "uint16", "int16", "uint4", "int4", "uint2", "int2"};
+  constexpr std::array<std::string_view, 8> types = {"uint8", "int8", "uint16", "int16",
+                                                     "uint4", "int4", "uint2",  "int2"};
   (void)chosen<size_t>(name, types, "type of codes");
   return *element_type_from_name(name);
 }

@@ -14,7 +14,8 @@ namespace tenon::tools {
 namespace {
 
 // What ImageDecoder reads, which is who decodes them.
-constexpr std::array endings = {".bmp", ".jp2", ".jpeg", ".jpg", ".pbm", ".pgm", ".png", ".pnm", ".ppm", ".tif", ".tiff", ".webp"};
+constexpr std::array endings = {".bmp", ".jp2", ".jpeg", ".jpg", ".pbm",  ".pgm",
+                                ".png", ".pnm", ".ppm",  ".tif", ".tiff", ".webp"};
 
 // Where the input has its axes.
 struct Layout {
@@ -102,8 +103,7 @@ Tensor read_picture(const std::filesystem::path& path, const ValueInfo& input, c
   }
   const auto mapped = MappedFile::open(path);
   const std::span<const std::byte> bytes = mapped->bytes();
-  const Tensor file(Shape{std::ssize(bytes)},
-                    std::span(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()));
+  const Tensor file(Shape{std::ssize(bytes)}, std::span(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()));
   Tensor picture;
   try {
     picture = decoder(layout).run({{"file", file}}).begin()->second.tensor();

@@ -24,7 +24,7 @@ enum class Role : uint8_t {
   average,   // GlobalAveragePool
   concat,
   embedding,  // Gather of rows of a constant table
-  follower,  // a bias or limit that the node before it does in the same step
+  follower,   // a bias or limit that the node before it does in the same step
 };
 
 // What is quantized, or not, for its own sake.
@@ -50,9 +50,9 @@ class Plan {
     ir::Node* node;
     Role role = Role::none;
     bool is_quantized = false;
-    std::string why_float;         // of what could be quantized
-    ir::Value* source = nullptr;   // of a function: the activation that it is of
-    ir::Node* leader = nullptr;    // of a follower: the node whose step it belongs to
+    std::string why_float;        // of what could be quantized
+    ir::Value* source = nullptr;  // of a function: the activation that it is of
+    ir::Node* leader = nullptr;   // of a follower: the node whose step it belongs to
     // Of a product: its activation, and what its second input is.
     ir::Value* activation = nullptr;
     Weight weight = {};
@@ -90,7 +90,7 @@ class Plan {
   const QuantizeOptions& options_;
   std::vector<Entry> entries_;
   std::unordered_map<const ir::Node*, size_t> numbers_;
-  std::unordered_set<const ir::Value*> outputs_;  // of all graphs
+  std::unordered_set<const ir::Value*> outputs_;                    // of all graphs
   std::unordered_map<const ir::Value*, ir::Value*> sources_;        // of what functions make
   std::unordered_map<const ir::Value*, ir::Value*> range_sources_;  // of codes that were moved
   std::vector<ir::Value*> coded_;

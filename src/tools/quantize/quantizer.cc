@@ -50,8 +50,7 @@ std::vector<std::vector<size_t>> regions_of(const Plan& plan) {
 
 class Quantizer {
  public:
-  Quantizer(const OnnxModel& model, const QuantizeOptions& options, const QuantizeData& data,
-                  QuantizeReport& report)
+  Quantizer(const OnnxModel& model, const QuantizeOptions& options, const QuantizeData& data, QuantizeReport& report)
       : options_(options),
         data_(data),
         report_(report),
@@ -109,8 +108,7 @@ class Quantizer {
   void smooth() {
     if (!options_.smooth) return;
     const Planned all = planned();
-    const Calibration calibration =
-        calibrate(prepared_, *data_.calibration, channels_to_smooth(all.plan), options_);
+    const Calibration calibration = calibrate(prepared_, *data_.calibration, channels_to_smooth(all.plan), options_);
     rewind("SmoothQuant");
     prepared_ = prepared_.with(smoothed(prepared_.ir(), types_, options_, calibration.channels));
     types_ = known_types(prepared_.ir());
@@ -200,7 +198,8 @@ class Quantizer {
       for (size_t number : region) {
         if (all.plan.entries()[number].role != Role::product) continue;
         stay_float_.insert(number);
-        reasons_[number] = fmt::format("slower in integers here: {:.3f} ms, {:.3f} in float", 1e3 * after, 1e3 * before);
+        reasons_[number] =
+            fmt::format("slower in integers here: {:.3f} ms, {:.3f} in float", 1e3 * after, 1e3 * before);
       }
     }
   }
@@ -246,13 +245,13 @@ class Quantizer {
     };
     double tried = 0;
     const std::vector<size_t> chosen = smallest_set(candidates.size(), [&](const std::vector<size_t>& set) {
-      say(fmt::format("budget, {} of {} products in float", set.size(), candidates.size()),
-          1 - 1 / (1 + tried++ / 20));
+      say(fmt::format("budget, {} of {} products in float", set.size(), candidates.size()), 1 - 1 / (1 + tried++ / 20));
       return loss_of(write(with(set)), evaluation) <= most;
     });
     for (size_t i : chosen) {
       const size_t number = candidates[i];
-      reasons_[number] = fmt::format("to hold the budget: quantized alone, it leaves {:.1f} dB", decibels(alone_[number]));
+      reasons_[number] =
+          fmt::format("to hold the budget: quantized alone, it leaves {:.1f} dB", decibels(alone_[number]));
     }
     stay_float_ = with(chosen);
   }
@@ -291,8 +290,8 @@ class Quantizer {
     report_.loss = result.loss;
     if (report_.metric_before) {
       report_.metric_after = options_.loss.metric(report_.model);
-      report_.loss = (*report_.metric_before - *report_.metric_after) /
-                     std::max(std::abs(*report_.metric_before), 1e-30);
+      report_.loss =
+          (*report_.metric_before - *report_.metric_after) / std::max(std::abs(*report_.metric_before), 1e-30);
     }
     for (const std::string& output : result.not_compared)
       report_.warnings.push_back(fmt::format("output '{}' has another size and was not compared", output));
@@ -317,7 +316,8 @@ class Quantizer {
     for (size_t i = 0; i < all.plan.entries().size(); ++i) {
       const Plan::Entry& entry = all.plan.entries()[i];
       if (!is_unit(entry.role)) continue;
-      QuantizedNodeReport node{entry.node->describe(), entry.node->op_type, entry.is_quantized, entry.why_float, {}, {}};
+      QuantizedNodeReport node{
+          entry.node->describe(), entry.node->op_type, entry.is_quantized, entry.why_float, {}, {}};
       if (const auto reason = reasons_.find(i); reason != reasons_.end()) node.why_float = reason->second;
       if (const auto alone = alone_.find(i); alone != alone_.end()) node.sqnr = decibels(alone->second);
       if (const auto error = errors.find(entry.node->name); error != errors.end()) node.own_sqnr = error->second;
@@ -347,15 +347,15 @@ class Quantizer {
   Calibrated calibrated_;
   MeasuredPair times_;
   mutable BlockCache blocks_;
-  std::set<size_t> stay_float_;             // numbers of nodes
-  std::map<size_t, std::string> reasons_;   // for that
-  std::map<size_t, double> alone_;          // the loss when a product alone is quantized
+  std::set<size_t> stay_float_;            // numbers of nodes
+  std::map<size_t, std::string> reasons_;  // for that
+  std::map<size_t, double> alone_;         // the loss when a product alone is quantized
 };
 
 }  // namespace
 
 void fill_report(const OnnxModel& model, const QuantizeOptions& options, const QuantizeData& data,
-                     QuantizeReport& report) {
+                 QuantizeReport& report) {
   Quantizer(model, options, data, report).run();
 }
 

@@ -33,9 +33,10 @@ std::string to_text(const QuantizeReport& report) {
   std::string text;
   for (const std::string& warning : report.warnings) text += "warning: " + warning + "\n";
   text += fmt::format("quantized  {} of {} nodes that could be\n", report.quantized_nodes(), report.nodes.size());
-  text += fmt::format("weights    {} before, {} after ({:.2f} times smaller)\n", megabytes(report.bytes_before),
-                      megabytes(report.bytes_after),
-                      static_cast<double>(report.bytes_before) / static_cast<double>(std::max<int64_t>(1, report.bytes_after)));
+  text += fmt::format(
+      "weights    {} before, {} after ({:.2f} times smaller)\n", megabytes(report.bytes_before),
+      megabytes(report.bytes_after),
+      static_cast<double>(report.bytes_before) / static_cast<double>(std::max<int64_t>(1, report.bytes_after)));
   if (report.seconds_before && report.seconds_after) {
     text += fmt::format("a run      {:.3f} ms before, {:.3f} ms after ({:.2f} times as fast)\n",
                         1e3 * *report.seconds_before, 1e3 * *report.seconds_after,
@@ -46,8 +47,8 @@ std::string to_text(const QuantizeReport& report) {
                         decibel_text(output.sqnr), output.cosine, output.max_absolute);
   }
   if (report.metric_before)
-    text += fmt::format("metric     {:.6g} before, {:.6g} after\n", *report.metric_before,
-                        report.metric_after.value_or(0));
+    text +=
+        fmt::format("metric     {:.6g} before, {:.6g} after\n", *report.metric_before, report.metric_after.value_or(0));
   text += fmt::format("data       {} calibration samples, compared on {}\n", report.samples, report.evaluated);
   std::vector<const QuantizedNodeReport*> floats;
   for (const QuantizedNodeReport& node : report.nodes) {
@@ -61,13 +62,12 @@ std::string to_text(const QuantizeReport& report) {
   if (worst.size() > most_worst) worst.resize(most_worst);
   if (!worst.empty()) {
     text += "lose most:\n" + lines(worst, [](const QuantizedNodeReport* node) {
-      return fmt::format("{}: {}", node->node, decibel_text(*node->own_sqnr));
-    });
+              return fmt::format("{}: {}", node->node, decibel_text(*node->own_sqnr));
+            });
   }
   if (!floats.empty()) {
-    text += "stayed float:\n" + lines(floats, [](const QuantizedNodeReport* node) {
-      return node->node + ": " + node->why_float;
-    });
+    text += "stayed float:\n" +
+            lines(floats, [](const QuantizedNodeReport* node) { return node->node + ": " + node->why_float; });
   }
   return text;
 }

@@ -63,9 +63,9 @@ std::string facts(const QuantizeReport& report) {
   html += fact(fmt::format("{:.2f} times smaller", ratio(before, after)),
                fmt::format("weights: {:.2f} MB, {:.2f} MB before", after / 1e6, before / 1e6));
   if (report.seconds_before && report.seconds_after)
-    html += fact(fmt::format("{:.2f} times as fast", ratio(*report.seconds_before, *report.seconds_after)),
-                 fmt::format("a run: {:.3f} ms, {:.3f} ms before", 1e3 * *report.seconds_after,
-                             1e3 * *report.seconds_before));
+    html += fact(
+        fmt::format("{:.2f} times as fast", ratio(*report.seconds_before, *report.seconds_after)),
+        fmt::format("a run: {:.3f} ms, {:.3f} ms before", 1e3 * *report.seconds_after, 1e3 * *report.seconds_before));
   html += fact(fmt::format("{} of {}", report.quantized_nodes(), report.nodes.size()), "nodes are quantized");
   if (report.metric_before)
     html += fact(fmt::format("{:.6g}", report.metric_after.value_or(0)),
@@ -79,8 +79,9 @@ std::string outputs_table(const QuantizeReport& report) {
       "<h2>Outputs</h2>\n<table><tr><th>output<th class=\"number\">SQNR<th class=\"number\">cosine<th "
       "class=\"number\">off by at most</tr>\n";
   for (const OutputReport& output : report.outputs)
-    html += fmt::format("<tr><td>{}<td class=\"number\">{}<td class=\"number\">{:.6f}<td class=\"number\">{:.4g}</tr>\n",
-                        escaped(output.output), decibel_text(output.sqnr), output.cosine, output.max_absolute);
+    html +=
+        fmt::format("<tr><td>{}<td class=\"number\">{}<td class=\"number\">{:.6f}<td class=\"number\">{:.4g}</tr>\n",
+                    escaped(output.output), decibel_text(output.sqnr), output.cosine, output.max_absolute);
   return html + "</table>\n";
 }
 
@@ -109,7 +110,8 @@ std::string ranges_table(const QuantizeReport& report) {
       "class=\"number\">scale<th class=\"number\">zero point<th class=\"number\">clipped</tr>\n";
   for (const RangeReport& range : report.ranges)
     html += fmt::format(
-        "<tr><td>{}<td class=\"number\">{:.4g} … {:.4g}<td class=\"number\">{:.4g} … {:.4g}<td class=\"number\">{:.4g}<td "
+        "<tr><td>{}<td class=\"number\">{:.4g} … {:.4g}<td class=\"number\">{:.4g} … {:.4g}<td "
+        "class=\"number\">{:.4g}<td "
         "class=\"number\">{}<td class=\"number\">{:.3f} %</tr>\n",
         escaped(range.tensor), range.seen_low, range.seen_high, range.low, range.high, range.scale, range.zero_point,
         100 * range.clipped);

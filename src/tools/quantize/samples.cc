@@ -164,8 +164,7 @@ class FileSamples final : public Samples {
       const auto found = std::ranges::find_if(entries, [&](const auto& entry) { return entry.first == input.name; });
       if (found != entries.end()) arrays[input.name] = parse_npy(found->second, input.element);
     }
-    if (arrays.empty())
-      fail(ErrorCode::invalid_value, "'{}' has no array with the name of an input", path.string());
+    if (arrays.empty()) fail(ErrorCode::invalid_value, "'{}' has no array with the name of an input", path.string());
     return arrays;
   }
 

@@ -51,8 +51,8 @@ void divide(ir::Value& value, const std::vector<ir::Node*>& readers, const std::
   const auto is_row = [&](const ir::Value* v) {
     return v && v->is_fixed() && v->constant()->tensor.elements() == std::ssize(factors);
   };
-  const bool alone = value.users().size() == readers.size() &&
-                     std::ranges::find(graph.outputs(), &value) == graph.outputs().end();
+  const bool alone =
+      value.users().size() == readers.size() && std::ranges::find(graph.outputs(), &value) == graph.outputs().end();
   if (alone && norm && norm->op_type == "LayerNormalization" && is_row(norm->input(1)) &&
       (!norm->input(2) || is_row(norm->input(2)))) {
     for (size_t i = 1; i < norm->input_count(); ++i) {
@@ -63,9 +63,9 @@ void divide(ir::Value& value, const std::vector<ir::Node*>& readers, const std::
   }
   Tensor inverse(ElementType::float32, Shape{std::ssize(factors)});
   for (size_t i = 0; i < factors.size(); ++i) inverse.mutable_data<float>()[i] = static_cast<float>(1 / factors[i]);
-  ir::Value& smooth = add_operator(graph, "Mul", "",
-                                   {&value, &graph.add_constant(std::move(inverse), value.name + "/smoothing")},
-                                   value.name + "/smoothed");
+  ir::Value& smooth =
+      add_operator(graph, "Mul", "", {&value, &graph.add_constant(std::move(inverse), value.name + "/smoothing")},
+                   value.name + "/smoothed");
   for (ir::Node* reader : readers) reader->set_input(0, &smooth);
 }
 

@@ -72,14 +72,14 @@ class DynamicWriter {
   // The node itself becomes the last of those that take its place, so that its result keeps its name.
   void write(const Plan::Entry& entry) {
     ir::Node& node = *entry.node;
-    const bool swapped = (entry.weight.transpose != nullptr) !=
-                         (node.op_type == "Gemm" && node.int_attribute("transB", 0) != 0);
+    const bool swapped =
+        (entry.weight.transpose != nullptr) != (node.op_type == "Gemm" && node.int_attribute("transB", 0) != 0);
     const CodedMatrix& matrix = matrix_of(entry.weight, swapped);
     const Codes& codes = codes_of(*entry.activation);
     ir::Graph& graph = node.graph();
     const std::string name = node.output(0)->name;
-    ir::Value& sums = add_operator(graph, "MatMulInteger", "", {codes.codes, matrix.codes, codes.zero, matrix.zeros},
-                                   name + "/sums");
+    ir::Value& sums =
+        add_operator(graph, "MatMulInteger", "", {codes.codes, matrix.codes, codes.zero, matrix.zeros}, name + "/sums");
     ir::Value& numbers = add_operator(graph, "Cast", "", {&sums}, name + "/cast");
     numbers.producer()->set_attribute({"to", static_cast<int64_t>(ElementType::float32)});
     ir::Value& scale = add_operator(graph, "Mul", "", {codes.scale, matrix.scales}, name + "/scale");

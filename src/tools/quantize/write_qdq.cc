@@ -59,10 +59,10 @@ class QdqWriter {
     ir::Graph& graph = value.graph();
     const std::string domain = quantize_domain(model_, codes.meaning.type);
     const std::vector<ir::Node*> readers = value.users();
-    ir::Value& coded = add_operator(graph, "QuantizeLinear", domain, {&value, codes.scale, codes.zero},
-                                    value.name + "/codes");
-    ir::Value& again = add_operator(graph, "DequantizeLinear", domain, {&coded, codes.scale, codes.zero},
-                                    value.name + "/dequantized");
+    ir::Value& coded =
+        add_operator(graph, "QuantizeLinear", domain, {&value, codes.scale, codes.zero}, value.name + "/codes");
+    ir::Value& again =
+        add_operator(graph, "DequantizeLinear", domain, {&coded, codes.scale, codes.zero}, value.name + "/dequantized");
     const bool made_of_codes = value.producer() && plan_.is_quantized(*value.producer());
     for (ir::Node* reader : readers) {
       const Plan::Entry& entry = plan_.entry(*reader);
@@ -77,8 +77,8 @@ class QdqWriter {
     if (!weight.value) return;
     const float step = codes_of(*entry.activation).meaning.scale;
     const std::optional<std::vector<double>> bias = bias_of(*entry.node, number);
-    ConstantCoder::Coded& coded = constants_.code(
-        *weight.value, weight.axis, bias ? least_scales(weight, *bias, step) : std::vector<double>());
+    ConstantCoder::Coded& coded =
+        constants_.code(*weight.value, weight.axis, bias ? least_scales(weight, *bias, step) : std::vector<double>());
     weight.reader->set_input(weight.input, &constants_.dequantized(*weight.value, coded, weight.axis));
     if (bias) set_bias(*entry.node, *bias, coded.scales, step);
   }
@@ -126,8 +126,8 @@ class QdqWriter {
     node.set_input(2, &dequantized);
   }
 
-  // What else reads a constant that is stored as codes reads those too, so that it is stored once. Products in float keep
-  // their own.
+  // What else reads a constant that is stored as codes reads those too, so that it is stored once. Products in float
+  // keep their own.
   void share_weights() {
     for (auto& [key, coded] : constants_.all()) {
       const std::vector<ir::Node*> readers = key.first->users();
@@ -155,9 +155,8 @@ CodeMeaning activation_meaning(const std::string& name, const Range& range, cons
                     given.type.value_or(options.activations), given.symmetric.value_or(options.symmetric_activations));
 }
 
-std::unique_ptr<ir::Model> write_qdq(const ir::Model& prepared, const KnownTypes& types,
-                                     const QuantizeOptions& options, const Calibrated& calibrated,
-                                     const std::set<size_t>& stay_float) {
+std::unique_ptr<ir::Model> write_qdq(const ir::Model& prepared, const KnownTypes& types, const QuantizeOptions& options,
+                                     const Calibrated& calibrated, const std::set<size_t>& stay_float) {
   std::unique_ptr<ir::Model> model = prepared.clone();
   const Plan plan(*model, types, options, stay_float);
   QdqWriter(*model, plan, options, calibrated).write();

@@ -22,8 +22,7 @@ CodeMeaning activation_meaning(const std::string& name, const Range& range, cons
 
 // A model with QuantizeLinear and DequantizeLinear around what computes on codes, or operators on codes in their place.
 // `stay_float` as Plan has it.
-std::unique_ptr<ir::Model> write_qdq(const ir::Model& prepared, const KnownTypes& types,
-                                     const QuantizeOptions& options, const Calibrated& calibrated,
-                                     const std::set<size_t>& stay_float);
+std::unique_ptr<ir::Model> write_qdq(const ir::Model& prepared, const KnownTypes& types, const QuantizeOptions& options,
+                                     const Calibrated& calibrated, const std::set<size_t>& stay_float);
 
 }  // namespace tenon::tools

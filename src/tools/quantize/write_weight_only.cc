@@ -17,7 +17,12 @@ class WeightOnlyWriter {
  public:
   WeightOnlyWriter(ir::Model& model, const Plan& plan, const QuantizeOptions& options, const Calibration& calibration,
                    BlockCache& cache)
-      : model_(model), plan_(plan), options_(options), calibration_(calibration), cache_(cache), constants_(model, options) {}
+      : model_(model),
+        plan_(plan),
+        options_(options),
+        calibration_(calibration),
+        cache_(cache),
+        constants_(model, options) {}
 
   void write() {
     for (const Plan::Entry& entry : plan_.entries()) {
@@ -150,22 +155,22 @@ class WeightOnlyWriter {
     ir::Graph& graph = node.graph();
     const std::string name = entry.weight.value->name;
     const int64_t block_bytes = coded.block * bits / 8, zero_bytes = (coded.blocks * bits + 7) / 8;
-    ir::Value& codes = graph.add_constant(bytes_of(coded, coded.codes, coded.inputs,
-                                                   Shape{coded.outputs, coded.blocks, block_bytes},
-                                                   coded.blocks * block_bytes),
-                                          name + "/codes");
+    ir::Value& codes =
+        graph.add_constant(bytes_of(coded, coded.codes, coded.inputs, Shape{coded.outputs, coded.blocks, block_bytes},
+                                    coded.blocks * block_bytes),
+                           name + "/codes");
     std::vector<float> scales;
     for (int64_t o = 0; o < coded.outputs; ++o) {
       for (int64_t b = 0; b < coded.blocks; ++b)
         scales.push_back(coded.scales[static_cast<size_t>(b * coded.outputs + o)]);
     }
-    ir::Value& scale = graph.add_constant(
-        Tensor(Shape{coded.outputs * coded.blocks}, std::span<const float>(scales)), name + "/scale");
+    ir::Value& scale = graph.add_constant(Tensor(Shape{coded.outputs * coded.blocks}, std::span<const float>(scales)),
+                                          name + "/scale");
     ir::Value* zeros = nullptr;
     if (!options_.symmetric_weights)
-      zeros = &graph.add_constant(
-          bytes_of(coded, coded.zeros, coded.blocks, Shape{coded.outputs * zero_bytes}, zero_bytes),
-          name + "/zero_point");
+      zeros =
+          &graph.add_constant(bytes_of(coded, coded.zeros, coded.blocks, Shape{coded.outputs * zero_bytes}, zero_bytes),
+                              name + "/zero_point");
     ir::Value* bias = node.op_type == "Gemm" ? node.input(2) : nullptr;
     import_microsoft(model_);
     node.op_type = "MatMulNBits";
