@@ -34,6 +34,9 @@ const Pass passes_in_order[] = {
       "what is between DequantizeLinear and QuantizeLinear computes with bytes: Conv, MatMul, Add, Mul, pools, "
       "functions, moves"},
      passes::compute_in_integers},
+    {{"packed-weights", extended, rounds,
+      "a product with, or rows of, constant weights of few bits or in blocks read these as they are"},
+     passes::use_packed_weights},
     {{"fold-constants", basic, same_bits, "computes what depends on constants and known sizes only"},
      passes::fold_constants},
     {{"common-subexpressions", basic, same_bits, "computes once what is computed twice; keeps one of equal constants"},

@@ -47,7 +47,11 @@ void decompose_gather(Decomposition& d) {
   if (block == 0) block = d.known_size(0, static_cast<int>(along));
   if (block < 1) d.give_up("the size of its blocks is not known");
   if (along > axis) along -= rank;  // from the end, however many axes the indices have
-  const auto picked = [&](Term x) { return gather(x, d.input(1), axis); };
+  if (d.element(0) == float4e2m1) d.give_up("its table has elements of 4-bit floats");
+  // Rows of 4-bit integers share bytes.
+  const auto picked = [&](Term x) {
+    return gather(x.type == int4 || x.type == uint4 ? cast(x, x.type == int4 ? int8 : uint8) : x, d.input(1), axis);
+  };
   const Term codes = unpacked(d, picked(d.input(0)), bits), scales = picked(d.input(2));
   Term zeros;
   if (d.has_input(3)) {
