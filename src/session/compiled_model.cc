@@ -15,6 +15,7 @@
 #include "passes/infer.h"
 #include "passes/lift.h"
 #include "passes/optimizer.h"
+#include "passes/quantization_reasons.h"
 #include "session/custom_operator.h"
 #include "session/describe.h"
 #include "session/evaluate.h"
@@ -154,8 +155,11 @@ void CompiledModel::compile(ThreadPool& threads, MemoryUse memory, const Precisi
                             PackedArchive* packing) {
   program_ = Program::compile(*model_->graph, order_, threads, placement_, memory, precision, packing);
   if (precision.precision == Precision::fast && placement_.rounded_nodes == 0) note({why_nothing_is_rounded()});
-  for (Placement::Node& node : placement_.nodes)
+  for (Placement::Node& node : placement_.nodes) {
     node.declined.insert(node.declined.begin(), missing_providers_.begin(), missing_providers_.end());
+    if (std::string reason = passes::why_quantization_stays(*node.node); !reason.empty())
+      node.declined.emplace_back("qdq", std::move(reason));
+  }
 }
 
 int64_t CompiledModel::weight_bytes() const {

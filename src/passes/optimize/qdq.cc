@@ -189,6 +189,10 @@ void fuse_matmul(Editor& editor, ir::Node& node) {
 
 }  // namespace
 
+bool moves_codes(const ir::Node& node) {
+  return node.domain.empty() && std::ranges::find(movers, node.op_type) != std::end(movers);
+}
+
 void compute_in_integers(Editor& editor, ir::Node& node) {
   if (!node.domain.empty()) return;
   if (node.op_type == "QuantizeLinear") {
@@ -200,7 +204,7 @@ void compute_in_integers(Editor& editor, ir::Node& node) {
   if (node.op_type == "MatMul" || node.op_type == "Gemm") return fuse_matmul(editor, node);
   if (node.op_type == "Add" || node.op_type == "Mul") return add_codes(editor, node);
   if (node.op_type == "GlobalAveragePool") return average_codes(editor, node);
-  if (std::ranges::find(movers, node.op_type) != std::end(movers)) move_codes(editor, node);
+  if (moves_codes(node)) move_codes(editor, node);
   if (node.op_type == "Concat" && !editor.is_removed(node)) recode_concat(editor, node);
 }
 

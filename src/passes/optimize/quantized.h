@@ -35,6 +35,11 @@ bool limits_by_itself(const ir::Node& limit, const Quantized& quantized);
 // Its zero point, which is added where it is left out.
 ir::Value* zero_point(Patch& patch, const Quantized& quantized);
 
+// Functions of single elements: those of one input, and those whose other inputs may be single numbers.
+bool is_function(const ir::Node& node);
+// Whether it only moves or picks elements, which it can do with codes.
+bool moves_codes(const ir::Node& node);
+
 // What the parts of the pass do at a node.
 void add_codes(Editor& editor, ir::Node& node);      // Add and Mul of two dequantized values
 void look_up_codes(Editor& editor, ir::Node& node);  // a function of one dequantized value, which is quantized again

@@ -8,12 +8,7 @@
 #include "passes/optimize/quantized.h"
 
 namespace tenon::passes {
-namespace {
 
-// Nodes between codes and codes; more are not searched.
-constexpr size_t most_nodes = 16;
-
-// Functions of single elements: those of one input, and those whose other inputs may be single numbers.
 bool is_function(const ir::Node& node) {
   static constexpr std::array names = {"Abs",       "Add",         "Ceil",    "Celu",  "Clip",           "Div",
                                        "Elu",       "Erf",         "Exp",     "Floor", "Gelu",           "Log",
@@ -23,6 +18,11 @@ bool is_function(const ir::Node& node) {
                                        "Sqrt",      "Sub",         "Swish",   "Tanh",  "ThresholdedRelu"};
   return node.domain.empty() && node.output_count() == 1 && std::ranges::find(names, node.op_type) != names.end();
 }
+
+namespace {
+
+// Nodes between codes and codes; more are not searched.
+constexpr size_t most_nodes = 16;
 
 ir::Node* look_up(const ir::Value* value) {
   ir::Node* node = value->producer();

@@ -50,7 +50,8 @@ ModelBuilder weights(const Case& c) {
 bool runs(const ModelBuilder& b, std::string_view op) {
   SessionOptions options;
   options.level = OptimizationLevel::extended;
-  for (const NodePlacement& node : b.session(options).placement()) {
+  const Session session = b.session(options);
+  for (const NodePlacement& node : session.placement()) {
     if (node.op_type == op) return true;
   }
   return false;
