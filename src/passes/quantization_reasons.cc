@@ -59,6 +59,9 @@ std::string about_operator(const ir::Node& node) {
     return fmt::format("{} was fused with others in floats", node.describe_here());
   if (!has(products, node.op_type) && !has(others, node.op_type) && !moves_codes(node) && !is_function(node))
     return fmt::format("{} has no kernel on bytes", node.describe_here());
+  const auto computed = std::ranges::count_if(node.inputs(), [](const ir::Value* x) { return x && !x->is_fixed(); });
+  if (computed > 1 && is_function(node) && !has(others, node.op_type))
+    return fmt::format("{} of computed values has no kernel on bytes", node.describe_here());
   for (const ir::Value* input : node.inputs()) {
     if (!input || input->is_fixed() || input->type.element != float32 || is(input->producer(), dequantize)) continue;
     return fmt::format("{} also reads '{}', which is not quantized", node.describe_here(), input->name);

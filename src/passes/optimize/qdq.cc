@@ -26,13 +26,20 @@ void simplify_quantize(Editor& editor, ir::Node& node) {
   }
 }
 
-constexpr std::string_view movers[] = {"Concat",  "DepthToSpace", "Expand",   "Flatten",      "Gather",
-                                       "MaxPool", "Reshape",      "Slice",    "SpaceToDepth", "Squeeze",
-                                       "Tile",    "Transpose",    "Unsqueeze"};
+constexpr std::string_view movers[] = {"Concat",  "DepthToSpace", "Expand",    "Flatten",      "Gather",
+                                       "MaxPool", "Reshape",      "Slice",     "SpaceToDepth", "Split",
+                                       "Squeeze", "Tile",         "Transpose", "Unsqueeze"};
+
+// Pixels as they are, none of them outside of the image.
+bool takes_nearest(const ir::Node& node) {
+  return node.op_type == "Resize" && node.string_attribute("mode", "nearest") == "nearest" &&
+         node.string_attribute("coordinate_transformation_mode", "half_pixel") != "tf_crop_and_resize";
+}
 
 // Operators that only move or pick elements do it with the codes.
 void move_codes(Editor& editor, ir::Node& node) {
-  if (node.output_count() != 1) return;
+  const bool splits = node.op_type == "Split";
+  if (node.output_count() != 1 && !splits) return;
   const size_t moved = node.op_type == "Concat" ? node.input_count() : 1;
   std::vector<ir::Value*> inputs(node.inputs().begin(), node.inputs().end());
   std::optional<Quantized> first;
@@ -44,7 +51,7 @@ void move_codes(Editor& editor, ir::Node& node) {
     inputs[i] = source->codes;
   }
   if (!first) return;
-  ir::Node* quantize = sole_user(editor, node.output(0), "QuantizeLinear");
+  ir::Node* quantize = splits ? nullptr : sole_user(editor, node.output(0), "QuantizeLinear");
   const std::optional<Quantized> result = quantize ? after(editor, *quantize) : std::nullopt;
   if (result && quantize->input(0) == node.output(0) && result->same_meaning(*first)) {
     return editor.rewrite(*quantize, [&](Patch& patch) {
@@ -58,8 +65,12 @@ void move_codes(Editor& editor, ir::Node& node) {
     if (!editor.is_only_user(*node.input(i))) return;
   }
   editor.rewrite(node, [&](Patch& patch) {
-    ir::Value* codes = patch.add_like(node, inputs).output(0);
-    patch.replace(node, *patch.add("DequantizeLinear", {codes, first->scale, first->zero_point}));
+    const ir::Node& codes = patch.add_like(node, inputs);
+    for (size_t i = 0; i < node.output_count(); ++i) {
+      if (node.output(i))
+        patch.replace(*node.output(i),
+                      *patch.add("DequantizeLinear", {codes.output(i), first->scale, first->zero_point}));
+    }
   });
 }
 
@@ -190,7 +201,7 @@ void fuse_matmul(Editor& editor, ir::Node& node) {
 }  // namespace
 
 bool moves_codes(const ir::Node& node) {
-  return node.domain.empty() && std::ranges::find(movers, node.op_type) != std::end(movers);
+  return node.domain.empty() && (std::ranges::find(movers, node.op_type) != std::end(movers) || takes_nearest(node));
 }
 
 void compute_in_integers(Editor& editor, ir::Node& node) {

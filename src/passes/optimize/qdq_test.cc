@@ -91,6 +91,21 @@ Model quantized_input(const SymbolicShape& shape, Tensor zero = zero_of(100)) {
 using Ops = std::vector<std::string>;
 
 // Rounding is done at the same place, of a sum that may differ in its last bits: codes are at most one apart.
+TEST(Qdq, SplitAndResizeMoveCodes) {
+  Model b = quantized_input({1, 4, 3, 5});
+  b.initializer("sizes", Tensor({2}, {int64_t{3}, int64_t{1}}));
+  b.node("Split", {"x", "sizes"}, {"s", "t"}).set_attribute({"axis", int64_t{1}});
+  b.quantize("s", "u", 0.025f, zero_of(100));
+  b.initializer("scales", Tensor({4}, {1.0f, 1.0f, 2.0f, 3.0f}));
+  b.node("Resize", {"u", "", "scales"}, {"r"}).set_attribute({"mode", "nearest"});
+  b.quantize("r", "y", 0.025f, zero_of(100));
+  b.quantize("t", "z", 0.025f, zero_of(100));
+  b.output("y_q").output("z_q");
+  const Outcome outcome = compare(b);
+  EXPECT_EQ(outcome.ops, (Ops{"QuantizeLinear", "Split", "Resize"}));
+  EXPECT_EQ(outcome.most, 0);
+}
+
 TEST(Qdq, ConvBecomesQLinearConv) {
   for (bool is_signed : {false, true}) {
     for (bool by_channel : {false, true}) {
