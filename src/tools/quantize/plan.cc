@@ -29,8 +29,10 @@ constexpr OperatorRole roles[] = {
     {"Flatten", Role::move},
     {"MaxPool", Role::move},
     {"Reshape", Role::move},
+    {"Resize", Role::move},
     {"Slice", Role::move},
     {"SpaceToDepth", Role::move},
+    {"Split", Role::move},
     {"Squeeze", Role::move},
     {"Transpose", Role::move},
     {"Unsqueeze", Role::move},
@@ -58,6 +60,14 @@ constexpr OperatorRole roles[] = {
 
 bool is_number(const ir::Value& value) {
   return value.is_fixed() && value.constant()->tensor.elements() == 1 && value.constant()->tensor.rank() <= 1;
+}
+
+// Of those that may: what they make is nothing but elements that they read.
+bool keeps_codes(const ir::Node& node) {
+  if (node.op_type == "Resize")
+    return node.string_attribute("mode", "nearest") == "nearest" &&
+           node.string_attribute("coordinate_transformation_mode", "half_pixel") != "tf_crop_and_resize";
+  return node.op_type == "Split" || node.output_count() == 1;
 }
 
 bool fits_any(const std::vector<std::string>& patterns, const ir::Node& node) {
@@ -126,7 +136,7 @@ Role Plan::role_of(const ir::Node& node) const {
   if (!node.domain.empty() || node.output_count() == 0 || !is_float(node.output(0))) return Role::none;
   const auto found = std::ranges::find(roles, node.op_type, &OperatorRole::op);
   if (found == std::end(roles) || !is_float(node.input(0))) return Role::none;
-  if (found->role == Role::move && node.output_count() != 1) return Role::none;
+  if (found->role == Role::move && !keeps_codes(node)) return Role::none;
   if (found->role != Role::product && options_.mode != QuantizeMode::static_) return Role::none;
   return found->role;
 }
@@ -283,7 +293,8 @@ void Plan::decide() {
     changed = false;
     for (auto entry = entries_.rbegin(); entry != entries_.rend(); ++entry) {
       if (!entry->is_quantized || is_unit(entry->role)) continue;
-      if (is_made_of_codes(*entry) && feeds_codes(*entry->node->output(0))) continue;
+      const auto feeds = [&](const ir::Value* output) { return output && feeds_codes(*output); };
+      if (is_made_of_codes(*entry) && std::ranges::any_of(entry->node->outputs(), feeds)) continue;
       entry->is_quantized = false;
       changed = true;
     }
@@ -309,7 +320,8 @@ void Plan::collect_codes() {
       if (seen.insert(value).second) coded_.push_back(value);
     }
     if (entry.role != Role::move) continue;
-    range_sources_[entry.node->output(0)] = &range_source(*entry.node->input(0));
+    for (const ir::Value* output : entry.node->outputs())
+      range_sources_[output] = &range_source(*entry.node->input(0));
   }
 }
 
