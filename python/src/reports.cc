@@ -64,7 +64,8 @@ void bind_model_reports(nb::module_& module) {
       .field("op_type", &NodePlacement::op_type, "After lifting to the newest operator set.")
       .field("provider", &NodePlacement::provider)
       .field("kernel", &NodePlacement::kernel)
-      .field("declined", &NodePlacement::declined, "Who declined it, and why: providers asked before; `qdq` where quantization stayed a node of its own.")
+      .field("declined", &NodePlacement::declined,
+             "Who declined it, and why: providers asked before; `qdq` where quantization stayed a node of its own.")
       .field("flops", &NodePlacement::flops, "An estimate: a number, or an expression over the model's sizes.")
       .field("bytes", &NodePlacement::bytes, "An estimate, as flops.");
   Record<ValueCopy>(module, "ValueCopy", "A tensor that one provider makes and another one reads.")

@@ -320,8 +320,7 @@ void Plan::collect_codes() {
       if (seen.insert(value).second) coded_.push_back(value);
     }
     if (entry.role != Role::move) continue;
-    for (const ir::Value* output : entry.node->outputs())
-      range_sources_[output] = &range_source(*entry.node->input(0));
+    for (const ir::Value* output : entry.node->outputs()) range_sources_[output] = &range_source(*entry.node->input(0));
   }
 }
 

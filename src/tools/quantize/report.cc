@@ -12,7 +12,10 @@ namespace {
 constexpr size_t most_lines = 12;  // of a list in the text
 constexpr size_t most_worst = 5;   // nodes that lose most
 
-std::string megabytes(int64_t bytes) { return fmt::format("{:.2f} MB", static_cast<double>(bytes) / 1e6); }
+std::string size_text(int64_t bytes) {
+  const auto size = static_cast<double>(bytes);
+  return size < 1e6 ? fmt::format("{:.1f} kB", size / 1e3) : fmt::format("{:.2f} MB", size / 1e6);
+}
 std::string decibel_text(double sqnr) { return std::isinf(sqnr) ? "exact" : fmt::format("{:.1f} dB", sqnr); }
 
 nlohmann::ordered_json optional_json(const std::optional<double>& number) {
@@ -34,8 +37,8 @@ std::string to_text(const QuantizeReport& report) {
   for (const std::string& warning : report.warnings) text += "warning: " + warning + "\n";
   text += fmt::format("quantized  {} of {} nodes that could be\n", report.quantized_nodes(), report.nodes.size());
   text += fmt::format(
-      "weights    {} before, {} after ({:.2f} times smaller)\n", megabytes(report.bytes_before),
-      megabytes(report.bytes_after),
+      "weights    {} before, {} after ({:.2f} times smaller)\n", size_text(report.bytes_before),
+      size_text(report.bytes_after),
       static_cast<double>(report.bytes_before) / static_cast<double>(std::max<int64_t>(1, report.bytes_after)));
   if (report.seconds_before && report.seconds_after) {
     text += fmt::format("a run      {:.3f} ms before, {:.3f} ms after ({:.2f} times as fast)\n",
