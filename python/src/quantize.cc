@@ -17,7 +17,7 @@ using Path = std::filesystem::path;
 class PythonSamples final : public tools::Samples {
  public:
   PythonSamples(nb::object source, const Session& session) : source_(std::move(source)), session_(session) {
-    iterator_ = nb::iter(source_);
+    iterator_ = iterator_of(source_);
   }
   ~PythonSamples() override {
     nb::gil_scoped_acquire acquire;
@@ -40,7 +40,7 @@ class PythonSamples final : public tools::Samples {
   // What is its own iterator is gone through once.
   bool rewind() override {
     nb::gil_scoped_acquire acquire;
-    nb::object again = nb::iter(source_);
+    nb::object again = iterator_of(source_);
     if (again.is(source_)) return false;
     iterator_ = std::move(again);
     return true;
@@ -54,6 +54,12 @@ class PythonSamples final : public tools::Samples {
   }
 
  private:
+  static nb::object iterator_of(nb::handle source) {
+    nb::object iterator = nb::steal(PyObject_GetIter(source.ptr()));
+    if (!iterator.is_valid()) throw nb::python_error();
+    return iterator;
+  }
+
   nb::object source_, iterator_;
   const Session& session_;
 };

@@ -233,7 +233,10 @@ class Quantizer {
     if (!options_.bias_correction && options_.mode == QuantizeMode::static_) {
       correct_biases();
       const double corrected = loss_of(write(stay_float_), evaluation);
-      if (corrected <= most) return report_.warnings.push_back("biases were corrected to hold the budget");
+      if (corrected <= most) {
+        report_.warnings.emplace_back("biases were corrected to hold the budget");
+        return;
+      }
       if (corrected >= loss) calibrated_.bias_shifts.clear();
       loss = std::min(loss, corrected);
     }

@@ -115,26 +115,28 @@ class QOperatorWriter {
       operands.insert(operands.end(), read->begin(), read->end());
     }
     ir::Value *scale = quantize->input(1), *zero = quantize->input(2);
+    const auto add = [&](std::initializer_list<ir::Value*> values) { inputs.insert(inputs.end(), values); };
+    const auto add_operands = [&] { inputs.insert(inputs.end(), operands.begin(), operands.end()); };
     switch (twin->form) {
       case Form::conv:
-        inputs = operands;
-        inputs.insert(inputs.end(), {scale, zero, bias_of(node)});
+        add_operands();
+        add({scale, zero, bias_of(node)});
         break;
       case Form::gemm:
-        inputs = operands;
-        inputs.insert(inputs.end(), {bias_of(node), scale, zero});
+        add_operands();
+        add({bias_of(node), scale, zero});
         break;
       case Form::operands:
-        inputs = operands;
-        inputs.insert(inputs.end(), {scale, zero});
+        add_operands();
+        add({scale, zero});
         break;
       case Form::concat:
-        inputs = {scale, zero};
-        inputs.insert(inputs.end(), operands.begin(), operands.end());
+        add({scale, zero});
+        add_operands();
         break;
       case Form::move:
         if (operands[1] != scale) return;  // another range
-        inputs = {operands[0]};
+        add({operands[0]});
         for (size_t i = 1; i < node.input_count(); ++i) inputs.push_back(node.input(i));
         break;
     }
