@@ -112,7 +112,19 @@ Tensor from_fortran_order(const Tensor& tensor) {
 
 }  // namespace
 
-Tensor parse_npy(std::span<const std::byte> bytes, ElementType wanted) {
+namespace {
+
+// What the header of a .npy file says.
+struct Header {
+  ElementType type;
+  Shape shape;
+  char kind = 0;      // 'U' or 'S' of strings
+  int64_t width = 0;  // of an element, as its code says
+  bool is_fortran = false;
+  std::span<const std::byte> data;  // all elements
+};
+
+Header parse_header(std::span<const std::byte> bytes, ElementType wanted) {
   std::string_view all(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   if (!all.starts_with("\x93NUMPY") || all.size() < 10) broken("it does not start with the NumPy mark");
   size_t header_at = all[6] == 1 ? 10 : 12;
@@ -121,44 +133,55 @@ Tensor parse_npy(std::span<const std::byte> bytes, ElementType wanted) {
   std::memcpy(&length, all.data() + 8, header_at - 8);
   if (length > all.size() - header_at) broken("it is cut off in the header");
   std::string_view header = all.substr(header_at, length);
-  std::span<const std::byte> data = bytes.subspan(header_at + length);
 
   std::string_view description = field(header, "descr");
   if (description.size() < 4 || description[0] != '\'') broken("structured arrays are not supported");
   description = description.substr(1, description.find('\'', 1) - 1);
   char order = description.empty() ? '|' : description[0];
   std::string_view code = description.substr(std::min<size_t>(1, description.size()));
-  Shape shape = parse_shape(field(header, "shape"));
-  int64_t elements = shape.elements();
-  int64_t width = 0;
-  if (code.size() > 1) std::from_chars(code.data() + 1, code.data() + code.size(), width);
-  if (order == '>' && width > 1) broken("big-endian data is not supported; convert it with array.astype('<…')");
+  Header result{ElementType::undefined, parse_shape(field(header, "shape")), 0, 0, false, {}};
+  if (code.size() > 1) std::from_chars(code.data() + 1, code.data() + code.size(), result.width);
+  if (order == '>' && result.width > 1) broken("big-endian data is not supported; convert it with array.astype('<…')");
 
   std::optional<ElementType> type;
   for (const TypeCode& entry : type_codes) {
     if (entry.code == code) type = entry.type;
   }
-  if (!type && code.starts_with('V') && bits_of(wanted) == 8 * width) type = wanted;
-  bool strings = code.starts_with('U') || code.starts_with('S');
-  if (strings) type = ElementType::string;
+  if (!type && code.starts_with('V') && bits_of(wanted) == 8 * result.width) type = wanted;
+  if (code.starts_with('U') || code.starts_with('S')) {
+    type = ElementType::string;
+    result.kind = code[0];
+  }
   if (!type) broken(fmt::format("element type '{}' is not supported", description));
-  int64_t size =
-      strings ? checked_mul(elements, checked_mul(width, code[0] == 'U' ? 4 : 1)) : byte_size(*type, elements);
+  result.type = *type;
+  const int64_t elements = result.shape.elements();
+  const int64_t size = result.kind != 0 ? checked_mul(elements, checked_mul(result.width, result.kind == 'U' ? 4 : 1))
+                                        : byte_size(*type, elements);
+  const std::span<const std::byte> data = bytes.subspan(header_at + length);
   if (size > static_cast<int64_t>(data.size()))
-    broken(fmt::format("shape {} needs {} bytes, {} are there", shape.to_string(), size, data.size()));
-  Tensor tensor;
-  if (strings) {
-    tensor = parse_strings(code[0], width, shape, data);
-  } else {
-    tensor = Tensor(*type, shape);
-    if (size > 0) std::memcpy(tensor.mutable_raw(), data.data(), static_cast<size_t>(size));
+    broken(fmt::format("shape {} needs {} bytes, {} are there", result.shape.to_string(), size, data.size()));
+  result.data = data.first(static_cast<size_t>(size));
+  result.is_fortran = field(header, "fortran_order").starts_with("True") && result.shape.rank() > 1;
+  return result;
+}
+
+}  // namespace
+
+Tensor parse_npy(std::span<const std::byte> bytes, ElementType wanted) {
+  const Header header = parse_header(bytes, wanted);
+  if (header.kind != 0) {
+    if (header.is_fortran) broken("strings in Fortran order are not supported");
+    return parse_strings(header.kind, header.width, header.shape, header.data);
   }
-  bool fortran = field(header, "fortran_order").starts_with("True");
-  if (fortran && shape.rank() > 1) {
-    if (strings) broken("strings in Fortran order are not supported");
-    return from_fortran_order(tensor);
-  }
-  return tensor;
+  Tensor tensor(header.type, header.shape);
+  if (!header.data.empty()) std::memcpy(tensor.mutable_raw(), header.data.data(), header.data.size());
+  return header.is_fortran ? from_fortran_order(tensor) : tensor;
+}
+
+std::optional<NpyView> view_npy(std::span<const std::byte> bytes, ElementType wanted) {
+  Header header = parse_header(bytes, wanted);
+  if (header.kind != 0 || header.is_fortran) return std::nullopt;
+  return NpyView{header.type, std::move(header.shape), header.data};
 }
 
 std::vector<std::pair<std::string, std::span<const std::byte>>> arrays_in_npz(std::span<const std::byte> archive) {

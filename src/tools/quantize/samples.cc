@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <fstream>
 
 #include "base/fail.h"
 #include "base/mapped_file.h"
@@ -34,40 +35,63 @@ struct Split {
   int64_t samples = 1, rows = 0;
 };
 
-Split split_of(const Tensor& array, const ValueInfo& input) {
-  const Split whole{1, array.rank() > 0 ? array.dim(0) : 1};
+Split split_of(const Shape& array, const ValueInfo& input) {
+  const Split whole{1, array.rank() > 0 ? array[0] : 1};
   if (!input.has_shape || array.rank() == 0) return whole;
   const auto rank = static_cast<int>(input.shape.size());
-  if (array.rank() == rank + 1) return {array.dim(0), 0};
+  if (array.rank() == rank + 1) return {array[0], 0};
   if (array.rank() != rank) {
-    throw Error(ErrorCode::invalid_value, fmt::format("an array of shape {} holds no samples of an input of {} axes",
-                                                      array.shape().to_string(), rank))
+    throw Error(ErrorCode::invalid_value,
+                fmt::format("an array of shape {} holds no samples of an input of {} axes", array.to_string(), rank))
         .on_tensor(input.name);
   }
-  const int64_t size = array.dim(0);
   const std::optional<int64_t> fixed = fixed_size(input.shape[0]);
-  if (!fixed) return {(size + rows_at_a_time - 1) / rows_at_a_time, rows_at_a_time};
-  if (*fixed > 0 && size > *fixed && size % *fixed == 0) return {size / *fixed, *fixed};
+  if (!fixed) return {(array[0] + rows_at_a_time - 1) / rows_at_a_time, rows_at_a_time};
+  if (*fixed > 0 && array[0] > *fixed && array[0] % *fixed == 0) return {array[0] / *fixed, *fixed};
   return whole;
 }
 
-Tensor sample_in(const Tensor& array, const Split& split, int64_t index) {
-  if (split.samples == 1 && split.rows != 0) return array;
-  const int64_t row = array.dim(0) == 0 ? 0 : array.elements() / array.dim(0);
-  Shape shape;
-  if (split.rows != 0) shape.push_back(std::min(split.rows, array.dim(0) - index * split.rows));
-  for (int axis = 1; axis < array.rank(); ++axis) shape.push_back(array.dim(axis));
-  return array.part(index * std::max<int64_t>(split.rows, 1) * row, shape);
+// A value, or an array in a file of which parts are read: mapped, they would count as memory of the process.
+struct Source {
+  Value value;
+  std::shared_ptr<std::ifstream> file = nullptr;
+  int64_t offset = 0;  // of the elements in the file
+  ElementType type = ElementType::undefined;
+  Shape in_file = {};
+
+  bool is_array() const { return file || value.is_tensor(); }
+  const Shape& shape() const { return file ? in_file : value.tensor().shape(); }
+  // `shape` elements from `first` on.
+  Tensor part(int64_t first, Shape shape) const {
+    if (!file) return value.tensor().part(first, std::move(shape));
+    Tensor tensor(type, std::move(shape));
+    file->seekg(offset + byte_size(type, first));
+    file->read(static_cast<char*>(tensor.mutable_raw()), tensor.bytes());
+    if (!*file) fail(ErrorCode::invalid_value, "a file of samples ended too early");
+    return tensor;
+  }
+};
+using Sources = std::map<std::string, Source, std::less<>>;
+
+// Of a .npy file, which may be a part of an archive.
+Source source_of(const fs::path& path, const MappedFile& file, std::span<const std::byte> npy, ElementType wanted) {
+  std::optional<NpyView> view = view_npy(npy, wanted);
+  if (!view) return {parse_npy(npy, wanted)};
+  return {{},
+          std::make_shared<std::ifstream>(path, std::ios::binary),
+          view->data.data() - file.bytes().data(),
+          view->type,
+          std::move(view->shape)};
 }
 
-// Arrays by input, that hold one sample or many.
+// Values by input, that hold one sample or many.
 class Arrays {
  public:
-  Arrays(NamedValues arrays, const std::vector<ValueInfo>& inputs) : arrays_(std::move(arrays)) {
+  Arrays(Sources sources, const std::vector<ValueInfo>& inputs) : sources_(std::move(sources)) {
     for (const ValueInfo& input : inputs) {
-      const auto found = arrays_.find(input.name);
-      if (found == arrays_.end()) continue;
-      const Split split = split_of(found->second.tensor(), input);
+      const auto found = sources_.find(input.name);
+      if (found == sources_.end()) continue;
+      const Split split = found->second.is_array() ? split_of(found->second.shape(), input) : Split{1, 1};
       // What every sample has in common is there once.
       if (split.samples > 1 && samples_ > 1 && split.samples != samples_)
         throw Error(ErrorCode::invalid_value,
@@ -82,12 +106,23 @@ class Arrays {
   NamedValues sample(int64_t index) const {
     NamedValues sample;
     for (const auto& [name, split] : splits_)
-      sample[name] = sample_in(arrays_.find(name)->second.tensor(), split, split.samples == 1 ? 0 : index);
+      sample[name] = sample_in(sources_.find(name)->second, split, split.samples == 1 ? 0 : index);
     return sample;
   }
 
  private:
-  NamedValues arrays_;
+  static Value sample_in(const Source& source, const Split& split, int64_t index) {
+    if (!source.is_array()) return source.value;
+    const Shape& whole = source.shape();
+    if (split.samples == 1 && split.rows != 0) return source.part(0, whole);
+    const int64_t row = whole[0] == 0 ? 0 : whole.elements() / whole[0];
+    Shape shape;
+    if (split.rows != 0) shape.push_back(std::min(split.rows, whole[0] - index * split.rows));
+    for (int axis = 1; axis < whole.rank(); ++axis) shape.push_back(whole[axis]);
+    return source.part(index * std::max<int64_t>(split.rows, 1) * row, shape);
+  }
+
+  Sources sources_;
   std::map<std::string, Split> splits_;
   int64_t samples_ = 1;
 };
@@ -145,34 +180,35 @@ class FileSamples final : public Samples {
     std::ranges::sort(paths_);
   }
 
-  NamedValues read(const fs::path& path) const {
+  Sources read(const fs::path& path) const {
     if (fs::is_directory(path)) return read_folder(path);
     const std::string ending = ending_of(path);
     if (ending == ".npz") return read_archive(path);
     const ValueInfo& only = only_input(path);
-    if (is_picture(ending)) return {{only.name, read_picture(path, only, pictures_)}};
-    return {{only.name, read_value(path, only)}};
+    if (is_picture(ending)) return {{only.name, {read_picture(path, only, pictures_)}}};
+    const auto file = MappedFile::open(path);
+    return {{only.name, source_of(path, *file, file->bytes(), only.element)}};
   }
 
-  NamedValues read_archive(const fs::path& path) const {
+  Sources read_archive(const fs::path& path) const {
     const auto file = MappedFile::open(path);
-    NamedValues arrays;
+    Sources arrays;
     const auto entries = arrays_in_npz(file->bytes());
     if (entries.size() == 1 && inputs_.size() == 1)
-      return {{inputs_[0].name, parse_npy(entries[0].second, inputs_[0].element)}};
+      return {{inputs_[0].name, source_of(path, *file, entries[0].second, inputs_[0].element)}};
     for (const ValueInfo& input : inputs_) {
       const auto found = std::ranges::find_if(entries, [&](const auto& entry) { return entry.first == input.name; });
-      if (found != entries.end()) arrays[input.name] = parse_npy(found->second, input.element);
+      if (found != entries.end()) arrays[input.name] = source_of(path, *file, found->second, input.element);
     }
     if (arrays.empty()) fail(ErrorCode::invalid_value, "'{}' has no array with the name of an input", path.string());
     return arrays;
   }
 
-  NamedValues read_folder(const fs::path& folder) const {
-    NamedValues values;
+  Sources read_folder(const fs::path& folder) const {
+    Sources values;
     for (size_t i = 0; i < inputs_.size(); ++i) {
       for (const std::string& name : {fmt::format("input_{}.pb", i), file_name_for(inputs_[i].name) + ".npy"}) {
-        if (fs::exists(folder / name)) values[inputs_[i].name] = read_value(folder / name, inputs_[i]);
+        if (fs::exists(folder / name)) values[inputs_[i].name] = {read_value(folder / name, inputs_[i])};
       }
     }
     return values;
