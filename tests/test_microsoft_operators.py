@@ -25,7 +25,7 @@ def scale(number, shape=()):
     return np.full(shape, number, np.float32)
 
 
-def run_both(op, inputs, output_type, attributes):
+def run_both(op, inputs, output_type, attributes, more_outputs=()):
     """What both make of a node; inputs are arrays, or None for those that are left out. Weights are constants as often as not."""
     names = [f"i{k}" if array is not None else "" for k, array in enumerate(inputs)]
     given = {name: array for name, array in zip(names, inputs) if name}
@@ -33,7 +33,7 @@ def run_both(op, inputs, output_type, attributes):
     for constants in (False, True):
         kept = {name for k, name in enumerate(names) if name and (not constants or k == 0)}
         graph = helper.make_graph(
-            [helper.make_node(op, names, ["y"], domain="com.microsoft", **attributes)], "g",
+            [helper.make_node(op, names, ["y", *more_outputs], domain="com.microsoft", **attributes)], "g",
             [helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(given[name].dtype), given[name].shape) for name in given if name in kept],
             [helper.make_tensor_value_info("y", output_type, None)],
             [numpy_helper.from_array(array, name) for name, array in given.items() if name not in kept])
@@ -268,3 +268,52 @@ def test_gather_block_quantized(bits, with_zeros, shape):
     zeros = packed(rng.integers(0, 1 << bits, (rows, columns // block)), bits) if with_zeros else None
     indices = rng.integers(0, rows, shape).astype(np.int64)
     check("GatherBlockQuantized", [table, np.asarray(indices), scales, zeros], TensorProto.FLOAT, bits=bits, block_size=block, gather_axis=0, quantize_axis=1)
+
+
+@pytest.mark.parametrize("dtype", BYTES)
+@pytest.mark.parametrize("with_segments", [False, True])
+def test_embed_layer_norm(dtype, with_segments):
+    rng = np.random.default_rng(0)
+    hidden = 16
+    ids, segments = rng.integers(0, 20, (2, 7)).astype(np.int32), rng.integers(0, 2, (2, 7)).astype(np.int32)
+    tables = [random(rng, shape, dtype) for shape in ((20, hidden), (9, hidden), (2, hidden), (hidden,), (hidden,))]
+    scales = [scale(0.01 * (k + 1)) for k in range(5)]
+    zeros = [zero(rng, dtype) for _ in range(5)]
+    if not with_segments:
+        segments = tables[2] = scales[2] = zeros[2] = None
+    inputs = [ids, segments, *tables, None, *scales, *zeros]
+    for actual, expected in run_both("QEmbedLayerNormalization", inputs, TensorProto.FLOAT, {}, more_outputs=["mask_index"]):
+        np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", BYTES)
+@pytest.mark.parametrize("direction", ["forward", "bidirectional"])
+@pytest.mark.parametrize("by_output", [False, True])
+def test_lstm(dtype, direction, by_output):
+    """onnxruntime rounds what is multiplied by the weights to 8 bits, in each step; Tenon does not."""
+    rng = np.random.default_rng(0)
+    inputs, hidden, directions = 12, 8, 2 if direction == "bidirectional" else 1
+    size = (directions, 4 * hidden) if by_output else (directions,)
+    scales = rng.uniform(0.002, 0.004, (2, *size)).astype(np.float32)
+    zeros = np.full(size, 128 if dtype == np.uint8 else 0, dtype)
+    x = random(rng, (5, 3, inputs), np.float32)
+    weights = [random(rng, (directions, n, 4 * hidden), dtype) for n in (inputs, hidden)]
+    bias = random(rng, (directions, 8 * hidden), np.float32)
+    values = [x, *weights, bias, None, None, None, None, scales[0], zeros, scales[1], zeros]
+    for actual, expected in run_both("DynamicQuantizeLSTM", values, TensorProto.FLOAT, {"hidden_size": hidden, "direction": direction}):
+        np.testing.assert_allclose(actual, expected, rtol=0, atol=0.02)
+
+
+@pytest.mark.parametrize("weight_type", BYTES)
+@pytest.mark.parametrize("by_column", [False, True])
+@pytest.mark.parametrize("mask", [None, "lengths", "keys"])
+@pytest.mark.parametrize("unidirectional", [0, 1])
+def test_attention(weight_type, by_column, mask, unidirectional):
+    rng = np.random.default_rng(0)
+    batch, length, hidden, heads = 2, 6, 16, 4
+    columns = (3 * hidden,) if by_column else ()
+    x = random(rng, (batch, length, hidden), np.uint8)
+    weights, bias = random(rng, (hidden, 3 * hidden), weight_type), random(rng, (3 * hidden,), np.float32)
+    masks = {None: None, "lengths": np.array([4, 6], np.int32), "keys": rng.integers(0, 2, (batch, length)).astype(np.int32)}
+    inputs = [x, weights, bias, scale(0.01), scale(0.01, columns), masks[mask], zero(rng, np.uint8), np.full(columns, zero(rng, weight_type), weight_type)]
+    check("QAttention", inputs, TensorProto.FLOAT, num_heads=heads, unidirectional=unidirectional)

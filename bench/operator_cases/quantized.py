@@ -7,8 +7,8 @@ LAST = (1, 56, 56, 64)  # an image whose channels come last
 BYTE = np.uint8
 
 
-def case(operator, what, inputs, attributes=None):
-    return Case(operator, f"com.microsoft {what}".strip(), inputs, attributes or {}, opset=1, domain="com.microsoft")
+def case(operator, what, inputs, attributes=None, outputs=1):
+    return Case(operator, f"com.microsoft {what}".strip(), inputs, attributes or {}, outputs, opset=1, domain="com.microsoft")
 
 
 def codes(*shape, scale=0.02, zero=128):
@@ -36,7 +36,22 @@ def few_bits(rows, n, k, block=32, level=0):
                 {"N": n, "K": k, "bits": 4, "block_size": block, "accuracy_level": level})
 
 
+def table(*shape):
+    return u8(*shape, constant=True)
+
+
+ids = Input(1, 128, low=0, high=999, dtype=np.int32)
+signed_zero = Input(1, values=[0], dtype=np.int8, constant=True)
+lstm_scale = Input(1, values=[0.003], constant=True)
+
 CASES = [
+    case("QAttention", "", [u8(1, 128, 768), right(768, 2304), f(2304, constant=True), scalar(0.01), scalar(0.01), None, scalar(128, BYTE), scalar(0, np.int8)],
+         {"num_heads": 12}),
+    case("DynamicQuantizeLSTM", "", [f(32, 1, 256), i8(1, 256, 1024, constant=True), i8(1, 256, 1024, constant=True), None, None, None, None, None,
+                                     lstm_scale, signed_zero, lstm_scale, signed_zero], {"hidden_size": 256}),
+    case("QEmbedLayerNormalization", "", [ids, None, table(1000, 768), table(512, 768), None, table(768), table(768), None,
+                                          *[scalar(0.01), scalar(0.01), None, scalar(0.01), scalar(0.01)],
+                                          *[scalar(128, BYTE), scalar(128, BYTE), None, scalar(128, BYTE), scalar(128, BYTE)]], outputs=2),
     few_bits(1, 4096, 4096),
     few_bits(1, 4096, 4096, level=4),
     few_bits(1, 4096, 4096, block=128, level=4),

@@ -1,6 +1,7 @@
 #include "kernels/quantize/codes.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace tenon::kernels {
 namespace {
@@ -27,9 +28,40 @@ void sum_rows(const T* rows, int64_t count, int64_t n, int32_t* __restrict sums)
   }
 }
 
+// `Count` vectors of a row from `first` on, in registers while all rows pass by.
+template <int Count, class T>
+void greatest_vectors(const T* const* rows, int64_t count, int64_t first, T* y) {
+  using V [[gnu::vector_size(16)]] = T;
+  const auto load = [first](const T* row, int k) {
+    V v;
+    std::memcpy(&v, row + first + k * 16, sizeof v);
+    return v;
+  };
+  V best[Count];
+#pragma GCC unroll 4
+  for (int k = 0; k < Count; ++k) best[k] = load(rows[0], k);
+  for (int64_t row = 1; row < count; ++row) {
+#pragma GCC unroll 4
+    for (int k = 0; k < Count; ++k) {
+      const V other = load(rows[row], k);
+      best[k] = best[k] > other ? best[k] : other;
+    }
+  }
+#pragma GCC unroll 4
+  for (int k = 0; k < Count; ++k) std::memcpy(y + first + k * 16, &best[k], sizeof(V));
+}
+
 template <class T>
-void greater_of(const T* __restrict x, T* __restrict y, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) y[i] = std::max(x[i], y[i]);
+void greatest_of(const T* const* rows, int64_t count, int64_t n, T* y) {
+  constexpr int64_t width = 16;
+  int64_t i = 0;
+  for (; i + 4 * width <= n; i += 4 * width) greatest_vectors<4>(rows, count, i, y);
+  for (; i + width <= n; i += width) greatest_vectors<1>(rows, count, i, y);
+  if (i < n && n >= width) return greatest_vectors<1>(rows, count, n - width, y);
+  for (; i < n; ++i) {
+    y[i] = rows[0][i];
+    for (int64_t row = 1; row < count; ++row) y[i] = std::max(y[i], rows[row][i]);
+  }
 }
 
 }  // namespace
@@ -54,7 +86,9 @@ void sum_codes(const int8_t* rows, int64_t count, int64_t n, int32_t* sums) { su
 void flip_codes(const uint8_t* x, uint8_t* y, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] = static_cast<uint8_t>(x[i] ^ 0x80);
 }
-void take_greater(const uint8_t* x, uint8_t* y, int64_t n) { greater_of(x, y, n); }
-void take_greater(const int8_t* x, int8_t* y, int64_t n) { greater_of(x, y, n); }
+void greatest_codes(const uint8_t* const* rows, int64_t count, int64_t n, uint8_t* y) {
+  greatest_of(rows, count, n, y);
+}
+void greatest_codes(const int8_t* const* rows, int64_t count, int64_t n, int8_t* y) { greatest_of(rows, count, n, y); }
 
 }  // namespace tenon::kernels

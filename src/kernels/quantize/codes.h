@@ -37,9 +37,9 @@ void sum_codes(const int8_t* rows, int64_t count, int64_t n, int32_t* sums);
 // y[i] = x[i] with its highest bit flipped: signed codes that are 128 less than unsigned ones, or the reverse.
 void flip_codes(const uint8_t* x, uint8_t* y, int64_t n);
 
-// y[i] = the greater of x[i] and y[i].
-void take_greater(const uint8_t* x, uint8_t* y, int64_t n);
-void take_greater(const int8_t* x, int8_t* y, int64_t n);
+// y[i] = the greatest rows[r][i] of `count` rows, at least one; y is none of them.
+void greatest_codes(const uint8_t* const* rows, int64_t count, int64_t n, uint8_t* y);
+void greatest_codes(const int8_t* const* rows, int64_t count, int64_t n, int8_t* y);
 
 struct CodeKernels {
   template <class T>

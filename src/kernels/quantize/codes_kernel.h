@@ -52,6 +52,9 @@ struct CodeArrays : QuantizeArrays<Arch> {
 
   template <bool Multiplies, class T>
   static void tile(Codes<T> a, Codes<T> b, T* y, const Numbers& numbers) {
+    if constexpr (Multiplies && requires { Arch::multiply(a.at, b.at, y, numbers.arithmetic); }) {
+      if (a.step == 1 && b.step == 1) return Arch::multiply(a.at, b.at, y, numbers.arithmetic);
+    }
     F first[vectors], second[vectors];
     I codes[vectors];
     const auto take = [](Codes<T> from, int32_t zero, F(&to)[vectors]) {

@@ -38,6 +38,41 @@ struct NarrowingNeon : Neon {
     centered(veorq_u8(vreinterpretq_u8_s8(vld1q_s8(from)), vdupq_n_u8(0x80)), zero + 128, to);
   }
 
+  // Products of differences of codes are integers of 18 bits.
+  static int32x4_t scaled(int32x4_t product, float factor) {
+    const float32x4_t base = vdupq_n_f32(12582912.0f);
+    const float32x4_t exact = vsubq_f32(vreinterpretq_f32_s32(vaddq_s32(product, vreinterpretq_s32_f32(base))), base);
+    return vcvtnq_s32_f32(vmulq_n_f32(exact, factor));
+  }
+  static int16x8_t scaled(int16x8_t a, int16x8_t b, const CodeArithmetic& by) {
+    const int32x4_t low = scaled(vmull_s16(vget_low_s16(a), vget_low_s16(b)), by.a_factor),
+                    high = scaled(vmull_high_s16(a, b), by.a_factor);
+    return vqaddq_s16(vqmovn_high_s32(vqmovn_s32(low), high), vdupq_n_s16(static_cast<int16_t>(by.zero)));
+  }
+  static void multiply(const uint8_t* a, const uint8_t* b, uint8_t* y, const CodeArithmetic& by) {
+    const uint8x16_t x = vld1q_u8(a), w = vld1q_u8(b);
+    const uint8x16_t x_zero = vdupq_n_u8(static_cast<uint8_t>(by.a_zero)),
+                     w_zero = vdupq_n_u8(static_cast<uint8_t>(by.b_zero));
+    const auto low = [](uint8x16_t codes, uint8x16_t zero) {
+      return vreinterpretq_s16_u16(vsubl_u8(vget_low_u8(codes), vget_low_u8(zero)));
+    };
+    const auto high = [](uint8x16_t codes, uint8x16_t zero) {
+      return vreinterpretq_s16_u16(vsubl_high_u8(codes, zero));
+    };
+    const int16x8_t first = scaled(low(x, x_zero), low(w, w_zero), by),
+                    second = scaled(high(x, x_zero), high(w, w_zero), by);
+    vst1q_u8(y, vqmovun_high_s16(vqmovun_s16(first), second));
+  }
+  static void multiply(const int8_t* a, const int8_t* b, int8_t* y, const CodeArithmetic& by) {
+    const int8x16_t x = vld1q_s8(a), w = vld1q_s8(b);
+    const int8x16_t x_zero = vdupq_n_s8(static_cast<int8_t>(by.a_zero)),
+                    w_zero = vdupq_n_s8(static_cast<int8_t>(by.b_zero));
+    const int16x8_t first = scaled(vsubl_s8(vget_low_s8(x), vget_low_s8(x_zero)),
+                                   vsubl_s8(vget_low_s8(w), vget_low_s8(w_zero)), by),
+                    second = scaled(vsubl_high_s8(x, x_zero), vsubl_high_s8(w, w_zero), by);
+    vst1q_s8(y, vqmovn_high_s16(vqmovn_s16(first), second));
+  }
+
   // A quarter of the table at a time: indices outside of it leave what is there.
   static void look_up(const uint8_t* table, const uint8_t* x, uint8_t* y, int64_t n) {
     uint8x16x4_t quarters[4];

@@ -2,6 +2,7 @@
 #include <cstring>
 #include <memory>
 
+#include "base/rounding.h"
 #include "kernels/conv_nhwc/conv_nhwc.h"
 #include "kernels/quantize/codes.h"
 #include "kernels/scratch.h"
@@ -94,34 +95,47 @@ class NhwcQLinearConv final : public Kernel {
   uint8_t outside_ = 0;
 };
 
+// The places [first, last) of a window's steps that lie within `size` pixels, where the window starts at `begin`.
+struct Inside {
+  int64_t first, last;
+  Inside(int64_t begin, int64_t size, const WindowAxis& axis) : first(0), last(axis.kernel.value()) {
+    if (begin < 0) first = divide_up(-begin, axis.dilation);
+    if (begin + (last - 1) * axis.dilation >= size) last = begin < size ? divide_up(size - begin, axis.dilation) : 0;
+  }
+};
+
 template <typename T>
 void max_pool(KernelRun& run, const WindowAttributes& window) {
   const Tensor& x = run.input(0);
   Tensor& y = run.output(0);
-  const int64_t channels = x.dim(3), width = y.dim(2);
-  const WindowAxis axes[2] = {window.axis(0, 2), window.axis(1, 2)};
-  const int64_t pads[2] = {axes[0].pads(x.dim(1), y.dim(1)).first, axes[1].pads(x.dim(2), y.dim(2)).first};
+  const int64_t channels = x.dim(3), height = x.dim(1), width = x.dim(2), out_height = y.dim(1), out_width = y.dim(2);
+  const WindowAxis down = window.axis(0, 2), right = window.axis(1, 2);
+  const int64_t top = down.pads(height, out_height).first, left = right.pads(width, out_width).first;
   const T* from = x.data<T>().data();
   T* to = y.mutable_data<T>().data();
-  const int64_t rows = y.dim(0) * y.dim(1);
-  run.threads().parallel_for(rows, 1 + cheap_grain / (width * channels + 1), [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) {
-      const T* image = from + row / y.dim(1) * x.dim(1) * x.dim(2) * channels;
-      for (int64_t column = 0; column < width; ++column) {
-        T* out = to + (row * width + column) * channels;
-        std::fill_n(out, channels, std::numeric_limits<T>::lowest());
-        for (int64_t i = 0; i < axes[0].kernel.value(); ++i) {
-          const int64_t h = row % y.dim(1) * axes[0].stride - pads[0] + i * axes[0].dilation;
-          if (h < 0 || h >= x.dim(1)) continue;
-          for (int64_t j = 0; j < axes[1].kernel.value(); ++j) {
-            const int64_t w = column * axes[1].stride - pads[1] + j * axes[1].dilation;
-            if (w < 0 || w >= x.dim(2)) continue;
-            const T* pixel = image + (h * x.dim(2) + w) * channels;
-            kernels::take_greater(pixel, out, channels);
-          }
-        }
+  const auto run_row = [&](int64_t row, std::vector<const T*>& pixels) {
+    const int64_t h = row % out_height * down.stride - top;
+    const Inside rows(h, height, down);
+    const T* image = from + (row / out_height * height + h) * width * channels;
+    T* out = to + row * out_width * channels;
+    for (int64_t w = -left; w < out_width * right.stride - left; w += right.stride, out += channels) {
+      const Inside columns(w, width, right);
+      const T** last = pixels.data();
+      for (int64_t i = rows.first; i < rows.last; ++i) {
+        const T* line = image + (i * down.dilation * width + w) * channels;
+        for (int64_t j = columns.first; j < columns.last; ++j) *last++ = line + j * right.dilation * channels;
       }
+      if (last == pixels.data())
+        std::fill_n(out, channels, std::numeric_limits<T>::lowest());
+      else
+        kernels::greatest_codes(pixels.data(), last - pixels.data(), channels, out);
     }
+  };
+  const auto most = static_cast<size_t>(down.kernel.value() * right.kernel.value());
+  const int64_t rows = y.dim(0) * out_height, grain = 1 + cheap_grain / (out_width * channels + 1);
+  run.threads().parallel_for(rows, grain, [&](int64_t begin, int64_t end) {
+    std::vector<const T*> pixels(most);  // of a window
+    for (int64_t row = begin; row < end; ++row) run_row(row, pixels);
   });
 }
 

@@ -15,17 +15,6 @@ constexpr TypeSet bytes{int8, uint8};
 
 // ---- what decompositions share
 
-// The inputs from i on are a tensor, its scale and its zero point, which may be left out.
-Term dequantized(Decomposition& d, size_t i) {
-  return d.add("DequantizeLinear", {d.input(i), d.input(i + 1), d.input(i + 2)}, {}, d.element(i + 1));
-}
-
-// The inputs from i on are a scale and a zero point, which may be left out.
-Term quantized(Decomposition& d, Term x, size_t i, ElementType type) {
-  if (d.has_input(i + 1)) return d.add("QuantizeLinear", {x, d.input(i), d.input(i + 1)}, {}, type);
-  return d.add("QuantizeLinear", {x, d.input(i)}, {{"output_dtype", type}}, type);
-}
-
 bool has_channels_last(const ir::Node& node) { return node.int_attribute("channels_last", 0) != 0; }
 
 // (a - its zero point) times (b - its zero point), as int32.
@@ -323,6 +312,15 @@ void define_products(OperatorList& list) {
 
 }  // namespace
 
+Term dequantized(Decomposition& d, size_t i) {
+  return d.add("DequantizeLinear", {d.input(i), d.input(i + 1), d.input(i + 2)}, {}, d.element(i + 1));
+}
+
+Term quantized(Decomposition& d, Term x, size_t i, ElementType type) {
+  if (d.has_input(i + 1)) return d.add("QuantizeLinear", {x, d.input(i), d.input(i + 1)}, {}, type);
+  return d.add("QuantizeLinear", {x, d.input(i)}, {{"output_dtype", type}}, type);
+}
+
 void define_qlinear(OperatorList& list) {
   add_binary(list, "QLinearAdd", "Add");
   add_binary(list, "QLinearMul", "Mul");
@@ -377,6 +375,7 @@ void define_qlinear(OperatorList& list) {
   define_products(list);
   define_linear(list);
   define_nhwc(list);
+  define_quantized_layers(list);
 }
 
 }  // namespace tenon::ops

@@ -9,6 +9,14 @@ namespace tenon::ops {
 // Operators on images whose channels come last.
 void define_nhwc(OperatorList& list);
 
+// What has weights or activations in bytes and is made of several operators: attention, LSTM, embeddings.
+void define_quantized_layers(OperatorList& list);
+
+// The inputs from i on are a tensor, its scale and its zero point, which may be left out.
+Term dequantized(Decomposition& d, size_t i);
+// The inputs from i on are a scale and a zero point, which may be left out.
+Term quantized(Decomposition& d, Term x, size_t i, ElementType type);
+
 // Why a QLinearConv, of this domain or of ai.onnx, has no kernel for channels last; empty where it has one.
 std::string why_not_nhwc(const ir::Node& conv);
 // Weights less their zero points; empty where those are no 8-bit numbers.

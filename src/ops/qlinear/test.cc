@@ -148,6 +148,66 @@ TEST(QLinear, SixteenBits) {
       .run();
 }
 
+TEST(QuantizedLayers, ReduceMean) {
+  OpTest t = test("QLinearReduceMean");
+  t.attribute("axes", {1}).attribute("keepdims", 0);
+  t.input<uint8_t>({2, 2}, {10, 14, 20, 30}).input<float>({}, {0.5f}).input<uint8_t>({}, {10});
+  t.input<float>({}, {0.25f}).input<uint8_t>({}, {1}).expect<uint8_t>({2}, {5, 31}).run();
+}
+
+TEST(QuantizedLayers, Embedding) {
+  OpTest t = test("QEmbedLayerNormalization");
+  t.input<int32_t>({1, 2}, {1, 0}).no_input();
+  t.constant<uint8_t>({2, 2}, {5, 3, 1, 9}).constant<uint8_t>({3, 2}, {0, 0, 1, 0, 9, 9}).no_input();
+  t.constant<uint8_t>({2}, {3, 4}).constant<uint8_t>({2}, {0, 2}).input<int32_t>({1, 2}, {1, 0});
+  t.constant<float>({}, {1}).constant<float>({}, {1}).no_input().constant<float>({}, {1}).constant<float>({}, {0.5f});
+  t.constant<uint8_t>({}, {0}).constant<uint8_t>({}, {0}).no_input().constant<uint8_t>({}, {1}).constant<uint8_t>({},
+                                                                                                                  {0});
+  t.expect<float>({1, 2, 2}, {-2, 4, 2, -2}).expect<int32_t>({1}, {1}).run();
+}
+
+TEST(QuantizedLayers, Lstm) {
+  for (bool by_output : {false, true}) {
+    OpTest t = test("DynamicQuantizeLSTM");
+    const Shape scale = by_output ? Shape{1, 4} : Shape{1};
+    const std::vector<float> ten(by_output ? 4 : 1, 10);
+    const std::vector<int8_t> one(by_output ? 4 : 1, 1);
+    const Tensor scales(scale, std::span<const float>(ten)), zeros(scale, std::span<const int8_t>(one));
+    t.attribute("hidden_size", 1);
+    t.input<float>({1, 1, 1}, {1}).constant<int8_t>({1, 1, 4}, {2, 2, 1, 2}).constant<int8_t>({1, 1, 4}, {3, 3, 3, 3});
+    for (int i = 0; i < 5; ++i) t.no_input();
+    t.constant(scales).constant(zeros).constant(scales).constant(zeros);
+    t.expect<float>({1, 1, 1, 1}, {0.7615405f})
+        .expect<float>({1, 1, 1}, {0.7615405f})
+        .expect<float>({1, 1, 1}, {0.9999546f});
+    t.run();
+  }
+}
+
+// Queries and keys are 0, so that all values count the same.
+OpTest attention() {
+  OpTest t = test("QAttention");
+  t.attribute("num_heads", 1);
+  t.input<uint8_t>({1, 2, 1}, {3, 5}).constant<int8_t>({1, 3}, {0, 0, 2}).constant<float>({3}, {0, 0, 1});
+  t.input<float>({}, {1}).constant<float>({}, {0.5f});
+  return t;
+}
+
+TEST(QuantizedLayers, Attention) {
+  attention().no_input().input<uint8_t>({}, {1}).expect<float>({1, 2, 1}, {4, 4}).run();
+  attention().attribute("unidirectional", 1).no_input().input<uint8_t>({}, {1}).expect<float>({1, 2, 1}, {3, 4}).run();
+  attention().constant<int32_t>({1}, {1}).input<uint8_t>({}, {1}).expect<float>({1, 2, 1}, {3, 3}).run();
+  attention().constant<int32_t>({1, 2}, {0, 1}).input<uint8_t>({}, {1}).expect<float>({1, 2, 1}, {5, 5}).run();
+  attention()
+      .no_input()
+      .input<uint8_t>({}, {1})
+      .no_input()
+      .constant<float>({2, 1, 1, 1, 1}, {0, 10})
+      .expect<float>({1, 2, 1}, {6, 6})
+      .expect<float>({2, 1, 1, 3, 1}, {0, 0, 0, 10, 3, 5})
+      .run();
+}
+
 TEST(LookUp, SignedCodesAreUnsignedIndices) {
   Tensor table(ElementType::uint8, Shape{256});
   for (size_t i = 0; i < 256; ++i) table.mutable_data<uint8_t>()[i] = static_cast<uint8_t>(255 - i);
