@@ -10,86 +10,82 @@ namespace {
 
 constexpr double least_products_to_share = 1e6;
 
-ThreadPool* pool_for(ThreadPool& pool, int64_t m, int64_t n, int64_t k) {
+ThreadPool* pool_for(ThreadPool* pool, int64_t m, int64_t n, int64_t k) {
   const double products = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
-  return products < least_products_to_share ? nullptr : &pool;
-}
-
-// What a tile of codes' products still lacks.
-struct TileEnd {
-  const int32_t *a_zeros, *a_sums, *row_bias;  // by row; the bias may be null
-  const int32_t *b_zeros, *b_sums;             // by column
-};
-
-// Rows of a tile become rows of the result: the zero points are taken out. The sum over k of (a - za) * (b - zb) is
-// sum(a * b) - za * sum(b - zb) - zb * sum(a).
-template <class Count>
-void finish_rows(const int32_t* __restrict tile, int tile_columns, const TileEnd& end, int rows, Count columns,
-                 int32_t* __restrict c, int64_t ldc) {
-  uint32_t b_sums[most_int8_tile_columns], b_zeros[most_int8_tile_columns];
-  for (int j = 0; j < columns; ++j) {
-    b_sums[j] = static_cast<uint32_t>(end.b_sums[j]);
-    b_zeros[j] = static_cast<uint32_t>(end.b_zeros[j]);
-  }
-  for (int i = 0; i < rows; ++i, tile += tile_columns, c += ldc) {
-    const auto a_zero = static_cast<uint32_t>(end.a_zeros[i]), a_sum = static_cast<uint32_t>(end.a_sums[i]);
-    const auto bias = static_cast<uint32_t>(end.row_bias ? end.row_bias[i] : 0);
-    for (int j = 0; j < columns; ++j)
-      c[j] = static_cast<int32_t>(static_cast<uint32_t>(tile[j]) + bias - a_zero * b_sums[j] - a_sum * b_zeros[j]);
-  }
+  return products < least_products_to_share ? nullptr : pool;
 }
 
 bool are_equal(const int32_t* zeros, int64_t count) {
   return std::all_of(zeros, zeros + count, [&](int32_t zero) { return zero == *zeros; });
 }
 
-// to[i] = bias[i] (or 0) - zero * sums[i].
-void add_zero_point(const int32_t* bias, int32_t zero, const int32_t* sums, int64_t count, int32_t* to) {
+bool are_zero(const BytePanels& panels) { return panels.zeros[0] == 0 && are_equal(panels.zeros, panels.lanes); }
+
+// to[i] = bias[i] (or 0) - zero * sums[i], filled up to whole panels. Sums may be missing where zero is 0.
+void add_zero_point(const int32_t* bias, int32_t zero, const BytePanels& panels, int32_t* to) {
+  std::fill_n(to, panels.panels() * panels.width(), 0);
+  if (bias) std::copy_n(bias, panels.lanes, to);
   const auto factor = static_cast<uint32_t>(zero);
-  for (int64_t i = 0; i < count; ++i) to[i] = static_cast<int32_t>(-factor * static_cast<uint32_t>(sums[i]));
-  for (int64_t i = 0; bias && i < count; ++i)
-    to[i] = static_cast<int32_t>(static_cast<uint32_t>(to[i]) + static_cast<uint32_t>(bias[i]));
+  for (int64_t i = 0; factor != 0 && i < panels.lanes; ++i)
+    to[i] = static_cast<int32_t>(static_cast<uint32_t>(to[i]) - factor * static_cast<uint32_t>(panels.sums[i]));
 }
 
-struct Product {
-  const BytePanels &a, &b;
-  const int32_t* row_bias;
-  int32_t* c;
-  int64_t ldc;
-  const int32_t *of_rows = nullptr, *of_columns = nullptr;  // what is added to rows and columns, or null
+// The sum over k of (a - za) * (b - zb) is sum(a * b) - za * sum(b - zb) - zb * sum(a). Where all rows have one zero
+// point, and all columns, what they add to the products of codes is a number for each row and one for each column.
+class Product {
+ public:
+  Product(const BytePanels& a, const BytePanels& b, const int32_t* row_bias, const int32_t* column_bias)
+      : a_(a),
+        b_(b),
+        is_simple_(are_equal(a.zeros, a.lanes) && are_equal(b.zeros, b.lanes)),
+        added_(static_cast<size_t>(a.panels() * a.width() + b.panels() * b.width()) * sizeof(int32_t)),
+        of_rows_(added_.as<int32_t>()),
+        of_columns_(of_rows_ + a.panels() * a.width()),
+        groups_(b.steps() / b.group()),
+        a_panel_bytes_(a.panel_bytes()),
+        b_panel_bytes_(b.panel_bytes()) {
+    add_zero_point(row_bias, is_simple_ ? b.zeros[0] : 0, a, of_rows_);
+    add_zero_point(column_bias, is_simple_ ? a.zeros[0] : 0, b, of_columns_);
+  }
 
-  void tile(int64_t row_panel, int64_t column_panel) const {
-    const Int8Kernels& kernels = *a.kernels;
+  // Writes a whole tile, be it at the edge of the product.
+  void tile(int64_t row_panel, int64_t column_panel, int32_t* to, int64_t ld) const {
+    const Int8Kernels& kernels = *a_.kernels;
     const int64_t row = row_panel * kernels.tile_rows, column = column_panel * kernels.tile_columns;
-    const auto rows = static_cast<int>(std::min<int64_t>(kernels.tile_rows, a.lanes - row));
-    const auto columns = static_cast<int>(std::min<int64_t>(kernels.tile_columns, b.lanes - column));
-    int32_t sums[most_int8_tile_rows * most_int8_tile_columns];
-    const int64_t groups = b.steps() / kernels.k_group;
-    const uint8_t *left = a.codes + row_panel * a.panel_bytes(), *right = b.codes + column_panel * b.panel_bytes();
-    if (of_rows && (rows == kernels.tile_rows || a.lanes == 1) && columns == kernels.tile_columns) {
-      const auto multiply_into = a.lanes == 1 ? kernels.one_row_into : kernels.all_rows_into;
-      return multiply_into(groups, left, right, of_rows + row, of_columns + column, c + row * ldc + column, ldc);
-    }
-    const auto multiply = a.lanes == 1 ? kernels.one_row : rows <= 2 ? kernels.two_rows : kernels.all_rows;
-    multiply(groups, left, right, sums);
-    const TileEnd end{a.zeros + row, a.sums + row, row_bias ? row_bias + row : nullptr, b.zeros + column,
-                      b.sums + column};
-    const auto finish = [&](auto count) {
-      finish_rows(sums, kernels.tile_columns, end, rows, count, c + row * ldc + column, ldc);
-    };
-    if (columns == 8)
-      finish(std::integral_constant<int, 8>{});
-    else if (columns == 32)
-      finish(std::integral_constant<int, 32>{});
-    else
-      finish(columns);
+    const auto multiply = a_.lanes == 1                   ? kernels.one_row
+                          : a_.lanes - row <= kernels.few ? kernels.few_rows
+                                                          : kernels.all_rows;
+    multiply(groups_, a_.codes + row_panel * a_panel_bytes_, b_.codes + column_panel * b_panel_bytes_, of_rows_ + row,
+             of_columns_ + column, to, ld);
+    if (!is_simple_) subtract_zero_points(row, column, to, ld);
   }
 
-  void tiles(int64_t row, int64_t row_end, int64_t column, int64_t column_end) const {
-    for (int64_t j = column; j < column_end; ++j) {
-      for (int64_t i = row; i < row_end; ++i) tile(i, j);
+  // How many rows a panel has, and how many columns some panels from this one on have.
+  int64_t rows_of(int64_t panel) const {
+    return std::min<int64_t>(a_.kernels->tile_rows, a_.lanes - panel * a_.kernels->tile_rows);
+  }
+  int64_t columns_of(int64_t panel, int64_t panels) const {
+    const int64_t width = a_.kernels->tile_columns;
+    return std::min<int64_t>(panels * width, b_.lanes - panel * width);
+  }
+
+ private:
+  void subtract_zero_points(int64_t row, int64_t column, int32_t* to, int64_t ld) const {
+    const auto columns = static_cast<int>(columns_of(column / a_.kernels->tile_columns, 1));
+    for (int64_t i = row; i < std::min<int64_t>(row + a_.kernels->tile_rows, a_.lanes); ++i, to += ld) {
+      const auto zero = static_cast<uint32_t>(a_.zeros[i]), sum = static_cast<uint32_t>(a_.sums[i]);
+      for (int j = 0; j < columns; ++j) {
+        to[j] = static_cast<int32_t>(static_cast<uint32_t>(to[j]) - zero * static_cast<uint32_t>(b_.sums[column + j]) -
+                                     sum * static_cast<uint32_t>(b_.zeros[column + j]));
+      }
     }
   }
+
+  const BytePanels &a_, &b_;
+  bool is_simple_;
+  Scratch added_;
+  int32_t *of_rows_, *of_columns_;
+  int64_t groups_, a_panel_bytes_, b_panel_bytes_;
 };
 
 BytePanels panels_of(const Int8Kernels& kernels, GemmSide side, int64_t lanes, int64_t k) {
@@ -127,46 +123,81 @@ PackedBytes::PackedBytes(ThreadPool& pool, GemmSide side, int64_t lanes, int64_t
 void multiply_panels(ThreadPool* pool, const BytePanels& a, const BytePanels& b, const int32_t* row_bias, int32_t* c,
                      int64_t ldc) {
   if (a.lanes <= 0 || b.lanes <= 0) return;
-  Product product{a, b, row_bias, c, ldc};
-  // Where all rows have one zero point, and all columns, what they add is a number for each row and one for each
-  // column.
-  const bool is_simple = a.kernels->all_rows_into && are_equal(a.zeros, a.lanes) && are_equal(b.zeros, b.lanes);
-  const Scratch added(is_simple ? static_cast<size_t>(a.lanes + b.lanes) * sizeof(int32_t) : 0);
-  if (is_simple) {
-    auto *of_rows = added.as<int32_t>(), *of_columns = of_rows + a.lanes;
-    add_zero_point(row_bias, b.zeros[0], a.sums, a.lanes, of_rows);
-    add_zero_point(nullptr, a.zeros[0], b.sums, b.lanes, of_columns);
-    product.of_rows = of_rows;
-    product.of_columns = of_columns;
-  }
+  const Product product(a, b, row_bias, nullptr);
+  const int width = a.kernels->tile_columns;
+  const auto multiply = [&](int64_t i, int64_t j) {
+    const int64_t rows = product.rows_of(i), columns = product.columns_of(j, 1);
+    int32_t* to = c + i * a.kernels->tile_rows * ldc + j * width;
+    if ((rows == a.kernels->tile_rows || a.lanes == 1) && columns == width) return product.tile(i, j, to, ldc);
+    int32_t sums[most_int8_tile_rows * most_int8_tile_columns];
+    product.tile(i, j, sums, width);
+    for (int64_t row = 0; row < rows; ++row) std::copy_n(sums + row * width, columns, to + row * ldc);
+  };
   share_panels(pool, *a.kernels, a.panels(), b.panels(), a.panel_bytes(),
                [&](int64_t row, int64_t row_end, int64_t column, int64_t column_end) {
-                 product.tiles(row, row_end, column, column_end);
+                 for (int64_t j = column; j < column_end; ++j) {
+                   for (int64_t i = row; i < row_end; ++i) multiply(i, j);
+                 }
                });
 }
 
-void gemm_int8(ThreadPool& pool, int64_t m, int64_t n, int64_t k, ByteMatrix a, ByteZeroPoints a_zeros, ByteMatrix b,
-               ByteZeroPoints b_zeros, int32_t* c, int64_t ldc) {
-  const Int8Kernels& kernels = int8_kernels();
-  ThreadPool* shared = pool_for(pool, m, n, k);
-  BytePanels left = panels_of(kernels, GemmSide::left, m, k), right = panels_of(kernels, GemmSide::right, n, k);
-  const Scratch left_memory(left.bytes()), right_memory(right.bytes());
-  left.place(left_memory.as<void>());
-  right.place(right_memory.as<void>());
-  pack_panels(shared, left, a, a_zeros);
-  pack_panels(shared, right, b, b_zeros);
-  multiply_panels(shared, left, right, nullptr, c, ldc);
+void multiply_panels(ThreadPool* pool, const BytePanels& a, const BytePanels& b, const int32_t* column_bias,
+                     FinishSums finish) {
+  if (a.lanes <= 0 || b.lanes <= 0) return;
+  constexpr int64_t columns_at_once = 4;  // of panels: enough for rows of vectors
+  const Product product(a, b, nullptr, column_bias);
+  const int height = a.kernels->tile_rows, width = a.kernels->tile_columns;
+  const int64_t ld = columns_at_once * width;
+  const auto multiply = [&](int64_t row, int64_t column, int64_t columns, int32_t* sums) {
+    for (int64_t j = 0; j < columns; ++j) product.tile(row, column + j, sums + j * width, ld);
+    finish({row * height, column * width, product.rows_of(row), product.columns_of(column, columns), sums, ld});
+  };
+  share_panels(pool, *a.kernels, a.panels(), b.panels(), a.panel_bytes(),
+               [&](int64_t row, int64_t row_end, int64_t column, int64_t column_end) {
+                 const Scratch sums(static_cast<size_t>(height * ld) * sizeof(int32_t));
+                 for (int64_t j = column; j < column_end; j += columns_at_once) {
+                   for (int64_t i = row; i < row_end; ++i)
+                     multiply(i, j, std::min(columns_at_once, column_end - j), sums.as<int32_t>());
+                 }
+               });
 }
 
-void gemm_int8(ThreadPool& pool, int64_t m, ByteMatrix a, ByteZeroPoints a_zeros, const PackedBytes& b, int32_t* c,
-               int64_t ldc) {
+namespace {
+
+// The left side, packed for its product with the right one.
+class PackedLeft {
+ public:
+  PackedLeft(ThreadPool* pool, int64_t m, ByteMatrix a, ByteZeroPoints zeros, const BytePanels& right)
+      : panels_(panels_of(*right.kernels, GemmSide::left, m, right.k)), memory_(panels_.bytes()) {
+    panels_.place(memory_.as<void>());
+    pack_panels(pool, panels_, a, zeros, !are_zero(right));
+  }
+  const BytePanels& panels() const { return panels_; }
+
+ private:
+  BytePanels panels_;
+  Scratch memory_;
+};
+
+}  // namespace
+
+void gemm_int8(ThreadPool* pool, int64_t m, int64_t n, int64_t k, ByteMatrix a, ByteZeroPoints a_zeros, ByteMatrix b,
+               ByteZeroPoints b_zeros, const int32_t* column_bias, FinishSums finish) {
+  ThreadPool* shared = pool_for(pool, m, n, k);
+  BytePanels right = panels_of(int8_kernels(), GemmSide::right, n, k);
+  const Scratch memory(right.bytes());
+  right.place(memory.as<void>());
+  pack_panels(shared, right, b, b_zeros);
+  const PackedLeft left(shared, m, a, a_zeros, right);
+  multiply_panels(shared, left.panels(), right, column_bias, finish);
+}
+
+void gemm_int8(ThreadPool* pool, int64_t m, ByteMatrix a, ByteZeroPoints a_zeros, const PackedBytes& b,
+               const int32_t* column_bias, FinishSums finish) {
   const BytePanels& right = b.panels();
   ThreadPool* shared = pool_for(pool, m, right.lanes, right.k);
-  BytePanels left = panels_of(*right.kernels, GemmSide::left, m, right.k);
-  const Scratch left_memory(left.bytes());
-  left.place(left_memory.as<void>());
-  pack_panels(shared, left, a, a_zeros);
-  multiply_panels(shared, left, right, nullptr, c, ldc);
+  const PackedLeft left(shared, m, a, a_zeros, right);
+  multiply_panels(shared, left.panels(), right, column_bias, finish);
 }
 
 }  // namespace tenon::kernels

@@ -1,8 +1,10 @@
 // Multiplication of matrices of 8-bit integers, with 32-bit sums that wrap around.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
+#include "base/function_ref.h"
 #include "base/thread_pool.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm_int8/panels.h"
@@ -25,15 +27,37 @@ class PackedBytes {
   BytePanels panels_;
 };
 
-// c[m, n] = (a[m, k] - a_zeros by row) * (b[k, n] - b_zeros by column); rows of c are ldc apart.
-void gemm_int8(ThreadPool& pool, int64_t m, int64_t n, int64_t k, ByteMatrix a, ByteZeroPoints a_zeros, ByteMatrix b,
-               ByteZeroPoints b_zeros, int32_t* c, int64_t ldc);
+// A part of a product. Its rows start `ld` apart.
+struct SumsBlock {
+  int64_t row, column;
+  int64_t rows, columns;
+  const int32_t* sums;
+  int64_t ld;
+};
+
+// What becomes of the sums while they are in the first cache. It is called for each block once, by several threads.
+using FinishSums = FunctionRef<void(const SumsBlock& block)>;
+
+// (a[m, k] - a_zeros by row) * (b[k, n] - b_zeros by column), plus `column_bias` unless it is null. With `pool` null it
+// runs in the caller.
+void gemm_int8(ThreadPool* pool, int64_t m, int64_t n, int64_t k, ByteMatrix a, ByteZeroPoints a_zeros, ByteMatrix b,
+               ByteZeroPoints b_zeros, const int32_t* column_bias, FinishSums finish);
 // The same with the right side packed ahead.
-void gemm_int8(ThreadPool& pool, int64_t m, ByteMatrix a, ByteZeroPoints a_zeros, const PackedBytes& b, int32_t* c,
-               int64_t ldc);
+void gemm_int8(ThreadPool* pool, int64_t m, ByteMatrix a, ByteZeroPoints a_zeros, const PackedBytes& b,
+               const int32_t* column_bias, FinishSums finish);
+// A `finish` that stores the sums; rows of c are ldc apart.
+inline auto stored_sums(int32_t* c, int64_t ldc) {
+  return [c, ldc](const SumsBlock& block) {
+    for (int64_t i = 0; i < block.rows; ++i)
+      std::copy_n(block.sums + i * block.ld, block.columns, c + (block.row + i) * ldc + block.column);
+  };
+}
 
 // c = left * right, plus `row_bias` (one for each row) unless it is null. With `pool` null it runs in the caller.
 void multiply_panels(ThreadPool* pool, const BytePanels& a, const BytePanels& b, const int32_t* row_bias, int32_t* c,
                      int64_t ldc);
+// left * right, plus `column_bias` (one for each column) unless it is null, is handed to `finish`.
+void multiply_panels(ThreadPool* pool, const BytePanels& a, const BytePanels& b, const int32_t* column_bias,
+                     FinishSums finish);
 
 }  // namespace tenon::kernels

@@ -44,22 +44,17 @@ template <int Rows>
 }
 
 template <int Rows>
-void multiply(int64_t groups, const uint8_t* a, const uint8_t* b, int32_t* tile) {
-  int32x4_t acc[rows][vectors] = {};
-  multiply<Rows>(groups, a, b, acc, tile, columns);
-}
-
-void multiply_into(int64_t groups, const uint8_t* a, const uint8_t* b, const int32_t* of_rows,
-                   const int32_t* of_columns, int32_t* c, int64_t ldc) {
+void multiply(int64_t groups, const uint8_t* a, const uint8_t* b, const int32_t* of_rows, const int32_t* of_columns,
+              int32_t* c, int64_t ldc) {
   int32x4_t acc[rows][vectors];
   const int32x4_t first = vld1q_s32(of_columns), second = vld1q_s32(of_columns + 4);
 #pragma GCC unroll 8
-  for (int i = 0; i < rows; ++i) {
+  for (int i = 0; i < Rows; ++i) {
     const int32x4_t row = vld1q_dup_s32(of_rows + i);
     acc[i][0] = vaddq_s32(first, row);
     acc[i][1] = vaddq_s32(second, row);
   }
-  multiply<rows>(groups, a, b, acc, c, ldc);
+  multiply<Rows>(groups, a, b, acc, c, ldc);
 }
 
 // A row alone: adds products to what `even` holds and stores it. Groups that follow each other add to sums that do not
@@ -88,22 +83,34 @@ void multiply_into(int64_t groups, const uint8_t* a, const uint8_t* b, const int
   vst1q_s32(c + 4, vaddq_s32(even[1], odd[1]));
 }
 
-void multiply_row(int64_t groups, const uint8_t* a, const uint8_t* b, int32_t* tile) {
-  int32x4_t acc[vectors] = {};
-  multiply_row(groups, a, b, acc, tile);
-}
-
-void multiply_row_into(int64_t groups, const uint8_t* a, const uint8_t* b, const int32_t* of_rows,
-                       const int32_t* of_columns, int32_t* c, int64_t) {
+void multiply_row(int64_t groups, const uint8_t* a, const uint8_t* b, const int32_t* of_rows, const int32_t* of_columns,
+                  int32_t* c, int64_t) {
   const int32x4_t row = vld1q_dup_s32(of_rows);
   int32x4_t acc[vectors] = {vaddq_s32(vld1q_s32(of_columns), row), vaddq_s32(vld1q_s32(of_columns + 4), row)};
   multiply_row(groups, a, b, acc, c);
 }
 
+constexpr int sums_at_once = 16;
+
+int32_t multiply_registers(int64_t steps, const uint8_t* codes) {
+  int32x4_t acc[sums_at_once];
+#pragma GCC unroll 16
+  for (int i = 0; i < sums_at_once; ++i) acc[i] = vdupq_n_s32(i);  // or one would do for all
+  const int8x16_t a = load(codes), b = load(codes + 16);
+  for (int64_t step = 0; step < steps; ++step) {
+#pragma GCC unroll 16
+    for (int i = 0; i < sums_at_once; ++i) acc[i] = vdotq_s32(acc[i], a, b);
+  }
+  int32x4_t sum = acc[0];
+#pragma GCC unroll 16
+  for (int i = 1; i < sums_at_once; ++i) sum = vaddq_s32(sum, acc[i]);
+  return vaddvq_s32(sum);
+}
+
 }  // namespace
 
 constexpr Int8Kernels int8_kernels_neon_dotprod = {
-    "neon_dotprod", rows,          columns,          4, 4, false, 1, multiply<rows>, multiply<2>,
-    multiply_row,   multiply_into, multiply_row_into};
+    "neon_dotprod",    rows, columns, 4, 4, false, 1, multiply<rows>, 2, multiply<2>, multiply_row, 32 * sums_at_once,
+    multiply_registers};
 
 }  // namespace tenon::kernels

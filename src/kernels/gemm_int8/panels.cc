@@ -149,7 +149,7 @@ void BytePanels::place(void* memory) {
   sums = zeros + panels() * width();
 }
 
-void pack_panels(ThreadPool* pool, const BytePanels& to, ByteMatrix from, ByteZeroPoints zeros) {
+void pack_panels(ThreadPool* pool, const BytePanels& to, ByteMatrix from, ByteZeroPoints zeros, bool with_sums) {
   share(pool, to.panels(), panels_per_task(to), [&](int64_t begin, int64_t end) {
     for (int64_t panel = begin; panel < end; ++panel) {
       switch (to.group()) {
@@ -175,33 +175,33 @@ void pack_panels(ThreadPool* pool, const BytePanels& to, ByteMatrix from, ByteZe
   for (int64_t i = 0; i < to.panels() * to.width(); ++i) {
     to.zeros[i] = shift + (zeros.data && i < to.lanes ? zeros.data[zeros.by_lane ? i : 0] : 0);
   }
-  sum_panels(pool, to);
+  if (with_sums) sum_panels(pool, to);
 }
 
-// The micro-kernels add up codes too: their sums are products with ones.
+// The micro-kernels add up codes too: their sums are products with ones. A panel that can be either side's is the right
+// one, of one row of ones.
 void sum_panels(ThreadPool* pool, const BytePanels& panels) {
+  static constexpr int32_t zero[most_int8_tile_columns] = {};
   const Int8Kernels& kernels = *panels.kernels;
-  const bool left = panels.side == GemmSide::left;
+  const bool left = panels.side == GemmSide::left, times_row = !left || kernels.is_square();
   const int64_t groups = panels.steps() / kernels.k_group;
-  const auto ones_bytes = static_cast<size_t>(panels.steps() * (left ? kernels.tile_columns : kernels.tile_rows));
+  const auto ones_bytes = static_cast<size_t>(panels.steps() * (times_row ? kernels.tile_rows : kernels.tile_columns));
   const Scratch ones(ones_bytes + 1);
   std::memset(ones.as<uint8_t>(), 1, ones_bytes);
   share(pool, panels.panels(), panels_per_task(panels), [&](int64_t begin, int64_t end) {
     const Multiplication multiplication(kernels);
     int32_t tile[most_int8_tile_rows * most_int8_tile_columns];
     for (int64_t panel = begin; panel < end; ++panel) {
-      const uint8_t* codes = panels.codes + panel * panels.panel_bytes();
+      const uint8_t *codes = panels.codes + panel * panels.panel_bytes(), *row = ones.as<uint8_t>();
       int32_t* sums = panels.sums + panel * panels.width();
       const int32_t* zeros = panels.zeros + panel * panels.width();
-      if (left) {
-        (panels.lanes == 1 ? kernels.one_row : kernels.all_rows)(groups, codes, ones.as<uint8_t>(), tile);
-        for (int i = 0; i < panels.width(); ++i) sums[i] = tile[i * kernels.tile_columns];
-      } else {
-        kernels.one_row(groups, ones.as<uint8_t>(), codes, tile);
-        const auto k = static_cast<uint32_t>(panels.k);
-        for (int j = 0; j < panels.width(); ++j) {
-          sums[j] = static_cast<int32_t>(static_cast<uint32_t>(tile[j]) - k * static_cast<uint32_t>(zeros[j]));
-        }
+      const bool by_row = times_row && panels.width() > 1;
+      const auto multiply = by_row || panels.lanes == 1 ? kernels.one_row : kernels.all_rows;
+      multiply(groups, by_row ? row : codes, by_row ? codes : row, zero, zero, tile, kernels.tile_columns);
+      const auto k = static_cast<uint32_t>(panels.k);
+      for (int i = 0; i < panels.width(); ++i) {
+        const int32_t sum = tile[by_row ? i : i * kernels.tile_columns];
+        sums[i] = left ? sum : static_cast<int32_t>(static_cast<uint32_t>(sum) - k * static_cast<uint32_t>(zeros[i]));
       }
     }
   });

@@ -52,8 +52,8 @@ struct BytePanels {
   void place(void* memory);
 };
 
-// Fills codes, zeros and sums. With `pool` null it runs in the caller.
-void pack_panels(ThreadPool* pool, const BytePanels& to, ByteMatrix from, ByteZeroPoints zeros);
+// Fills codes, zeros and, where they are wanted, sums. With `pool` null it runs in the caller.
+void pack_panels(ThreadPool* pool, const BytePanels& to, ByteMatrix from, ByteZeroPoints zeros, bool with_sums = true);
 
 // Fills sums, where codes and zeros are there.
 void sum_panels(ThreadPool* pool, const BytePanels& panels);

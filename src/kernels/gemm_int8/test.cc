@@ -51,15 +51,19 @@ class GemmInt8 : public testing::TestWithParam<const Int8Kernels*> {
                  (value(b, t.b_transposed ? j * k + p : p * n + j, t.b_signed) - zb);
         }
         ASSERT_EQ(c[static_cast<size_t>(i * (n + 1) + j)], sum) << m << " " << n << " " << k << " at " << i << " " << j;
+        c[static_cast<size_t>(i * (n + 1) + j)] += b_zeros[static_cast<size_t>(j)] - a_zeros[static_cast<size_t>(i)];
       }
       ASSERT_EQ(c[static_cast<size_t>(i * (n + 1) + n)], 99);
     }
+    std::vector<int32_t> d(c.size(), 99);
+    multiply_panels(&pool, left.panels(), right.panels(), b_zeros.data(), stored_sums(d.data(), n + 1));
+    ASSERT_EQ(c, d) << m << " " << n << " " << k;
   }
 };
 
 TEST_P(GemmInt8, MatchesReference) {
-  const int64_t shapes[][3] = {{1, 1, 1}, {2, 7, 3},    {3, 8, 8},    {8, 9, 16},  {9, 33, 17},
-                               {5, 3, 0}, {17, 64, 40}, {70, 65, 66}, {1, 40, 100}};
+  const int64_t shapes[][3] = {{1, 1, 1}, {2, 7, 3},    {3, 8, 8},    {8, 9, 16},   {9, 33, 17},
+                               {5, 3, 0}, {17, 64, 40}, {70, 65, 66}, {1, 40, 100}, {34, 97, 130}};
   for (const auto& [m, n, k] : shapes) {
     for (int bits = 0; bits < 64; ++bits) {
       check(m, n, k,
@@ -95,8 +99,8 @@ TEST(GemmInt8Unpacked, MatchesPacked) {
   const ByteMatrix left{a.data(), false, k}, right{b.data(), true, n};
   const PackedBytes packed(pool, GemmSide::right, n, k, right, {&zero});
   std::vector<int32_t> c(static_cast<size_t>(m * n)), d(c.size());
-  gemm_int8(pool, m, n, k, left, {&zero}, right, {&zero}, c.data(), n);
-  gemm_int8(pool, m, left, {&zero}, packed, d.data(), n);
+  gemm_int8(&pool, m, n, k, left, {&zero}, right, {&zero}, nullptr, stored_sums(c.data(), n));
+  gemm_int8(&pool, m, left, {&zero}, packed, nullptr, stored_sums(d.data(), n));
   EXPECT_EQ(c, d);
 }
 

@@ -10,13 +10,10 @@ namespace tenon::kernels {
 // group][lanes][group]. Codes are signed; those of the left side are 128 larger, hence unsigned, where
 // `left_is_unsigned`.
 struct Int8Kernels {
-  // tile[i * tile_columns + j] = sum over the steps of a[i] * b[j], wrapping around. `groups` are those of the right
-  // side.
-  using Multiply = void (*)(int64_t groups, const uint8_t* a, const uint8_t* b, int32_t* tile);
-
-  // c[i * ldc + j] = that, plus of_rows[i], plus of_columns[j].
-  using MultiplyInto = void (*)(int64_t groups, const uint8_t* a, const uint8_t* b, const int32_t* of_rows,
-                                const int32_t* of_columns, int32_t* c, int64_t ldc);
+  // c[i * ldc + j] = of_rows[i] + of_columns[j] + the sum over the steps of a[i] * b[j], wrapping around. `groups` are
+  // those of the right side.
+  using Multiply = void (*)(int64_t groups, const uint8_t* a, const uint8_t* b, const int32_t* of_rows,
+                            const int32_t* of_columns, int32_t* c, int64_t ldc);
 
   const char* name;
   int tile_rows;
@@ -26,16 +23,22 @@ struct Int8Kernels {
   bool left_is_unsigned;
   int row_lanes;  // of the panel of a left side of one row: 1 or tile_rows
   Multiply all_rows;
-  Multiply two_rows;                     // may leave the other rows of the tile as they are
-  Multiply one_row;                      // the same, of a left side of one row
-  MultiplyInto all_rows_into = nullptr;  // may be null, both or none
-  MultiplyInto one_row_into = nullptr;
+  int few;            // rows
+  Multiply few_rows;  // may leave the other rows of the tile as they are
+  Multiply one_row;   // the only one of the left side; writes no other
+  // Products that stay in registers, which nothing can compute faster: how many operations a step takes, and some
+  // steps, with what keeps the compiler from leaving them out. `codes` are 256, and come from memory.
+  int64_t peak_operations;
+  int32_t (*peak)(int64_t steps, const uint8_t* codes);
   // Called by a thread before it multiplies, and after; may be null.
   void (*enter)() = nullptr;
   void (*leave)() = nullptr;
+
+  // Whether a left panel is also a right one.
+  bool is_square() const { return tile_rows == tile_columns && left_k_group == k_group && !left_is_unsigned; }
 };
 
-inline constexpr int most_int8_tile_rows = 16, most_int8_tile_columns = 32;
+inline constexpr int most_int8_tile_rows = 32, most_int8_tile_columns = 32;
 
 extern const Int8Kernels int8_kernels_portable;
 #if defined(__aarch64__)

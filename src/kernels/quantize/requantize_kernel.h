@@ -58,20 +58,31 @@ struct RequantizeArrays : QuantizeArrays<Arch> {
     Base::narrow(codes, y);
   }
 
+  // The scales of `at_once` elements from `first` on.
+  static void take(Scales scales, int64_t first, F (&to)[vectors]) {
+#pragma GCC unroll 4
+    for (int k = 0; k < vectors; ++k)
+      to[k] = scales.step == 0 ? S::set(*scales.at) : S::load(scales.at + first + k * S::width);
+  }
+
+  // The same where there are but `count`.
+  static void take_part(Scales from, int64_t first, int64_t count, F (&to)[vectors]) {
+    if (count == at_once || from.step == 0) return take(from, first, to);
+    float last[at_once] = {};
+    std::copy_n(from.at + first, count, last);
+    take({last, 1}, 0, to);
+  }
+
   template <bool Adds, class X, class Y>
   static void run(const X* x, Scales scales, Y* y, int64_t n, const Numbers& numbers) {
     F scale[vectors];
-    const auto take = [&](const float* from) {
-#pragma GCC unroll 4
-      for (int k = 0; k < vectors; ++k) scale[k] = S::load(from + k * S::width);
-    };
-    if (scales.step == 0) std::fill_n(scale, vectors, S::set(*scales.at));
     int64_t i = 0;
     if (scales.step == 0) {
+      take(scales, 0, scale);
       for (; i + at_once <= n; i += at_once) tile<Adds>(x + i, scale, y + i, numbers);
     } else {
       for (; i + at_once <= n; i += at_once) {
-        take(scales.at + i);
+        take(scales, i, scale);
         tile<Adds>(x + i, scale, y + i, numbers);
       }
     }
@@ -82,26 +93,133 @@ struct RequantizeArrays : QuantizeArrays<Arch> {
     std::copy_n(x + i, n - i, last);
     if (scales.step != 0) {
       std::copy_n(scales.at + i, n - i, last_scales);
-      take(last_scales);
+      take({last_scales, 1}, 0, scale);
     }
     tile<Adds>(last, scale, codes, numbers);
     std::copy_n(codes, n - i, y + i);
   }
 
+  template <class Y>
+  static Numbers numbers_for(int32_t addend, Y zero) {
+    using Limits = std::numeric_limits<Y>;
+    return {S::set(static_cast<float>(Limits::min() - zero)), S::set(static_cast<float>(Limits::max() - zero)),
+            static_cast<uint32_t>(addend), zero};
+  }
+
   template <class X, class Y>
   static void requantize(const X* x, int32_t addend, Scales scales, Y zero, Y* y, int64_t n) {
-    using Limits = std::numeric_limits<Y>;
-    const Numbers numbers{S::set(static_cast<float>(Limits::min() - zero)),
-                          S::set(static_cast<float>(Limits::max() - zero)), static_cast<uint32_t>(addend), zero};
+    const Numbers numbers = numbers_for(addend, zero);
     if (addend == 0)
       run<false>(x, scales, y, n, numbers);
     else
       run<true>(x, scales, y, n, numbers);
   }
 
+  // Scales stay in registers from row to row.
+  template <class Y>
+  static void requantize_rows(const SumRows& given, Scales scales, Y zero, Y* y, int64_t ldy) {
+    const SumRows x = given;  // which nothing that is stored can change
+    const Numbers numbers = numbers_for(0, zero);
+    int64_t i = 0;
+    for (; i + at_once <= x.n; i += at_once) {
+      F scale[vectors];
+      take(scales, i, scale);
+      const int32_t* from = x.at + i;
+      Y* to = y + i;
+      for (int64_t row = 0; row < x.rows; ++row, from += x.ld, to += ldy) tile<false>(from, scale, to, numbers);
+    }
+    if (i == x.n) return;
+    for (int64_t row = 0; row < x.rows; ++row)
+      run<false>(x.at + row * x.ld + i, {scales.at + i * scales.step, scales.step}, y + row * ldy + i, x.n - i,
+                 numbers);
+  }
+
+  // What codes are made with that others are added to.
+  struct Addition {
+    Numbers first, second;
+    F scale[vectors], factor, addend[vectors];
+
+    // A whole number, limited: the first code less its zero point.
+    F limited(F value) const {
+      const F shift = S::set(12582912.0f);
+      return Base::lesser(Base::greater(value, first.low), first.high) + shift - shift;
+    }
+    template <class Y>
+    void tile(const int32_t* x, Y* y) const {
+      I codes[vectors];
+#pragma GCC unroll 4
+      for (int k = 0; k < vectors; ++k) {
+        const F once = limited(sum<false>(x + k * S::width, first) * scale[k]);
+        codes[k] = code(once * factor + addend[k], second);
+      }
+      Base::narrow(codes, y);
+    }
+  };
+
+  template <class Y>
+  static void requantize_and_add_rows(const SumRows& given, Scales scales, const AddedCodes& added, Y zero, Y* y,
+                                      int64_t ldy) {
+    const SumRows x = given;  // which nothing that is stored can change
+    Addition addition;
+    addition.first = numbers_for(0, static_cast<Y>(added.code_zero));
+    addition.second = numbers_for(0, zero);
+    addition.factor = S::set(added.factor);
+    for (int64_t i = 0; i < x.n; i += at_once) {
+      const int64_t count = std::min<int64_t>(at_once, x.n - i);
+      take_part(scales, i, count, addition.scale);
+      take_part({added.addends, 1}, i, count, addition.addend);
+      const int32_t* from = x.at + i;
+      Y* to = y + i;
+      if (count == at_once) {
+        for (int64_t row = 0; row < x.rows; ++row, from += x.ld, to += ldy) addition.tile(from, to);
+        continue;
+      }
+      for (int64_t row = 0; row < x.rows; ++row, from += x.ld, to += ldy) {
+        int32_t last[at_once] = {};
+        Y codes[at_once];
+        std::copy_n(from, count, last);
+        addition.tile(last, codes);
+        std::copy_n(codes, count, to);
+      }
+    }
+  }
+
+  static void scale_rows(const SumRows& given, Scales scales, const float* bias, float* y, int64_t ldy) {
+    const SumRows x = given;  // which nothing that is stored can change
+    int64_t i = 0;
+    for (; i + at_once <= x.n; i += at_once) {
+      F scale[vectors], own_bias[vectors] = {};
+      take(scales, i, scale);
+      if (bias) take({bias, 1}, i, own_bias);
+      const int32_t* from = x.at + i;
+      float* to = y + i;
+      for (int64_t row = 0; row < x.rows; ++row, from += x.ld, to += ldy) {
+#pragma GCC unroll 4
+        for (int k = 0; k < vectors; ++k) {
+          const F whole = sum<false>(from + k * S::width, Numbers{});
+          S::store(to + k * S::width, whole * scale[k] + own_bias[k]);
+        }
+      }
+    }
+    for (; i < x.n; ++i) {
+      for (int64_t row = 0; row < x.rows; ++row) {
+        const auto whole = static_cast<float>(x.at[row * x.ld + i]);
+        y[row * ldy + i] = whole * scales.at[i * scales.step] + (bias ? bias[i] : 0.0f);
+      }
+    }
+  }
+
   static constexpr RequantizeKernels requantize_table() {
-    return {Arch::isa, requantize<int32_t, uint8_t>, requantize<int32_t, int8_t>, requantize<float, uint8_t>,
-            requantize<float, int8_t>};
+    return {Arch::isa,
+            requantize<int32_t, uint8_t>,
+            requantize<int32_t, int8_t>,
+            requantize<float, uint8_t>,
+            requantize<float, int8_t>,
+            requantize_rows<uint8_t>,
+            requantize_rows<int8_t>,
+            requantize_and_add_rows<uint8_t>,
+            requantize_and_add_rows<int8_t>,
+            scale_rows};
   }
 };
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -62,6 +63,62 @@ TEST_P(Requantize, RoundsToEvenAndSaturates) {
       check<int32_t, int8_t>(addend, scales, -3);
       check<float, uint8_t>(addend, scales, 0);
       check<float, int8_t>(addend, scales, 127);
+    }
+  }
+}
+
+// As codes that are made first and added to then.
+TEST_P(Requantize, RowsWithCodesAdded) {
+  const ScopedIsa forced(GetParam());
+  const int64_t rows = 3, ld = 80, ldy = 90;
+  const std::vector<int32_t> x = sums<int32_t>(static_cast<size_t>(rows * ld));
+  std::vector<float> scales(ld), addends(ld);
+  for (size_t i = 0; i < scales.size(); ++i) {
+    scales[i] = 0.001f * static_cast<float>(i % 7 + 1);
+    addends[i] = 3.7f * static_cast<float>(i) - 100.25f;
+  }
+  for (int64_t n : {1, 16, 33, 64, 80}) {
+    std::vector<int8_t> once(static_cast<size_t>(rows * ldy), 77), twice = once, expected_codes = once;
+    requantize_rows({x.data(), ld, rows, n}, {scales.data(), 1}, int8_t{9}, once.data(), ldy);
+    requantize_and_add_rows({x.data(), ld, rows, n}, {scales.data(), 1}, {addends.data(), 0.6f, 9}, int8_t{-20},
+                            twice.data(), ldy);
+    for (int64_t row = 0; row < rows; ++row) {
+      for (int64_t i = 0; i < n; ++i) {
+        const auto at = static_cast<size_t>(row * ldy + i);
+        const float sum = static_cast<float>(once[at] - 9) * 0.6f + addends[static_cast<size_t>(i)];
+        expected_codes[at] = static_cast<int8_t>(std::clamp(std::nearbyint(sum) - 20, -128.0f, 127.0f));
+      }
+    }
+    EXPECT_EQ(twice, expected_codes) << n;
+  }
+}
+
+// Rows as single arrays, one after the other.
+TEST_P(Requantize, Rows) {
+  const ScopedIsa forced(GetParam());
+  const int64_t rows = 3, ld = 80, ldy = 90;
+  const std::vector<int32_t> x = sums<int32_t>(static_cast<size_t>(rows * ld));
+  std::vector<float> scales(ld), bias(ld);
+  for (size_t i = 0; i < scales.size(); ++i) {
+    scales[i] = 0.001f * static_cast<float>(i % 7 + 1);
+    bias[i] = static_cast<float>(i) - 20.5f;
+  }
+  for (int64_t n : {1, 8, 16, 33, 64, 80}) {
+    for (int64_t step : {0, 1}) {
+      const Scales own{scales.data(), step};
+      std::vector<uint8_t> codes(static_cast<size_t>(rows * ldy), 77), expected_codes = codes;
+      std::vector<float> floats(codes.size(), 77), expected_floats = floats;
+      requantize_rows({x.data(), ld, rows, n}, own, uint8_t{9}, codes.data(), ldy);
+      scale_rows({x.data(), ld, rows, n}, own, step == 0 ? nullptr : bias.data(), floats.data(), ldy);
+      for (int64_t row = 0; row < rows; ++row) {
+        requantize(x.data() + row * ld, 0, own, uint8_t{9}, expected_codes.data() + row * ldy, n);
+        for (int64_t i = 0; i < n; ++i) {
+          const float scaled = static_cast<float>(x[static_cast<size_t>(row * ld + i)]) * own.at[i * step];
+          expected_floats[static_cast<size_t>(row * ldy + i)] = scaled + (step == 0 ? 0 : bias[static_cast<size_t>(i)]);
+        }
+      }
+      EXPECT_EQ(codes, expected_codes) << n;
+      EXPECT_EQ(floats, expected_floats) << n;
     }
   }
 }
