@@ -1,76 +1,17 @@
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <tuple>
 #include <vector>
 
+#include "base/fail.h"
 #include "kernels/gemm/gemm_any.h"
-#include "kernels/gemm_int8/gemm_int8.h"
 #include "kernels/quantize/requantize.h"
+#include "ops/cpu_support/byte_product.h"
 #include "ops/dispatch.h"
+#include "ops/operator.h"
 #include "ops/quantize/codec.h"
-#include "provider/cpu_kernels.h"
 
 namespace tenon::ops {
 namespace {
-
-// One multiplication per matrix of the broadcast batch.
-struct Batch {
-  int64_t m, n, k, count = 1;
-  std::vector<int64_t> sizes, a_strides, b_strides;  // in matrices; 0 where broadcast
-
-  Batch(const Shape& a, const Shape& b)
-      : m(a.rank() == 1 ? 1 : a[a.rank() - 2]), n(b.rank() == 1 ? 1 : b[b.rank() - 1]), k(a[a.rank() - 1]) {
-    const int a_rank = std::max(0, a.rank() - 2), b_rank = std::max(0, b.rank() - 2), rank = std::max(a_rank, b_rank);
-    sizes.assign(static_cast<size_t>(rank), 1);
-    a_strides = b_strides = std::vector<int64_t>(static_cast<size_t>(rank));
-    auto fill = [&](const Shape& shape, int own, std::vector<int64_t>& strides) {
-      int64_t stride = 1;
-      for (int axis = own - 1; axis >= 0; --axis) {
-        auto target = static_cast<size_t>(rank - own + axis);
-        if (shape[axis] != 1) {
-          sizes[target] = shape[axis];
-          strides[target] = stride;
-        }
-        stride *= shape[axis];
-      }
-    };
-    fill(a, a_rank, a_strides);
-    fill(b, b_rank, b_strides);
-    for (int64_t size : sizes) count *= size;
-  }
-
-  std::pair<int64_t, int64_t> at(int64_t i) const {
-    int64_t a = 0, b = 0;
-    for (size_t axis = sizes.size(); axis-- > 0;) {
-      a += i % sizes[axis] * a_strides[axis];
-      b += i % sizes[axis] * b_strides[axis];
-      i /= sizes[axis];
-    }
-    return {a, b};
-  }
-};
-
-// One parameter for all matrices, one for each line (row of A or column of B) of every matrix, or one for each line of
-// each matrix.
-struct LineParameters {
-  std::vector<float> values;
-
-  LineParameters(const Tensor& tensor, int64_t lines, int64_t all_lines, const char* name)
-      : values(static_cast<size_t>(tensor.elements())) {
-    const int64_t count = tensor.elements();
-    if (count == 0 || (count != 1 && count != lines && count != all_lines)) {
-      fail(ErrorCode::shape_mismatch, "{} has {} elements; it may have 1, {} or {}", name, count, lines, all_lines);
-    }
-    load_as_float(tensor, 0, tensor.elements(), values.data());
-  }
-  LineParameters() : values{0} {}
-  // Line `line` of all lines, those of the matrices before included.
-  float at(int64_t line) const { return values[static_cast<size_t>(line) % values.size()]; }
-  std::vector<int32_t> whole() const { return {values.begin(), values.end()}; }
-};
 
 // The elements of matrices [count, rows, columns] less the zero points of their rows or columns.
 std::vector<double> centered(const Tensor& x, int64_t rows, int64_t columns, const LineParameters& zeros, bool by_row) {
@@ -92,83 +33,10 @@ std::vector<double> centered(const Tensor& x, int64_t rows, int64_t columns, con
   return result;
 }
 
-int64_t all_rows(const Tensor& a, int64_t k) { return k == 0 ? 0 : a.elements() / k; }
-
 bool is_byte(ElementType type) { return type == ElementType::int8 || type == ElementType::uint8; }
 
-kernels::ByteMatrix byte_matrix(const Tensor& x, int64_t first, int64_t columns) {
-  return {static_cast<const uint8_t*>(x.raw()) + first, x.type() == ElementType::int8, columns};
-}
-
-// Products of bytes; a constant right side is packed ahead.
-class ByteProduct {
- public:
-  ByteProduct(const NodeInfo& info, size_t b_input, size_t b_zero_input) : b_input_(b_input) {
-    const Tensor* b = info.constant(b_input);
-    if (!b || !is_byte(b->type()) || b->elements() == 0) return;
-    if (info.node().input(b_zero_input) && !info.constant(b_zero_input)) return;
-    const int64_t n = b->rank() == 1 ? 1 : b->dim(b->rank() - 1), k = b->dim(std::max(0, b->rank() - 2));
-    const std::vector<int32_t> zeros =
-        info.constant(b_zero_input)
-            ? LineParameters(*info.constant(b_zero_input), n, b->elements() / k, "b_zero_point").whole()
-            : std::vector<int32_t>{0};
-    packed_ = info.packed<Packed>(
-        {b_input}, fmt::format("zero points {}", fmt::join(zeros, " ")), [&](PackedStorage& storage) {
-          Packed packed;
-          for (int64_t i = 0; i < b->elements() / (k * n); ++i) {
-            packed.matrices.emplace_back(info.threads(), kernels::GemmSide::right, n, k, byte_matrix(*b, i * k * n, n),
-                                         of_matrix(zeros, i, n), kernels::int8_kernels(), storage);
-          }
-          return packed;
-        });
-  }
-
-  void multiply(KernelRun& run, const Batch& batch, const LineParameters& a_zero, const LineParameters& b_zero,
-                int32_t* y) const {
-    const Tensor &a = run.input(0), &b = run.input(b_input_);
-    const auto [m, n, k] = std::tuple(batch.m, batch.n, batch.k);
-    const std::vector<int32_t> a_zeros = a_zero.whole(), b_zeros = b_zero.whole();
-    // Many matrices with one on the right are one tall matrix.
-    const bool tall = batch.count > 1 && b.elements() == k * n && a.elements() == batch.count * m * k &&
-                      (a_zeros.size() == 1 || std::ssize(a_zeros) == batch.count * m);
-    const int64_t rows = tall ? batch.count * m : m;
-    for (int64_t i = 0; i < (tall ? 1 : batch.count); ++i) {
-      auto [ia, ib] = batch.at(i);
-      const auto left = byte_matrix(a, ia * m * k, k);
-      const auto left_zeros = of_matrix(a_zeros, ia, rows);
-      int32_t* to = y + i * m * n;
-      if (!packed_) {
-        kernels::gemm_int8(run.threads(), rows, n, k, left, left_zeros, byte_matrix(b, ib * k * n, n),
-                           of_matrix(b_zeros, ib, n), to, n);
-      } else {
-        kernels::gemm_int8(run.threads(), rows, left, left_zeros, packed_->matrices[static_cast<size_t>(ib)], to, n);
-      }
-    }
-  }
-
- private:
-  struct Packed {
-    std::vector<kernels::PackedBytes> matrices;  // of B
-
-    size_t bytes() const {
-      size_t total = 0;
-      for (const kernels::PackedBytes& matrix : matrices) total += matrix.panels().bytes();
-      return total;
-    }
-  };
-
-  // The zero points of one matrix with this many lines.
-  static kernels::ByteZeroPoints of_matrix(const std::vector<int32_t>& zeros, int64_t matrix, int64_t lines) {
-    const int64_t first = std::ssize(zeros) > lines ? matrix * lines : 0;
-    return {zeros.data() + first, zeros.size() > 1};
-  }
-
-  size_t b_input_;
-  std::shared_ptr<const Packed> packed_;
-};
-
 // Products of elements that are floats.
-void multiply_floats(KernelRun& run, const Batch& batch, size_t b_input, const LineParameters& a_zero,
+void multiply_floats(KernelRun& run, const MatrixBatch& batch, size_t b_input, const LineParameters& a_zero,
                      const LineParameters& b_zero, double* y) {
   const std::vector<double> a = centered(run.input(0), batch.m, batch.k, a_zero, true);
   const std::vector<double> b = centered(run.input(b_input), batch.k, batch.n, b_zero, false);
@@ -179,15 +47,6 @@ void multiply_floats(KernelRun& run, const Batch& batch, size_t b_input, const L
   }
 }
 
-LineParameters row_parameters(const KernelRun& run, size_t input, const Batch& batch, const char* name) {
-  return LineParameters(run.input(input), batch.m, all_rows(run.input(0), batch.k), name);
-}
-
-LineParameters column_parameters(const KernelRun& run, size_t input, size_t b_input, const Batch& batch,
-                                 const char* name) {
-  return LineParameters(run.input(input), batch.n, all_rows(run.input(b_input), batch.k), name);
-}
-
 class MatMulInteger final : public Kernel {
  public:
   explicit MatMulInteger(const NodeInfo& info) : product_(info, 1, 3) {}
@@ -195,11 +54,10 @@ class MatMulInteger final : public Kernel {
   void run(KernelRun& run) const override {
     Tensor& y = run.output(0);
     if (y.elements() == 0) return;
-    const Batch batch(run.input(0).shape(), run.input(1).shape());
-    const LineParameters a_zero = run.has_input(2) ? row_parameters(run, 2, batch, "a_zero_point") : LineParameters();
-    const LineParameters b_zero =
-        run.has_input(3) ? column_parameters(run, 3, 1, batch, "b_zero_point") : LineParameters();
-    product_.multiply(run, batch, a_zero, b_zero, y.mutable_data<int32_t>().data());
+    const MatrixBatch batch(run.input(0).shape(), run.input(1).shape());
+    product_.multiply(run, batch, LineParameters::of_rows(run, 2, batch, "a_zero_point"),
+                      LineParameters::of_columns(run, 3, 1, batch, "b_zero_point"), nullptr,
+                      kernels::stored_sums(y.mutable_data<int32_t>().data(), batch.n));
   }
 
  private:
@@ -210,87 +68,137 @@ class MatMulInteger final : public Kernel {
 struct Rescaling {
   LineParameters a_scale, b_scale, y_scale, y_zero;
 
-  Rescaling(const KernelRun& run, const Batch& batch)
-      : a_scale(row_parameters(run, 1, batch, "a_scale")),
-        b_scale(column_parameters(run, 4, 3, batch, "b_scale")),
+  Rescaling(const KernelRun& run, const MatrixBatch& batch)
+      : a_scale(LineParameters::of_rows(run, 1, batch, "a_scale")),
+        b_scale(LineParameters::of_columns(run, 4, 3, batch, "b_scale")),
         y_scale(run.input(6), batch.m, batch.count * batch.m, "y_scale"),
         y_zero(run.input(7), batch.m, batch.count * batch.m, "y_zero_point") {}
 
   // The scales of row `row` of all rows of Y.
   template <typename T>
-  void scales_of(const Batch& batch, int64_t row, std::vector<T>& scales) const {
+  void scales_of(const MatrixBatch& batch, int64_t row, std::vector<T>& scales) const {
     const auto [a, b] = batch.at(row / batch.m);
     const T left = static_cast<T>(a_scale.at(a * batch.m + row % batch.m)), right = static_cast<T>(y_scale.at(row));
     scales.resize(static_cast<size_t>(batch.n));
     for (int64_t i = 0; i < batch.n; ++i)
       scales[static_cast<size_t>(i)] = left * static_cast<T>(b_scale.at(b * batch.n + i)) / right;
   }
-  // Whether row `row` has other scales than the one before.
-  bool changes_at(const Batch& batch, int64_t row) const {
-    return row % batch.m == 0 || a_scale.values.size() > 1 || y_scale.values.size() > 1;
+  // Whether all rows have the same scales and zero point.
+  bool is_whole(const MatrixBatch& batch) const {
+    return a_scale.values.size() == 1 && y_scale.values.size() == 1 && y_zero.values.size() == 1 &&
+           std::ssize(b_scale.values) <= batch.n;
   }
 };
 
-// Calls body(row, scales) for each row of Y.
-template <typename T, typename Body>
-void each_scaled_row(KernelRun& run, const Batch& batch, const Rescaling& rescaling, Body body) {
-  run.threads().parallel_for(batch.count * batch.m, 1 + 4096 / batch.n, [&](int64_t begin, int64_t end) {
-    std::vector<T> scales;
-    for (int64_t row = begin; row < end; ++row) {
-      if (row == begin || rescaling.changes_at(batch, row)) rescaling.scales_of(batch, row, scales);
-      body(row, scales);
-    }
-  });
-}
+// Codes for each column that are added to those of Y, as QLinearAdd does it.
+struct ColumnCodes {
+  std::vector<float> addends;  // empty: none are
+  float factor = 1;
+  float zero = 0;
 
-void store_bytes(KernelRun& run, const Batch& batch, const int32_t* products) {
-  const Rescaling rescaling(run, batch);
-  Tensor& y = run.output(0);
-  dispatch<int8_t, uint8_t>(y.type(), [&]<typename T>() {
-    T* to = y.mutable_data<T>().data();
-    each_scaled_row<float>(run, batch, rescaling, [&](int64_t row, const std::vector<float>& scales) {
-      kernels::requantize(products + row * batch.n, 0, {scales.data(), 1}, static_cast<T>(rescaling.y_zero.at(row)),
-                          to + row * batch.n, batch.n);
-    });
-  });
-}
+  template <typename T>
+  static ColumnCodes of(const KernelRun& run, const Rescaling& rescaling, const MatrixBatch& batch) {
+    if (!run.has_input(9)) return {};
+    const auto parameter = [&](size_t i) { return LineParameters(run.input(i), 1, 1, "a parameter of the sum").at(0); };
+    const float scale = parameter(10), zero = parameter(11), sum_scale = parameter(12);
+    ColumnCodes result{{}, rescaling.y_scale.at(0) / sum_scale, parameter(13)};
+    for (T code : run.data<T>(9)) result.addends.push_back((static_cast<float>(code) - zero) * (scale / sum_scale));
+    if (std::ssize(result.addends) != batch.n)
+      fail(ErrorCode::shape_mismatch, "the addend has {} elements; it must have {}", result.addends.size(), batch.n);
+    return result;
+  }
+};
+
+// Turns blocks of products of bytes into bytes of Y.
+template <typename T>
+class CodesOfBlocks {
+ public:
+  CodesOfBlocks(const MatrixBatch& batch, const Rescaling& rescaling, const ColumnCodes& added, T* y)
+      : batch_(batch), rescaling_(rescaling), added_(added), y_(y), is_whole_(rescaling.is_whole(batch)) {
+    if (is_whole_) rescaling.scales_of(batch, 0, scales_);
+  }
+
+  void operator()(const kernels::SumsBlock& block) const {
+    T* to = y_ + block.row * batch_.n + block.column;
+    if (is_whole_) return store_rows(block, to);
+    std::vector<float> scales;
+    for (int64_t i = 0; i < block.rows; ++i) {
+      rescaling_.scales_of(batch_, block.row + i, scales);
+      kernels::requantize(block.sums + i * block.ld, 0, {scales.data() + block.column, 1},
+                          static_cast<T>(rescaling_.y_zero.at(block.row + i)), to + i * batch_.n, block.columns);
+    }
+  }
+
+ private:
+  void store_rows(const kernels::SumsBlock& block, T* to) const {
+    const kernels::SumRows sums{block.sums, block.ld, block.rows, block.columns};
+    const kernels::Scales scales{scales_.data() + block.column, 1};
+    const float zero = rescaling_.y_zero.at(0);
+    if (added_.addends.empty()) return kernels::requantize_rows(sums, scales, static_cast<T>(zero), to, batch_.n);
+    kernels::requantize_and_add_rows(sums, scales,
+                                     {added_.addends.data() + block.column, added_.factor, static_cast<int32_t>(zero)},
+                                     static_cast<T>(added_.zero), to, batch_.n);
+  }
+
+  const MatrixBatch& batch_;
+  const Rescaling& rescaling_;
+  const ColumnCodes& added_;
+  T* y_;
+  bool is_whole_;
+  std::vector<float> scales_;
+};
 
 // Of any type that quantization knows.
-void store_any(KernelRun& run, const Batch& batch, const double* products) {
+void store_any(KernelRun& run, const MatrixBatch& batch, const double* products) {
   const Rescaling rescaling(run, batch);
   Tensor& y = run.output(0);
   const bool whole = is_integer(y.type());
-  each_scaled_row<double>(run, batch, rescaling, [&](int64_t row, const std::vector<double>& scales) {
-    std::vector<float> values(scales.size());
-    for (size_t i = 0; i < scales.size(); ++i) {
-      const double scaled = products[row * batch.n + static_cast<int64_t>(i)] * scales[i];
-      values[i] = static_cast<float>(whole ? std::nearbyint(scaled) : scaled) + rescaling.y_zero.at(row);
+  run.threads().parallel_for(batch.count * batch.m, 1 + 4096 / batch.n, [&](int64_t begin, int64_t end) {
+    std::vector<double> scales;
+    std::vector<float> values(static_cast<size_t>(batch.n));
+    for (int64_t row = begin; row < end; ++row) {
+      rescaling.scales_of(batch, row, scales);
+      for (size_t i = 0; i < scales.size(); ++i) {
+        const double scaled = products[row * batch.n + static_cast<int64_t>(i)] * scales[i];
+        values[i] = static_cast<float>(whole ? std::nearbyint(scaled) : scaled) + rescaling.y_zero.at(row);
+      }
+      store_from_float(values.data(), y, row * batch.n, batch.n);
     }
-    store_from_float(values.data(), y, row * batch.n, batch.n);
   });
 }
 
 class QLinearMatMul final : public Kernel {
+  // Sums of so many products of bytes, and a bias of up to 2^30, do not overflow.
+  static constexpr int64_t most_products = (1 << 30) / (255 * 255);
+
  public:
   explicit QLinearMatMul(const NodeInfo& info) : product_(info, 3, 5) {}
 
   void run(KernelRun& run) const override {
-    const int64_t elements = run.output(0).elements();
-    if (elements == 0) return;
-    const Batch batch(run.input(0).shape(), run.input(3).shape());
-    const LineParameters a_zero = row_parameters(run, 2, batch, "a_zero_point"),
-                         b_zero = column_parameters(run, 5, 3, batch, "b_zero_point");
-    if (is_byte(run.input(0).type()) && is_byte(run.input(3).type())) {
-      Tensor sums(ElementType::int32, Shape({elements}), run.allocator());
-      int32_t* products = sums.mutable_data<int32_t>().data();
-      product_.multiply(run, batch, a_zero, b_zero, products);
-      if (is_byte(run.output(0).type())) return store_bytes(run, batch, products);
-      store_any(run, batch, std::vector<double>(products, products + elements).data());
-    } else {
-      std::vector<double> products(static_cast<size_t>(elements));
+    Tensor& y = run.output(0);
+    if (y.elements() == 0) return;
+    const MatrixBatch batch(run.input(0).shape(), run.input(3).shape());
+    const LineParameters a_zero = LineParameters::of_rows(run, 2, batch, "a_zero_point"),
+                         b_zero = LineParameters::of_columns(run, 5, 3, batch, "b_zero_point");
+    if (!is_byte(run.input(0).type()) || !is_byte(run.input(3).type()) ||
+        (batch.k > most_products && !product_.is_packed())) {
+      std::vector<double> products(static_cast<size_t>(y.elements()));
       multiply_floats(run, batch, 3, a_zero, b_zero, products.data());
-      store_any(run, batch, products.data());
+      for (size_t i = 0; run.has_input(8) && i < products.size(); ++i)
+        products[i] += run.data<int32_t>(8)[i % static_cast<size_t>(batch.n)];
+      return store_any(run, batch, products.data());
     }
+    if (!is_byte(y.type())) {
+      std::vector<int32_t> sums(static_cast<size_t>(y.elements()));
+      product_.multiply(run, batch, a_zero, b_zero, nullptr, kernels::stored_sums(sums.data(), batch.n));
+      return store_any(run, batch, std::vector<double>(sums.begin(), sums.end()).data());
+    }
+    const Rescaling rescaling(run, batch);
+    dispatch<int8_t, uint8_t>(y.type(), [&]<typename T>() {
+      const ColumnCodes added = ColumnCodes::of<T>(run, rescaling, batch);
+      const CodesOfBlocks<T> finish(batch, rescaling, added, y.mutable_data<T>().data());
+      product_.multiply(run, batch, a_zero, b_zero, run.has_input(8) ? run.data<int32_t>(8).data() : nullptr, finish);
+    });
   }
 
  private:
@@ -302,6 +210,9 @@ class QLinearMatMul final : public Kernel {
 void cpu_matmul_integer(CpuKernels& list) {
   list.add("MatMulInteger", [](const NodeInfo& info) { return std::make_unique<MatMulInteger>(info); });
   list.add("QLinearMatMul", [](const NodeInfo& info) { return std::make_unique<QLinearMatMul>(info); });
+  list.add(
+      "QLinearMatMul", [](const NodeInfo& info) { return std::make_unique<QLinearMatMul>(info); }, nullptr,
+      tenon_domain);
 }
 
 }  // namespace tenon::ops

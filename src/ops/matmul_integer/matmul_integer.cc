@@ -1,4 +1,5 @@
 #include "ops/cost.h"
+#include "ops/decomposition.h"
 #include "ops/inference.h"
 #include "ops/operator.h"
 
@@ -22,6 +23,42 @@ std::optional<SymbolicShape> product_shape(const Inference& i, size_t left, size
   return result;
 }
 
+// QLinearMatMul of these types, and what it costs.
+Operator& add_quantized(OperatorList& list, std::vector<int> since, std::string_view domain, TypeSet types,
+                        TypeSet scales) {
+  return list.add("QLinearMatMul", std::move(since), domain)
+      .input("a", "T1")
+      .input("a_scale", "TS")
+      .input("a_zero_point", "T1")
+      .input("b", "T2")
+      .input("b_scale", "TS")
+      .input("b_zero_point", "T2")
+      .input("y_scale", "TS")
+      .input("y_zero_point", "T3")
+      .output("y", "T3")
+      .types("TS", scales)
+      .types("T1", types)
+      .types("T2", types)
+      .types("T3", types)
+      .infer([](Inference& i) { i.output(0, i.element(7), product_shape(i, 0, 3)); })
+      .costs([](const ir::Node& node, std::span<const CostTensor> inputs) {
+        return inputs.size() > 3 && inputs[3].shape ? multiply_adds::of_matmul(node, inputs.subspan(2))
+                                                    : Dim::unknown();
+      });
+}
+
+void decompose_with_bias(Decomposition& d) {
+  const Term sums = d.add("MatMulInteger", {d.input(0), d.input(3), d.input(2), d.input(5)}, {}, int32);
+  const Term y = cast(d.has_input(8) ? sums + d.input(8) : sums, float32) * (d.input(1) * d.input(4));
+  const Term codes = d.add("QuantizeLinear", {y, d.input(6), d.input(7)}, {}, d.element(7));
+  if (!d.has_input(9)) return d.output(0, codes);
+  const auto dequantized = [&](Term x, size_t scale) {
+    return d.add("DequantizeLinear", {x, d.input(scale), d.input(scale + 1)}, {}, float32);
+  };
+  const Term sum = dequantized(codes, 6) + dequantized(d.input(9), 10);
+  d.output(0, d.add("QuantizeLinear", {sum, d.input(12), d.input(13)}, {}, d.element(7)));
+}
+
 }  // namespace
 
 void define_matmul_integer(OperatorList& list) {
@@ -37,25 +74,17 @@ void define_matmul_integer(OperatorList& list) {
       .types("T2", bytes)
       .infer([](Inference& i) { i.output(0, int32, product_shape(i, 0, 1)); })
       .costs(multiply_adds::of_matmul);
-  list.add("QLinearMatMul", {10, 21})
-      .input("a", "T1")
-      .input("a_scale", "TS")
-      .input("a_zero_point", "T1")
-      .input("b", "T2")
-      .input("b_scale", "TS")
-      .input("b_zero_point", "T2")
-      .input("y_scale", "TS")
-      .input("y_zero_point", "T3")
-      .output("y", "T3")
-      .types("TS", {float32, float16, bfloat16})
-      .types("T1", quantized)
-      .types("T2", quantized)
-      .types("T3", quantized)
-      .infer([](Inference& i) { i.output(0, i.element(7), product_shape(i, 0, 3)); })
-      .costs([](const ir::Node& node, std::span<const CostTensor> inputs) {
-        return inputs.size() > 3 && inputs[3].shape ? multiply_adds::of_matmul(node, inputs.subspan(2))
-                                                    : Dim::unknown();
-      });
+  add_quantized(list, {10, 21}, ai_onnx, quantized, {float32, float16, bfloat16});
+  // With a bias for each column, which is added to the sums, and codes for each column, which are added to the result:
+  // that then has their sum's scale and zero point. There is one scale of A and one of Y.
+  add_quantized(list, {1}, tenon_domain, bytes, {float32})
+      .optional_input("bias", TypeSet{int32})
+      .optional_input("addend", "T3")
+      .optional_input("addend_scale", "TS")
+      .optional_input("addend_zero_point", "T3")
+      .optional_input("sum_scale", "TS")
+      .optional_input("sum_zero_point", "T3")
+      .decompose(decompose_with_bias);
 }
 
 }  // namespace tenon::ops

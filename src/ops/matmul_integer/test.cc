@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "op_test.h"
 
 namespace tenon {
@@ -72,6 +74,43 @@ TEST(QLinearMatMul, Requantizes) {
       .input<int8_t>({}, {0})
       .expect<int8_t>({1, 2}, {127, -128})
       .run();
+}
+
+// More products than sums of 32 bits hold: 255 * 255 * 40000 * 1e-7 is 260.1.
+TEST(QLinearMatMul, LongSums) {
+  const int64_t k = 40000;
+  Tensor a(ElementType::uint8, Shape{1, k}), b(ElementType::uint8, Shape{k, 1});
+  std::ranges::fill(a.mutable_data<uint8_t>(), uint8_t{255});
+  std::ranges::fill(b.mutable_data<uint8_t>(), uint8_t{255});
+  OpTest("QLinearMatMul")
+      .input(a)
+      .input<float>({}, {1e-7f})
+      .input<uint8_t>({}, {0})
+      .input(b)
+      .input<float>({}, {1})
+      .input<uint8_t>({}, {0})
+      .input<float>({}, {2})
+      .input<uint8_t>({}, {5})
+      .expect<uint8_t>({1, 1}, {135})
+      .run();
+}
+
+// Of domain tenon: a bias of the sums, and codes that are added to those of the product.
+OpTest with_bias() {
+  OpTest t("QLinearMatMul", 1, "tenon");
+  t.input<uint8_t>({2, 2, 2}, {10, 20, 0, 6, 11, 21, 255, 255}).constant<float>({}, {0.5f}).constant<uint8_t>({}, {6});
+  t.constant<int8_t>({2, 2}, {1, -2, 3, 4}).constant<float>({2}, {1, 0.5f}).constant<int8_t>({2}, {0, 0});
+  t.constant<float>({}, {2}).constant<int8_t>({}, {3});
+  return t;
+}
+
+TEST(QLinearMatMul, BiasAndCodesAdded) {
+  with_bias().expect<int8_t>({2, 2, 2}, {15, 9, 1, 5, 15, 9, 127, 65}).run();
+  with_bias().constant<int32_t>({2}, {-6, 8}).expect<int8_t>({2, 2, 2}, {13, 10, 0, 5, 14, 10, 127, 66}).run();
+  OpTest added = with_bias();
+  added.constant<int32_t>({2}, {-6, 8}).constant<int8_t>({2}, {4, -1}).constant<float>({}, {4});
+  added.constant<int8_t>({}, {0}).constant<float>({}, {3}).constant<int8_t>({}, {-10});
+  added.expect<int8_t>({2, 2, 2}, {2, -7, -7, -10, 3, -7, 78, 31}).run();
 }
 
 TEST(MatMulInteger, Errors) {

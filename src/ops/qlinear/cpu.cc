@@ -9,25 +9,12 @@
 #include "ops/elementwise.h"
 #include "ops/operator.h"
 #include "ops/qlinear/cpu_nhwc.h"
+#include "ops/qlinear/cpu_parameters.h"
+#include "ops/qlinear/cpu_products.h"
+#include "ops/qlinear/cpu_softmax.h"
 
 namespace tenon::ops {
 namespace {
-
-// The one scale that input i holds.
-float scale_of(KernelRun& run, size_t i) {
-  if (run.input(i).elements() != 1)
-    fail(ErrorCode::shape_mismatch, "input {} has {} elements; it must have 1", i, run.input(i).elements());
-  return run.data<float>(i)[0];
-}
-
-// The one zero point that input i holds, or 0 where it is left out.
-template <typename T>
-int32_t zero_of(KernelRun& run, size_t i) {
-  if (!run.has_input(i)) return 0;
-  if (run.input(i).elements() != 1)
-    fail(ErrorCode::shape_mismatch, "input {} has {} elements; it must have 1", i, run.input(i).elements());
-  return run.data<T>(i)[0];
-}
 
 enum class Arithmetic { add, multiply };
 
@@ -129,6 +116,8 @@ void cpu_qlinear(CpuKernels& list) {
       "QLinearGlobalAveragePool", [](const NodeInfo& info) { return std::make_unique<GlobalAveragePool>(info); },
       nullptr, microsoft);
   cpu_nhwc(list);
+  cpu_products(list);
+  cpu_softmax_of_codes(list);
 }
 
 }  // namespace tenon::ops

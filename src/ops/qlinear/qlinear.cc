@@ -1,6 +1,7 @@
 // The operators of com.microsoft that quantized models carry. They are written as those of ONNX, which the optimiser
 // turns into steps that compute with integers.
 #include "ops/qlinear/qlinear.h"
+#include "ops/cost.h"
 #include "ops/decomposition.h"
 #include "ops/inference.h"
 #include "ops/window.h"
@@ -296,7 +297,8 @@ void define_products(OperatorList& list) {
       .types("T2", bytes)
       .types("T3", {float32, float16})
       .infer([](Inference& i) { i.output(0, i.element(2), product_shape(i, 0, 1)); })
-      .decompose(decompose_matmul_integer_to_float);
+      .decompose(decompose_matmul_integer_to_float)
+      .costs(multiply_adds::of_matmul);
   list.add("DynamicQuantizeMatMul", {1}, microsoft)
       .input("A", "T1")
       .input("B", "T2")
@@ -307,7 +309,8 @@ void define_products(OperatorList& list) {
       .types("T1", {float32})
       .types("T2", bytes)
       .infer([](Inference& i) { i.output(0, float32, product_shape(i, 0, 1)); })
-      .decompose(decompose_dynamic_quantize_matmul);
+      .decompose(decompose_dynamic_quantize_matmul)
+      .costs(multiply_adds::of_matmul);
 }
 
 }  // namespace

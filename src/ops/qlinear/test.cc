@@ -61,6 +61,17 @@ TEST(QLinear, Functions) {
       .run();
 }
 
+// e to the power of 0, 1 and 2, of 11.107 in all, in steps of 1/100; the axis before the last has no kernel.
+TEST(QLinear, Softmax) {
+  for (int axis : {1, 2, -1}) {
+    const Shape shape = axis == 1 ? Shape{1, 3, 1} : Shape{1, 1, 3};
+    OpTest t = test("QLinearSoftmax");
+    t.attribute("opset", 13).attribute("axis", axis);
+    t.input<int8_t>(shape, {-128, -126, -124}).input<float>({}, {0.5f}).input<int8_t>({}, {3});
+    t.input<float>({}, {0.01f}).input<int8_t>({}, {-30}).expect<int8_t>(shape, {-21, -6, 37}).run();
+  }
+}
+
 TEST(QLinear, Concat) {
   OpTest joined = test("QLinearConcat");
   joined.attribute("axis", 0).input<float>({}, {0.5f}).input<uint8_t>({}, {3});
@@ -125,6 +136,36 @@ TEST(QLinear, Products) {
       .input<float>({1}, {1})
       .expect<float>({1, 1}, {5})
       .run();
+  // Scales of columns, and matrices one after the other.
+  test("MatMulIntegerToFloat")
+      .input<int8_t>({2, 1, 2}, {3, 4, -1, 2})
+      .constant<uint8_t>({2, 3}, {1, 2, 3, 4, 5, 6})
+      .input<float>({1}, {0.5f})
+      .input<float>({3}, {1, 2, 4})
+      .no_input()
+      .constant<uint8_t>({3}, {1, 0, 2})
+      .input<float>({3}, {1, 2, 3})
+      .expect<float>({2, 1, 3}, {7, 28, 41, 4, 10, 17})
+      .run();
+  test("MatMulIntegerToFloat")
+      .input<int8_t>({2, 1, 1}, {3, -2})
+      .input<int8_t>({2, 1, 2}, {1, 2, 3, 4})
+      .input<float>({}, {0.5f})
+      .input<float>({}, {2})
+      .expect<float>({2, 1, 2}, {3, 6, -6, -8})
+      .run();
+  EXPECT_EQ(
+      test("MatMulIntegerToFloat")
+          .input<int8_t>({1, 1}, {3})
+          .input<int8_t>({1, 2}, {1, 2})
+          .input<float>({}, {0.5f})
+          .input<float>({}, {2})
+          .no_input()
+          .no_input()
+          .input<float>({3}, {1, 2, 3})
+          .expect<float>({1, 2}, {0, 0})
+          .error(),
+      "shape-mismatch in com.microsoft.MatMulIntegerToFloat 'tested' (node 0): bias has 3 elements; it must have 2");
   test("DynamicQuantizeMatMul")
       .input<float>({1, 2}, {0, 255})
       .input<int8_t>({2, 1}, {1, 2})
