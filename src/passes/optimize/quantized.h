@@ -41,9 +41,16 @@ bool is_function(const ir::Node& node);
 bool moves_codes(const ir::Node& node);
 
 // What the parts of the pass do at a node.
-void add_codes(Editor& editor, ir::Node& node);      // Add and Mul of two dequantized values
-void look_up_codes(Editor& editor, ir::Node& node);  // a function of one dequantized value, which is quantized again
-void average_codes(Editor& editor, ir::Node& node);  // GlobalAveragePool
-void recode_concat(Editor& editor, ir::Node& node);  // Concat of values that are quantized in different ways
+void add_codes(Editor& editor, ir::Node& node);         // Add and Mul of two dequantized values
+void look_up_codes(Editor& editor, ir::Node& node);     // a function of one dequantized value, which is quantized again
+void average_codes(Editor& editor, ir::Node& node);     // GlobalAveragePool
+void softmax_of_codes(Editor& editor, ir::Node& node);  // Softmax over the last axis
+void recode_concat(Editor& editor, ir::Node& node);     // Concat of values that are quantized in different ways
+void look_up_arithmetic(Editor& editor, ir::Node& node);          // QLinearAdd and QLinearMul with one code for all
+void simplify_look_up(Editor& editor, ir::Node& node);            // one after another, or one that changes nothing
+void convolve_codes(Editor& editor, ir::Node& node);              // Conv
+void multiply_matrices_of_codes(Editor& editor, ir::Node& node);  // MatMul, Gemm
+void add_codes_to_product(Editor& editor, ir::Node& node);        // QLinearAdd of a QLinearMatMul and a row of codes
+void scale_product(Editor& editor, ir::Node& node);  // Mul and Add that make floats of a MatMulInteger's sums
 
 }  // namespace tenon::passes

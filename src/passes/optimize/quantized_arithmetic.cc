@@ -10,12 +10,12 @@
 namespace tenon::passes {
 
 bool is_function(const ir::Node& node) {
-  static constexpr std::array names = {"Abs",       "Add",         "Ceil",    "Celu",  "Clip",           "Div",
-                                       "Elu",       "Erf",         "Exp",     "Floor", "Gelu",           "Log",
-                                       "LeakyRelu", "HardSwish",   "Max",     "Min",   "Mish",           "Mul",
-                                       "Neg",       "HardSigmoid", "PRelu",   "Pow",   "Reciprocal",     "Relu",
-                                       "Round",     "Selu",        "Sigmoid", "Sign",  "Softplus",       "Softsign",
-                                       "Sqrt",      "Sub",         "Swish",   "Tanh",  "ThresholdedRelu"};
+  static constexpr std::array names = {
+      "Abs",     "Add",  "Ceil",        "Celu",     "Clip",      "Div",        "Elu",   "Erf",   "Exp",
+      "Floor",   "Gelu", "IsNaN",       "Log",      "LeakyRelu", "HardSwish",  "Max",   "Min",   "Mish",
+      "Mul",     "Neg",  "HardSigmoid", "PRelu",    "Pow",       "Reciprocal", "Relu",  "Round", "Selu",
+      "Sigmoid", "Sign", "Softplus",    "Softsign", "Sqrt",      "Sub",        "Swish", "Tanh",  "ThresholdedRelu",
+      "Where"};
   return node.domain.empty() && node.output_count() == 1 && std::ranges::find(names, node.op_type) != names.end();
 }
 
@@ -23,6 +23,14 @@ namespace {
 
 // Nodes between codes and codes; more are not searched.
 constexpr size_t most_nodes = 16;
+
+// In the order of unsigned bytes.
+Tensor all_codes(ElementType type) {
+  Tensor codes(type, Shape{256});
+  auto* bytes = static_cast<uint8_t*>(codes.mutable_raw());
+  std::iota(bytes, bytes + 256, uint8_t{0});
+  return codes;
+}
 
 ir::Node* look_up(const ir::Value* value) {
   ir::Node* node = value->producer();
@@ -33,7 +41,7 @@ ir::Node* look_up(const ir::Value* value) {
 class CodeFunction {
  public:
   CodeFunction(Editor& editor, ir::Node& quantize) : editor_(editor), quantize_(quantize) {
-    found_ = visit(quantize.input(0)) && has_one_source();
+    found_ = visit(quantize.input(0)) && !sources_.empty() && has_one_source();
   }
   explicit operator bool() const { return found_; }
   ir::Value* source() const { return sources_.front(); }
@@ -42,10 +50,7 @@ class CodeFunction {
   ir::Value* table(Patch& patch) const {
     std::map<const ir::Value*, ir::Value*> values;
     const bool is_signed = element_type(editor_, source()) == ElementType::int8;
-    Tensor codes(is_signed ? ElementType::int8 : ElementType::uint8, Shape{256});
-    auto* bytes = static_cast<uint8_t*>(codes.mutable_raw());
-    std::iota(bytes, bytes + 256, uint8_t{0});
-    values[source()] = patch.constant(std::move(codes));
+    values[source()] = patch.constant(all_codes(is_signed ? ElementType::int8 : ElementType::uint8));
     for (const ir::Node* node : nodes_) add(patch, *node, values);
     return patch.add_like(quantize_, {values.at(quantize_.input(0)), quantize_.input(1), quantize_.input(2)}).output(0);
   }
@@ -60,6 +65,9 @@ class CodeFunction {
     values[node.output(0)] = patch.add_like(node, inputs).output(0);
   }
 
+  // Elements that it is combined with keep their shape.
+  static bool is_single(const Tensor& constant) { return constant.elements() == 1 && constant.rank() <= 1; }
+
   // Collects the nodes above a value, inputs first, down from the codes that they depend on.
   bool visit(const ir::Value* value) {
     ir::Node* node = value->producer();
@@ -67,16 +75,18 @@ class CodeFunction {
     if (std::ranges::find(nodes_, node) != nodes_.end()) return true;
     if (node->domain.empty() && node->op_type == "DequantizeLinear") {
       const std::optional<Quantized> source = before(editor_, value);
-      if (!source || !source->is_whole() || Editor::constant(source->codes)) return false;
+      if (!source || !source->is_whole()) return false;
+      if (Editor::constant(source->codes)) return is_single(*Editor::constant(source->codes));
       add_source(source->codes);
       nodes_.push_back(node);
       return true;
     }
-    if (!is_function(*node) || element_type(editor_, value) != ElementType::float32) return false;
+    const ElementType type = element_type(editor_, value);
+    if (!is_function(*node) || (type != ElementType::float32 && type != ElementType::boolean)) return false;
     for (const ir::Value* input : node->inputs()) {
       if (!input) continue;
       if (const Tensor* constant = Editor::constant(input)) {
-        if (constant->elements() != 1 || constant->rank() > 1) return false;
+        if (!is_single(*constant)) return false;
       } else if (!visit(input)) {
         return false;
       }
@@ -127,6 +137,36 @@ void look_up_codes(Editor& editor, ir::Node& node) {
       node, [&](Patch& patch) { patch.replace(node, *looked_up(patch, function.source(), function.table(patch))); });
 }
 
+void look_up_arithmetic(Editor& editor, ir::Node& node) {
+  for (size_t i : {0, 3}) {
+    const Tensor* constant = Editor::constant(node.input(i));
+    ir::Value* codes = node.input(3 - i);
+    if (!constant || constant->elements() != 1 || constant->rank() > editor.rank(codes) || Editor::constant(codes))
+      continue;
+    return editor.rewrite(node, [&](Patch& patch) {
+      std::vector<ir::Value*> inputs(node.inputs().begin(), node.inputs().end());
+      inputs[3 - i] = patch.constant(all_codes(constant->type()));
+      patch.replace(node, *looked_up(patch, codes, patch.add_like(node, inputs).output(0)));
+    });
+  }
+}
+
+void simplify_look_up(Editor& editor, ir::Node& node) {
+  const Tensor* table = Editor::constant(node.input(1));
+  if (table && table->elements() == 256 && element_type(editor, node.input(0)) == table->type()) {
+    const auto* bytes = static_cast<const uint8_t*>(table->raw());
+    const bool changes_nothing =
+        std::all_of(bytes, bytes + 256, [&](const uint8_t& byte) { return byte == &byte - bytes; });
+    if (changes_nothing && editor.can_replace(*node.output(0), *node.input(0)))
+      return editor.rewrite(node, [&](Patch& patch) { patch.replace(node, *node.input(0)); });
+  }
+  const ir::Node* first = look_up(node.input(0));
+  if (!first || !editor.is_only_user(*node.input(0))) return;
+  editor.rewrite(node, [&](Patch& patch) {
+    patch.replace(node, *looked_up(patch, first->input(0), looked_up(patch, first->input(1), node.input(1))));
+  });
+}
+
 void add_codes(Editor& editor, ir::Node& node) {
   const std::optional<Quantized> a = before(editor, node.input(0)), b = before(editor, node.input(1));
   if (!a || !b || !a->is_whole() || !b->is_whole() || a->type != b->type) return;
@@ -141,6 +181,21 @@ void add_codes(Editor& editor, ir::Node& node) {
                                         {a->codes, a->scale, zero_point(patch, *a), b->codes, b->scale,
                                          zero_point(patch, *b), y->scale, zero_point(patch, *y)},
                                         {}, microsoft));
+  });
+}
+
+void softmax_of_codes(Editor& editor, ir::Node& node) {
+  const std::optional<Quantized> x = before(editor, node.input(0));
+  ir::Node* quantize = quantizer_of(editor, node.output(0));
+  const std::optional<Quantized> y = quantize ? after(editor, *quantize) : std::nullopt;
+  const int64_t axis = node.int_attribute("axis", -1);
+  if (!x || !x->is_whole() || !y || x->type != y->type || (axis != -1 && axis != editor.rank(node.input(0)) - 1))
+    return;
+  editor.rewrite(*quantize, [&](Patch& patch) {
+    patch.name_after(node);
+    patch.replace(*quantize, *patch.add("QLinearSoftmax",
+                                        {x->codes, x->scale, zero_point(patch, *x), y->scale, zero_point(patch, *y)},
+                                        {{"axis", -1}, {"opset", 13}}, microsoft));
   });
 }
 
@@ -175,10 +230,8 @@ void recode_concat(Editor& editor, ir::Node& node) {
         inputs.push_back(part.codes);
         continue;
       }
-      Tensor all(part.type, Shape{256});
-      auto* bytes = static_cast<uint8_t*>(all.mutable_raw());
-      std::iota(bytes, bytes + 256, uint8_t{0});
-      ir::Value* numbers = patch.add("DequantizeLinear", {patch.constant(std::move(all)), part.scale, part.zero_point});
+      ir::Value* numbers =
+          patch.add("DequantizeLinear", {patch.constant(all_codes(part.type)), part.scale, part.zero_point});
       ir::Value* table = patch.add_like(*quantize, {numbers, quantize->input(1), quantize->input(2)}).output(0);
       inputs.push_back(looked_up(patch, part.codes, table));
     }
