@@ -8,7 +8,7 @@ A MODEL is an .onnx file or the name of a model of tests/models. Engines that ar
 installs all. Every engine has a process of its own; they take turns, several times, and the best time of each counts: so
 what else the machine does hits all alike. All compute in fp32, unless --precision fast asks each for its faster mode,
 with as many threads and on the same inputs. With --int8 all run the models as onnxruntime's quantizer writes them,
-NAME_int8.onnx beside NAME.onnx. Exit code 1 when the outputs of Tenon are not onnxruntime's, within 1e-3 of the largest
+NAME_int8.onnx beside NAME.onnx; with --int8 dynamic NAME_dynamic.onnx, where only weights are quantized ahead. Exit code 1 when the outputs of Tenon are not onnxruntime's, within 1e-3 of the largest
 value; with --int8, where codes that lie between two numbers may be rounded to either, within a fifth of it.
 """
 import argparse
@@ -195,7 +195,8 @@ def main():
     parser.add_argument("--threads", type=int, nargs="+", default=[1], metavar="N")
     parser.add_argument("--engines", nargs="+", choices=MODULES, metavar="ENGINE", help="default: all that are installed")
     parser.add_argument("--precision", default="fp32", choices=["fp32", "fast"])
-    parser.add_argument("--int8", action="store_true", help="quantize the models first")
+    parser.add_argument("--int8", nargs="?", const="static", choices=["static", "dynamic"],
+                        help="quantize the models first (default: static)")
     parser.add_argument("--rounds", type=int, default=5, metavar="N", help="turns that each engine takes (default: 5)")
     parser.add_argument("--seconds", type=float, default=0.5, help="that a turn takes, at least one run (default: 0.5)")
     parser.add_argument("--dim", action="append", default=[], metavar="NAME=SIZE", help="size of a dimension of a MODEL.onnx")
@@ -213,7 +214,7 @@ def main():
         name, path, inputs = find_model(argument, sizes)
         if options.int8:
             from quantized_models import quantize
-            path = quantize(path, inputs)
+            path = quantize(path, inputs, options.int8)
         for threads in options.threads:
             with tempfile.TemporaryDirectory() as folder:
                 measured = measure(name, path, inputs, threads, options, folder)
