@@ -317,3 +317,35 @@ def test_attention(weight_type, by_column, mask, unidirectional):
     masks = {None: None, "lengths": np.array([4, 6], np.int32), "keys": rng.integers(0, 2, (batch, length)).astype(np.int32)}
     inputs = [x, weights, bias, scale(0.01), scale(0.01, columns), masks[mask], zero(rng, np.uint8), np.full(columns, zero(rng, weight_type), weight_type)]
     check("QAttention", inputs, TensorProto.FLOAT, num_heads=heads, unidirectional=unidirectional)
+
+
+def qdq_model(quantized_type, scale_number, weights_type, block):
+    """x is quantized and dequantized, multiplied by dequantized weights in blocks, and quantized once more."""
+    rng = np.random.default_rng(0)
+    k, n = 64, 24
+    info = {TensorProto.INT4: (-8, 8), TensorProto.UINT4: (0, 16), TensorProto.INT8: (-128, 128)}[weights_type]
+    codes = helper.make_tensor("w_q", weights_type, (k, n), rng.integers(*info, k * n).tolist())
+    nodes = [helper.make_node("QuantizeLinear", ["x", "s"], ["x_q"], output_dtype=quantized_type), helper.make_node("DequantizeLinear", ["x_q", "s"], ["x_d"]),
+             helper.make_node("DequantizeLinear", ["w_q", "w_s"], ["w"], axis=0, block_size=block), helper.make_node("MatMul", ["x_d", "w"], ["m"]),
+             helper.make_node("QuantizeLinear", ["m", "t"], ["m_q"], output_dtype=quantized_type), helper.make_node("DequantizeLinear", ["m_q", "t"], ["y"])]
+    constants = [numpy_helper.from_array(scale(scale_number), "s"), numpy_helper.from_array(scale(8 * scale_number), "t"), codes,
+                 numpy_helper.from_array(rng.uniform(0.01, 0.1, (k // block, n)).astype(np.float32), "w_s")]
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, (5, k))],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, (5, n))], constants)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10).SerializeToString()
+
+
+@pytest.mark.parametrize("quantized_type, step", [(TensorProto.INT16, 0.001), (TensorProto.UINT16, 0.001), (TensorProto.FLOAT8E4M3FN, 0.01)])
+@pytest.mark.parametrize("weights_type", [TensorProto.INT4, TensorProto.UINT4, TensorProto.INT8])
+def test_wide_and_float8_pairs_around_weights_of_few_bits(quantized_type, step, weights_type):
+    """Beside onnxruntime without its optimiser; sums that lie between two codes may be rounded to either."""
+    model = qdq_model(quantized_type, step, weights_type, 16)
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    x = random(np.random.default_rng(1), (5, 64), np.float32)
+    expected = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"]).run(None, {"x": x})[0]
+    ours = tenon.load(model)
+    actual = ours.run({"x": x})["y"]
+    assert "MatMulNBits" in [node.op_type for node in ours.placement()]
+    spacing = np.maximum(8 * step, np.abs(expected) / 8 if quantized_type == TensorProto.FLOAT8E4M3FN else 0)
+    assert (np.abs(actual - expected) <= 1.001 * spacing).all() and (actual == expected).mean() > 0.95
