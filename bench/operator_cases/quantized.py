@@ -32,7 +32,7 @@ def right(rows, columns):
 
 def few_bits(rows, n, k, block=32, level=0):
     weights = [Input(n, k // block, block // 2, low=0, high=255, dtype=BYTE, constant=True), Input(n, k // block, low=0.01, high=0.1, constant=True)]
-    return case("MatMulNBits", f"{rows} rows, level {level}", [f(rows, k), *weights],
+    return case("MatMulNBits", f"{rows} rows, blocks of {block}, level {level}", [f(rows, k), *weights],
                 {"N": n, "K": k, "bits": 4, "block_size": block, "accuracy_level": level})
 
 
