@@ -12,10 +12,12 @@ from pathlib import Path
 
 import onnx
 import tenon
-from onnxruntime.quantization import CalibrationDataReader, CalibrationMethod, QuantType, quantize_dynamic, quantize_static
+from onnxruntime.quantization import CalibrationMethod, QuantType, quantize_dynamic, quantize_static
 from onnxruntime.quantization.matmul_nbits_quantizer import MatMulNBitsQuantizer
 from onnxruntime.quantization.shape_inference import quant_pre_process
 from task import Task
+
+from by_onnxruntime import Feeds  # isort: skip
 
 BLOCK_SIZE = 32
 METHODS = {"minmax": CalibrationMethod.MinMax, "entropy": CalibrationMethod.Entropy, "percentile": CalibrationMethod.Percentile}
@@ -26,14 +28,6 @@ class Quantizer:
     maker: str
     method: str
     write: Callable[[Task, Path], None]
-
-
-class Feeds(CalibrationDataReader):
-    def __init__(self, feeds):
-        self.left = iter(feeds)
-
-    def get_next(self):
-        return next(self.left, None)
 
 
 def prepared(task, folder):

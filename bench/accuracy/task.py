@@ -10,7 +10,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent.parent
 BUILD = ROOT / "build" / "accuracy"
 BUILD.mkdir(parents=True, exist_ok=True)
-sys.path.insert(0, str(ROOT / "tests"))  # package_models
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "quantized")]  # package_models, by_onnxruntime
 
 # The module of each: its make() returns a Task.
 TASKS = {"digits": "digits", "magika": "file_types", "rapidocr": "printed_text", "MiniLM": "sentence_meaning"}
