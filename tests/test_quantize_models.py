@@ -16,21 +16,13 @@ import by_onnxruntime  # noqa: E402
 import by_tenon  # noqa: E402
 from networks import NETWORKS  # noqa: E402
 
-# Of the largest output, and of the outputs' root mean square. A number halfway between two codes may become either: then some
-# outputs are off by one code, the 255th part of their range. Quantizing itself costs five to a hundred times MOST_ROOT_MEAN_SQUARE.
-MOST, MOST_ROOT_MEAN_SQUARE = 1.1e-2, 1e-3
-
-# What fails until Tenon has the operator.
-UNKNOWN = {("recurrent", way): "DynamicQuantizeLSTM" for way in ("dynamic_s8", "dynamic_u8", "dynamic_per_channel")}
+# By level: of the largest output, and of the outputs' root mean square. A number halfway between two codes may become either: then some
+# outputs are off by one code, the 255th part of their range. Products of codes also round their bias to a step of the sums, so that
+# more numbers become the other code (one in 600 after a product), and what follows reads these. Quantizing itself costs five to a
+# hundred times what level none may be off by.
+MOST = {"none": (1.1e-2, 1e-3), "all": (1.5e-2, 2.5e-3)}
 
 network = cache(lambda name: NETWORKS[name]())
-
-
-def cases():
-    for name in NETWORKS:
-        for way in by_onnxruntime.WAYS:
-            operator = UNKNOWN.get((name, way))
-            yield pytest.param(name, way, marks=pytest.mark.xfail(strict=True, reason=f"{operator} is not known") if operator else ())
 
 
 def root_mean_square(values):
@@ -54,19 +46,30 @@ def run_in_tenon(path, feeds, level):
 def compare(path, feeds):
     """Fails where the two differ; what onnxruntime says."""
     expected = run_in_onnxruntime(path, feeds)
-    for level in ("none", "all"):
+    for level, (largest, root) in MOST.items():
         error = run_in_tenon(path, feeds, level) - expected
-        assert np.abs(error).max() <= MOST * np.abs(expected).max(), level
-        assert root_mean_square(error) <= MOST_ROOT_MEAN_SQUARE * root_mean_square(expected), level
+        assert np.abs(error).max() <= largest * np.abs(expected).max(), level
+        assert root_mean_square(error) <= root * root_mean_square(expected), level
     return expected
 
 
-@pytest.mark.parametrize("name, way", list(cases()))
+# onnxruntime's DynamicQuantizeLSTM rounds activations too, at every step; Tenon's rounds the weights alone, and is about as near.
+ROUNDS_LESS = {("recurrent", way) for way in ("dynamic_s8", "dynamic_u8", "dynamic_per_channel")}
+
+
+@pytest.mark.parametrize("way", by_onnxruntime.WAYS)
+@pytest.mark.parametrize("name", NETWORKS)
 def test_quantized_by_onnxruntime(name, way, tmp_path):
-    path = tmp_path / "quantized.onnx"
+    path, given = tmp_path / "quantized.onnx", network(name)
     with contextlib.redirect_stdout(io.StringIO()):
-        by_onnxruntime.WAYS[way](network(name), path)
-    compare(path, network(name).held_out)
+        by_onnxruntime.WAYS[way](given, path)
+    if (name, way) not in ROUNDS_LESS:
+        compare(path, given.held_out)
+        return
+    exact = run_in_onnxruntime(given.model.SerializeToString(), given.held_out)
+    theirs = root_mean_square(run_in_onnxruntime(path, given.held_out) - exact)
+    for level in MOST:
+        assert 0 < root_mean_square(run_in_tenon(path, given.held_out, level) - exact) <= 1.1 * theirs, level
 
 
 @pytest.mark.parametrize("way", by_tenon.WAYS)
