@@ -80,6 +80,7 @@ QUANTIZERS = [
     Quantizer("onnxruntime", "dynamic", onnxruntime_dynamic),
     Quantizer("onnxruntime", "weights in 4 bits", onnxruntime_4_bits),
     *(Quantizer("Tenon", f"static, {method}", tenon_with(method=method)) for method in ("mse", *METHODS)),
+    Quantizer("Tenon", "static, mse, no budget", tenon_with(max_loss=None)),
     Quantizer("Tenon", "dynamic", tenon_with(mode="dynamic")),
     Quantizer("Tenon", "weights in 4 bits", tenon_4_bits()),
     Quantizer("Tenon", "weights in 4 bits, GPTQ", tenon_4_bits(weight_method="gptq")),
