@@ -241,6 +241,7 @@ class Quantizer {
       loss = std::min(loss, corrected);
     }
     const std::vector<size_t> candidates = by_price(evaluation);
+    store_codes_if_they_fit({candidates.begin(), candidates.end()}, evaluation);
     const auto with = [&](const std::vector<size_t>& chosen) {
       std::set<size_t> all = stay_float_;
       for (size_t i : chosen) all.insert(candidates[i]);
@@ -254,9 +255,19 @@ class Quantizer {
     for (size_t i : chosen) {
       const size_t number = candidates[i];
       reasons_[number] =
-          fmt::format("to hold the budget: quantized alone, it leaves {:.1f} dB", decibels(alone_[number]));
+          fmt::format("to hold the budget: quantized alone, it leaves {:.1f} dB{}", decibels(alone_[number]),
+                      calibrated_.float_products_have_codes ? "; its weights are stored as codes" : "");
     }
     stay_float_ = with(chosen);
+  }
+
+  // Weights of what computes in float can be codes all the same: that costs less of the budget, no time, and keeps the
+  // file small. Where it costs too much, they are floats.
+  void store_codes_if_they_fit(std::set<size_t> all_in_float, const Evaluation& evaluation) {
+    if (options_.mode != QuantizeMode::static_) return;
+    all_in_float.insert(stay_float_.begin(), stay_float_.end());
+    calibrated_.float_products_have_codes = true;
+    calibrated_.float_products_have_codes = loss_of(write(all_in_float), evaluation) <= *options_.loss.most / 2;
   }
 
   // The products that are quantized; first those that cost much of the budget and save little time.

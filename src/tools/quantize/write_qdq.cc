@@ -21,14 +21,22 @@ constexpr double largest_bias = 1 << 30;  // in steps
 
 class QdqWriter {
  public:
-  QdqWriter(ir::Model& model, const Plan& plan, const QuantizeOptions& options, const Calibrated& calibrated)
-      : model_(model), plan_(plan), options_(options), calibrated_(calibrated), constants_(model, options) {}
+  QdqWriter(ir::Model& model, const Plan& plan, const QuantizeOptions& options, const Calibrated& calibrated,
+            const std::set<size_t>& stay_float)
+      : model_(model),
+        plan_(plan),
+        options_(options),
+        calibrated_(calibrated),
+        stay_float_(stay_float),
+        constants_(model, options) {}
 
   void write() {
     for (ir::Value* value : plan_.coded()) code_activation(*value);
     for (size_t i = 0; i < plan_.entries().size(); ++i) {
       const Plan::Entry& entry = plan_.entries()[i];
       if (entry.is_quantized && entry.role == Role::product) code_constants(entry, i);
+      if (stay_float_.contains(i) && calibrated_.float_products_have_codes && entry.weight.value)
+        code_weight(entry.weight);
     }
     share_weights();
     write_embeddings(plan_, constants_);
@@ -81,6 +89,12 @@ class QdqWriter {
         constants_.code(*weight.value, weight.axis, bias ? least_scales(weight, *bias, step) : std::vector<double>());
     weight.reader->set_input(weight.input, &constants_.dequantized(*weight.value, coded, weight.axis));
     if (bias) set_bias(*entry.node, *bias, coded.scales, step);
+  }
+
+  // Of a product that reads them as floats.
+  void code_weight(const Weight& weight) {
+    ConstantCoder::Coded& coded = constants_.code(*weight.value, weight.axis);
+    weight.reader->set_input(weight.input, &constants_.dequantized(*weight.value, coded, weight.axis));
   }
 
   std::optional<std::vector<double>> bias_of(const ir::Node& node, size_t number) const {
@@ -142,6 +156,7 @@ class QdqWriter {
   const Plan& plan_;
   const QuantizeOptions& options_;
   const Calibrated& calibrated_;
+  const std::set<size_t>& stay_float_;
   std::map<const ir::Value*, Codes> codes_;
   ConstantCoder constants_;
 };
@@ -159,7 +174,7 @@ std::unique_ptr<ir::Model> write_qdq(const ir::Model& prepared, const KnownTypes
                                      const Calibrated& calibrated, const std::set<size_t>& stay_float) {
   std::unique_ptr<ir::Model> model = prepared.clone();
   const Plan plan(*model, types, options, stay_float);
-  QdqWriter(*model, plan, options, calibrated).write();
+  QdqWriter(*model, plan, options, calibrated, stay_float).write();
   finish(*model);
   if (options.format == QuantizeFormat::qoperator) write_qoperators(*model);
   return model;

@@ -15,6 +15,8 @@ struct Calibrated {
   std::map<std::string, Range, std::less<>> ranges;  // of activations
   // What is added to the bias of products, by number.
   std::map<size_t, std::vector<double>> bias_shifts;
+  // Whether products that stay float have their weights stored as codes all the same.
+  bool float_products_have_codes = false;
 };
 
 // The codes of an activation.
