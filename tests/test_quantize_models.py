@@ -14,7 +14,7 @@ sys.path.insert(0, str(ROOT / "tests" / "quantized"))
 
 import by_onnxruntime  # noqa: E402
 import by_tenon  # noqa: E402
-from networks import NETWORKS  # noqa: E402
+from small_networks import NETWORKS  # noqa: E402
 
 # By level: of the largest output, and of the outputs' root mean square. A number halfway between two codes may become either: then some
 # outputs are off by one code, the 255th part of their range. Products of codes also round their bias to a step of the sums, so that

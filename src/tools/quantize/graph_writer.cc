@@ -69,6 +69,10 @@ int64_t constant_bytes(const ir::Model& model) {
     for (const ir::Value* value : graph.initializers()) {
       if (value->constant()) bytes += value->constant()->tensor.bytes();
     }
+    for (const ir::Node& node : graph.nodes()) {
+      if (node.op_type == "Constant" && node.tensor_attribute("value"))
+        bytes += node.tensor_attribute("value")->bytes();
+    }
   });
   return bytes;
 }

@@ -45,8 +45,19 @@ bool has_what_hides_weights(const ir::Graph& graph) {
   });
 }
 
+// Whether a product's weights are the result of arithmetic on constants.
+bool has_computed_weights(const ir::Graph& graph) {
+  static constexpr std::array products = {"Conv", "Gemm", "MatMul"};
+  return std::ranges::any_of(graph.nodes(), [](const ir::Node& node) {
+    const bool is_product = node.domain.empty() && std::ranges::find(products, node.op_type) != products.end();
+    const ir::Node* maker = is_product && node.input(1) ? node.input(1)->producer() : nullptr;
+    return maker && maker->op_type != "Transpose" && maker->op_type != "DequantizeLinear" &&
+           std::ranges::all_of(maker->inputs(), [](const ir::Value* input) { return input && input->is_fixed(); });
+  });
+}
+
 // Through the optimiser's own pass, on the newest operators and back.
-std::unique_ptr<ir::Model> with_plain_weights(const ir::Model& model) {
+std::unique_ptr<ir::Model> with_plain_weights(const ir::Model& model, bool fold_constants) {
   std::unique_ptr<ir::Model> copy = model.clone();
   passes::lift_to_newest_opset(*copy);
   passes::OptimizerOptions options;
@@ -54,7 +65,8 @@ std::unique_ptr<ir::Model> with_plain_weights(const ir::Model& model) {
   options.evaluate = constant_evaluator();
   for (const OptimizationPass& pass : optimization_passes()) {
     static constexpr std::array wanted = {"batch-norm", "dead-code", "identity"};
-    if (std::ranges::find(wanted, pass.name) == wanted.end()) options.disabled.emplace_back(pass.name);
+    const bool is_wanted = std::ranges::find(wanted, pass.name) != wanted.end();
+    if (!is_wanted && !(fold_constants && pass.name == "fold-constants")) options.disabled.emplace_back(pass.name);
   }
   passes::optimize(*copy->graph, options);
   passes::infer_types(*copy->graph);
@@ -82,12 +94,13 @@ OnnxModel prepare_to_quantize(const OnnxModel& model, std::vector<std::string>& 
   inline_calls(*copy);
   passes::constants_to_initializers(*copy->graph);
   ir::verify_and_sort(*copy->graph);
-  if (has_what_hides_weights(*copy->graph)) {
+  const bool computed = has_computed_weights(*copy->graph);
+  if (computed || has_what_hides_weights(*copy->graph)) {
     try {
-      copy = with_plain_weights(*copy);
+      copy = with_plain_weights(*copy, computed);
       ir::verify_and_sort(*copy->graph);
     } catch (const Error& error) {
-      notes.push_back(fmt::format("BatchNormalization and Identity stay beside weights: {}", error.what()));
+      notes.push_back(fmt::format("what is beside weights stays there: {}", error.what()));
     }
   }
   ir::make_names_unique(*copy);

@@ -267,7 +267,7 @@ class Quantizer {
     if (options_.mode != QuantizeMode::static_) return;
     all_in_float.insert(stay_float_.begin(), stay_float_.end());
     calibrated_.float_products_have_codes = true;
-    calibrated_.float_products_have_codes = loss_of(write(all_in_float), evaluation) <= *options_.loss.most / 2;
+    calibrated_.float_products_have_codes = loss_of(write(all_in_float), evaluation) <= *options_.loss.most;
   }
 
   // The products that are quantized; first those that cost much of the budget and save little time.
