@@ -45,14 +45,24 @@ bool has_what_hides_weights(const ir::Graph& graph) {
   });
 }
 
+// Whether a value follows from constants alone. Long chains are not followed to their end.
+bool is_constant(const ir::Value* value, int depth = 0) {
+  constexpr int deepest = 16;
+  if (!value || depth > deepest) return false;
+  if (value->is_fixed()) return true;
+  const ir::Node* maker = value->producer();
+  return maker && maker->input_count() > 0 && maker->op_type != "DequantizeLinear" &&
+         std::ranges::all_of(maker->inputs(),
+                             [&](const ir::Value* input) { return !input || is_constant(input, depth + 1); });
+}
+
 // Whether a product's weights are the result of arithmetic on constants.
 bool has_computed_weights(const ir::Graph& graph) {
   static constexpr std::array products = {"Conv", "Gemm", "MatMul"};
   return std::ranges::any_of(graph.nodes(), [](const ir::Node& node) {
     const bool is_product = node.domain.empty() && std::ranges::find(products, node.op_type) != products.end();
     const ir::Node* maker = is_product && node.input(1) ? node.input(1)->producer() : nullptr;
-    return maker && maker->op_type != "Transpose" && maker->op_type != "DequantizeLinear" &&
-           std::ranges::all_of(maker->inputs(), [](const ir::Value* input) { return input && input->is_fixed(); });
+    return maker && maker->op_type != "Transpose" && is_constant(node.input(1));
   });
 }
 
