@@ -39,10 +39,9 @@ void inline_calls(ir::Model& model) {
   passes::inline_functions(model);
 }
 
-bool has_what_hides_weights(const ir::Graph& graph) {
-  return std::ranges::any_of(graph.nodes(), [](const ir::Node& node) {
-    return node.domain.empty() && (node.op_type == "BatchNormalization" || node.op_type == "Identity");
-  });
+bool has_operator(const ir::Graph& graph, std::string_view op) {
+  return std::ranges::any_of(graph.nodes(),
+                             [&](const ir::Node& node) { return node.domain.empty() && node.op_type == op; });
 }
 
 // Whether a value follows from constants alone. Long chains are not followed to their end.
@@ -104,8 +103,9 @@ OnnxModel prepare_to_quantize(const OnnxModel& model, std::vector<std::string>& 
   inline_calls(*copy);
   passes::constants_to_initializers(*copy->graph);
   ir::verify_and_sort(*copy->graph);
-  const bool computed = has_computed_weights(*copy->graph);
-  if (computed || has_what_hides_weights(*copy->graph)) {
+  // What BatchNormalization makes of weights is computed, too.
+  const bool computed = has_computed_weights(*copy->graph) || has_operator(*copy->graph, "BatchNormalization");
+  if (computed || has_operator(*copy->graph, "Identity")) {
     try {
       copy = with_plain_weights(*copy, computed);
       ir::verify_and_sort(*copy->graph);
