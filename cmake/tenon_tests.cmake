@@ -85,3 +85,16 @@ foreach(file IN LISTS libraries)
 endforeach()
 set_source_files_properties(${PROJECT_SOURCE_DIR}/src/session/custom_operator_library_test.cc PROPERTIES
   COMPILE_DEFINITIONS TENON_TEST_LIBRARIES="${PROJECT_BINARY_DIR}/custom_operators")
+
+# A stand-in for NVIDIA's libraries under the names that src/cuda/libraries.cc looks for: TENON_CUDA_PATH=build/cuda_emulated
+# runs the CUDA provider without a GPU.
+add_library(emulated_cuda SHARED tests/cuda/emulated_driver.cc)
+target_include_directories(emulated_cuda PRIVATE src)
+target_compile_definitions(emulated_cuda PRIVATE TENON_EMULATED_KERNELS="${PROJECT_SOURCE_DIR}/tests/cuda/emulated_kernels.h")
+target_compile_options(emulated_cuda PRIVATE -O2 -Wno-psabi)
+target_link_libraries(emulated_cuda PRIVATE ${CMAKE_DL_LIBS})
+set_target_properties(emulated_cuda PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/cuda_emulated CXX_VISIBILITY_PRESET default)
+foreach(name libcuda.so.1 libnvrtc.so.13 libcublasLt.so.13 libcudnn.so.9)
+  add_custom_command(TARGET emulated_cuda POST_BUILD
+    COMMAND ${CMAKE_COMMAND} -E create_symlink $<TARGET_FILE_NAME:emulated_cuda> ${PROJECT_BINARY_DIR}/cuda_emulated/${name})
+endforeach()

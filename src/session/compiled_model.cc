@@ -123,8 +123,9 @@ CompiledModel::CompiledModel(std::unique_ptr<ir::Model> loaded, const SessionOpt
   passes::decompose(graph, [&](const ir::Node& node) { return !runs(node); });
   optimize(options, options.level, threads);
   const size_t nodes = ir::count_nodes(graph);
-  note(passes::decompose(graph,
-                         [&](const ir::Node& node) { return is_asked_to_decompose(options, node) || !runs(node); }));
+  note(passes::decompose(graph, [&](const ir::Node& node) {
+    return is_asked_to_decompose(options, node) || !runs(node) || is_for_device(node);
+  }));
   // Not beyond basic: fusions would undo what was just decomposed.
   if (ir::count_nodes(graph) != nodes) optimize(options, std::min(options.level, OptimizationLevel::basic), threads);
   if (packing) ir::make_names_unique(*model_);
@@ -153,7 +154,8 @@ CompiledModel::CompiledModel(CompiledFile file, const SessionOptions& options, T
 
 void CompiledModel::compile(ThreadPool& threads, MemoryUse memory, const PrecisionChoice& precision,
                             PackedArchive* packing) {
-  program_ = Program::compile(*model_->graph, order_, threads, placement_, memory, precision, packing);
+  if (hosts_.size() < order_.size()) devices_ = std::make_unique<DevicePlacement>(*model_->graph, order_);
+  program_ = Program::compile(*model_->graph, order_, threads, placement_, memory, precision, packing, devices_.get());
   if (precision.precision == Precision::fast && placement_.rounded_nodes == 0) note({why_nothing_is_rounded()});
   for (Placement::Node& node : placement_.nodes) {
     node.declined.insert(node.declined.begin(), missing_providers_.begin(), missing_providers_.end());
@@ -199,7 +201,10 @@ void CompiledModel::start_providers(const SessionOptions& options) {
     throw Error(ErrorCode::provider_unavailable, "none of the providers that were asked for can start",
                 "add 'cpu' as the last one to fall back to");
   }
-  for (const auto& provider : providers_) order_.push_back(provider.get());
+  for (const auto& provider : providers_) {
+    order_.push_back(provider.get());
+    if (!provider->device()) hosts_.push_back(provider.get());
+  }
 }
 
 void CompiledModel::optimize(const SessionOptions& options, OptimizationLevel level, ThreadPool& threads) {
@@ -209,12 +214,17 @@ void CompiledModel::optimize(const SessionOptions& options, OptimizationLevel le
   wanted.disabled = options.disabled_passes;
   if (options.most_rewrites >= 0)
     wanted.most_rewrites = std::max<int64_t>(0, options.most_rewrites - static_cast<int64_t>(rewrites.size()));
+  // A device's kernels have layouts of their own.
+  if (hosts_.size() < order_.size()) {
+    for (const char* pass : {"qdq", "packed-weights", "channels-last", "blocked-layout", "winograd"})
+      wanted.disabled.emplace_back(pass);
+  }
   if (options.memory == MemoryUse::low) wanted.disabled.emplace_back("winograd");  // its weights are larger
   wanted.keep = options.keep;
   wanted.evaluate = [&](const ir::Node& node) {
     if (options.memory == MemoryUse::low && would_hold_twice(node))
       fail(ErrorCode::unsupported, "others read its constants as they are");
-    return evaluate(node, order_, threads, memory);
+    return evaluate(node, hosts_, threads, memory);
   };
   std::vector<Rewrite> made = passes::optimize(*model_->graph, wanted);
   std::ranges::move(made, std::back_inserter(rewrites));
@@ -222,6 +232,11 @@ void CompiledModel::optimize(const SessionOptions& options, OptimizationLevel le
 
 bool CompiledModel::runs(const ir::Node& node) const {
   return std::ranges::any_of(providers_, [&](const auto& provider) { return provider->claim(node).accepted; });
+}
+
+bool CompiledModel::is_for_device(const ir::Node& node) const {
+  const Provider& first = *order_.front();
+  return first.device() && !first.claim(node).accepted && first.wants_decomposed(node);
 }
 
 void CompiledModel::note(const std::vector<std::string>& lines) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "session/compiled_file.h"
+#include "session/device_copies.h"
 #include "session/model_report.h"
 #include "session/placement.h"
 #include "session/program.h"
@@ -36,11 +37,15 @@ class CompiledModel : public ModelReport {
   void describe_interface();
   void optimize(const SessionOptions& options, OptimizationLevel level, ThreadPool& threads);
   bool runs(const ir::Node& node) const;
+  // Whether a provider before the last one can have what the node is made of.
+  bool is_for_device(const ir::Node& node) const;
   void note(const std::vector<std::string>& lines);
   void compile(ThreadPool& threads, MemoryUse memory, const PrecisionChoice& precision, PackedArchive* packing);
 
   std::vector<std::unique_ptr<Provider>> providers_;
   std::vector<const Provider*> order_;                                  // the same
+  std::vector<const Provider*> hosts_;                                  // those in the host's memory
+  std::unique_ptr<DevicePlacement> devices_;                            // null: all is on the host
   std::vector<std::pair<std::string, std::string>> missing_providers_;  // name and reason
   std::unique_ptr<ir::Model> model_;
   Placement placement_;

@@ -6,6 +6,7 @@
 #include "base/block_storage.h"
 #include "base/fail.h"
 #include "session/constant_uses.h"
+#include "session/device_copies.h"
 #include "session/packed_archive.h"
 #include "session/placement.h"
 #include "session/program.h"
@@ -20,12 +21,19 @@ class CopyList {
   explicit CopyList(Placement& placement) : placement_(placement) {}
 
   void add(const ir::Node& node, const Provider& provider) {
+    if (provider.device()) return;  // what comes and goes is a tenon.Copy
     for (const ir::Value* value : node.inputs()) {
       if (value && !value->is_fixed()) read(*value, provider.name(), provider.memory());
     }
     for (const ir::Value* value : node.outputs()) {
       if (value) makers_[value] = &provider;
     }
+  }
+  void add_copy(const ir::Node& node, Step::Copy direction, std::string_view device) {
+    const bool to_device = direction == Step::Copy::to_device;
+    const std::string_view host = "host";
+    placement_.copies.push_back(
+        {to_device ? node.input(0) : node.output(0), to_device ? host : device, to_device ? device : host});
   }
   // A result of the model, which the caller reads on the host.
   void add_output(const ir::Value& value) { read(value, "host", "host"); }
@@ -55,23 +63,28 @@ struct Program::Compiler {
   CopyList& copies;
   ConstantUses& constants;
   PackedConstants& packed;
-  int& programs;  // so far, this one and subgraphs included
+  const DevicePlacement* devices;  // null: all is on the host
+  int& programs;                   // so far, this one and subgraphs included
   Compiler* outer = nullptr;
   std::unique_ptr<Program> program{new Program};
-  std::unordered_map<const ir::Value*, int> slots{};
+  std::unordered_map<const ir::Value*, int> slots{}, device_slots{};  // constants may be in both memories
   std::vector<std::pair<int, const ir::Value*>> constant_slots{};
 
-  int slot_of(const ir::Value* value) {
+  int slot_of(const ir::Value* value, bool on_device = false) {
     if (!value) return -1;
-    auto found = slots.find(value);
-    if (found != slots.end()) return found->second;
+    auto& known = on_device && value->is_fixed() ? device_slots : slots;
+    auto found = known.find(value);
+    if (found != known.end()) return found->second;
     int slot = program->slot_count_++;
-    slots.emplace(value, slot);
+    known.emplace(value, slot);
+    program->on_device_.push_back(on_device);
     if (&value->graph() != &graph) {
       TENON_CHECK(outer);
-      int outer_slot = outer->slot_of(value);
+      int outer_slot = outer->slot_of(value, on_device);
       program->captures_.push_back({outer_slot, slot});
     } else if (value->constant()) {
+      if (on_device)
+        program->device_constants_.emplace(slot, program->device_->upload(value->constant()->tensor));
       constant_slots.emplace_back(slot, value);
     }
     return slot;
@@ -79,6 +92,9 @@ struct Program::Compiler {
 
   std::unique_ptr<Program> compile() {
     program->index_ = programs++;
+    for (const Provider* provider : providers) {
+      if (devices && provider->device()) program->device_ = provider->device();
+    }
     for (const ir::Value* value : graph.inputs()) {
       program->input_slots_.push_back(slot_of(value));
       program->input_is_read_.push_back(!value->users().empty() ||
@@ -93,19 +109,30 @@ struct Program::Compiler {
     }
     for (const ir::Value* value : graph.outputs()) {
       program->output_slots_.push_back(slot_of(value));
-      if (!outer) copies.add_output(*value);
+      if (!outer && !program->device_) copies.add_output(*value);
     }
     for (const auto& [slot, value] : constant_slots) program->constants_.emplace_back(slot, value->constant()->tensor);
     return std::move(program);
   }
 
+  std::string_view device_name() const {
+    for (const Provider* provider : providers) {
+      if (provider->device()) return provider->name();
+    }
+    return "host";
+  }
+
+  static bool is_copy(const ir::Node& node) { return node.op_type == "Copy" && node.domain == ops::tenon_domain; }
+
   const Provider& place(const ir::Node& node, Step& step) {
     std::vector<std::pair<std::string, std::string>> declined;
     std::string reasons;
+    const std::string reason_for_host = devices ? devices->reason_for_host(node) : "";
     for (const Provider* provider : providers) {
-      Claim claim = provider->claim(node);
+      Claim claim =
+          provider->device() && !reason_for_host.empty() ? Claim::no(reason_for_host) : provider->claim(node);
       if (claim.accepted) {
-        placement.nodes.push_back({&node, provider->name(), claim.text, std::move(declined)});
+        if (!is_copy(node)) placement.nodes.push_back({&node, provider->name(), claim.text, std::move(declined)});
         step.provider = provider->name();
         step.kernel_name = std::move(claim.text);
         return *provider;
@@ -122,14 +149,25 @@ struct Program::Compiler {
     step.op = ops::operator_of(node);
     const Provider& provider = place(node, step);
     const size_t placed = placement.nodes.size() - 1;
-    copies.add(node, provider);
-    for (const ir::Value* value : node.inputs()) {
-      step.inputs.push_back(slot_of(value));
+    step.on_device = provider.device() != nullptr;
+    if (is_copy(node)) {
+      step.copy = node.string_attribute("to", "") == "host" ? Step::Copy::to_host : Step::Copy::to_device;
+      copies.add_copy(node, step.copy, device_name());
+    } else {
+      copies.add(node, provider);
+    }
+    for (size_t i = 0; i < node.input_count(); ++i) {
+      const ir::Value* value = node.input(i);
+      const bool there =
+          step.copy == Step::Copy::to_host || (step.on_device && !provider.reads_on_host(node, i));
+      step.inputs.push_back(slot_of(value, there));
+      step.device_inputs.push_back(value && program->is_on_device(step.inputs.back()));
       step.input_types.push_back(value ? value->type.element : ElementType::undefined);
     }
     for (const ir::Attribute& attribute : node.attributes) {
       attribute.for_each_graph([&](const ir::Graph& subgraph) {
-        Compiler inner{subgraph, providers, threads, precision, placement, copies, constants, packed, programs, this};
+        Compiler inner{subgraph, providers, threads,  precision, placement, copies, constants,
+                       packed,   devices,   programs, this};
         step.subgraphs.push_back(inner.compile());
       });
     }
@@ -141,15 +179,30 @@ struct Program::Compiler {
       placement.nodes[placed].kernel = step.kernel_name;
       ++placement.rounded_nodes;
     }
+    if (step.on_device) step.host_kernel = make_host_kernel(node, known);
     constants.add(node, info);
-    for (const ir::Value* value : node.outputs()) step.outputs.push_back(slot_of(value));
+    for (const ir::Value* value : node.outputs()) step.outputs.push_back(slot_of(value, step.on_device || step.copy == Step::Copy::to_device));
     return step;
+  }
+
+  // For steps on the device whose results a plan may have to know: those that compute little.
+  std::unique_ptr<Kernel> make_host_kernel(const ir::Node& node, std::span<const Tensor* const> known) const {
+    constexpr int64_t much = 4096;
+    if (std::ranges::any_of(known, [](const Tensor* tensor) { return tensor && tensor->elements() > much; }))
+      return nullptr;
+    for (const Provider* provider : providers) {
+      if (provider->device() || !provider->claim(node).accepted) continue;
+      PackedConstants unpacked([](const auto&) { return false; });
+      return provider->compile(NodeInfo(node, known, unpacked, threads, Precision::full));
+    }
+    return nullptr;
   }
 };
 
 std::unique_ptr<Program> Program::compile(ir::Graph& graph, std::span<const Provider* const> providers,
                                           ThreadPool& threads, Placement& placement, MemoryUse memory,
-                                          const PrecisionChoice& precision, PackedArchive* archive) {
+                                          const PrecisionChoice& precision, PackedArchive* archive,
+                                          const DevicePlacement* devices) {
   CopyList list(placement);
   ConstantUses constants(graph);
   if (memory == MemoryUse::low) constants.ask_kernels(graph, providers, threads, precision);
@@ -161,7 +214,7 @@ std::unique_ptr<Program> Program::compile(ir::Graph& graph, std::span<const Prov
       [&](const auto& key) -> PackedStorage& { return archive ? archive->storage(key) : storage; });
   int programs = 0;
   std::unique_ptr<Program> program =
-      Compiler{graph, providers, threads, precision, placement, list, constants, packed, programs}.compile();
+      Compiler{graph, providers, threads, precision, placement, list, constants, packed, devices, programs}.compile();
   program->program_count_ = programs;
   program->packed_bytes_ = static_cast<int64_t>(packed.bytes());
   return program;

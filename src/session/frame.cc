@@ -30,6 +30,7 @@ Frame::Frame(const Program& program, const RunState& state)
     : program_(program),
       threads_(state.threads),
       allocator_(state.allocator),
+      queue_(state.queue),
       values_(static_cast<size_t>(program.slot_count())) {}
 
 void Frame::bind(std::shared_ptr<const Plan> plan) {
@@ -37,16 +38,17 @@ void Frame::bind(std::shared_ptr<const Plan> plan) {
   recent_buffers_.clear();
   iterates_ = false;
   plan_ = std::move(plan);
-  if (plan_->arena_bytes > arena_bytes_) {
-    arena_.reset();
-    arena_bytes_ = 0;
+  for (const bool on_device : {false, true}) {
+    if (plan_->arena_bytes[on_device] <= arena_bytes_[on_device]) continue;
+    arenas_[on_device].reset();
+    arena_bytes_[on_device] = 0;
     try {
-      arena_ = allocate_arena();
+      arenas_[on_device] = allocate_arena(on_device);
     } catch (...) {
       plan_.reset();
       throw;
     }
-    arena_bytes_ = plan_->arena_bytes;
+    arena_bytes_[on_device] = plan_->arena_bytes[on_device];
   }
   for (Value& value : values_) value = Value();
   for (const auto& [slot, value] : program_.constants()) at(values_, slot) = value;
@@ -54,8 +56,7 @@ void Frame::bind(std::shared_ptr<const Plan> plan) {
   for (const Plan::Block& block : plan_->blocks) {
     if (block.home != Home::arena && block.home != Home::known) continue;
     const bool is_known = block.home == Home::known;
-    void* base = is_known ? at(values_, block.source).tensor().mutable_raw()
-                          : static_cast<std::byte*>(arena_.get()) + block.offset;
+    void* base = is_known ? at(values_, block.source).tensor().mutable_raw() : arena_at(block);
     // Known values may be given out.
     const std::shared_ptr<void> owner = is_known ? at(values_, block.source).tensor().owner() : nullptr;
     for (int slot : block.slots) {
@@ -90,19 +91,62 @@ void Frame::bind(std::shared_ptr<const Plan> plan) {
     }
     calls_.push_back({step.kernel.get(),
                       KernelRun(*step.node, std::span(inputs_).subspan(first_input),
-                                std::span(outputs_).subspan(first_output), {}, threads_, allocator_),
-                      item.is_placed && !item.needs_check && item.buffers.empty() && item.drops.empty(), first_output});
+                                std::span(outputs_).subspan(first_output), {}, threads_,
+                                step.on_device ? *queue_ : allocator_),
+                      item.is_placed && step.on_device == (queue_ != nullptr) && step.copy == Step::Copy::none && !item.needs_check && item.buffers.empty() && item.drops.empty(), first_output});
+  }
+  find_recordable_items();
+}
+
+bool Frame::is_recordable(const Plan::Item& item) const {
+  const Step& step = at(program_.steps(), item.step);
+  if (!step.on_device || !item.is_placed || item.needs_check || !item.buffers.empty() || !item.drops.empty())
+    return false;
+  const auto stays = [&](int slot) {
+    const Home home = slot < 0 ? Home::known : plan_->home(slot);
+    return home == Home::known || (home == Home::arena && program_.is_on_device(slot));
+  };
+  return std::ranges::all_of(step.inputs, stays) && std::ranges::all_of(step.outputs, stays);
+}
+
+void Frame::find_recordable_items() {
+  recorded_.clear();
+  runs_ = 0;
+  if (!queue_) return;
+  for (size_t first = 0, last; first < plan_->items.size(); first = last + 1) {
+    for (last = first; last < plan_->items.size() && is_recordable(plan_->items[last]);) ++last;
+    if (last > first + 1) recorded_.push_back({first, last, nullptr});
   }
 }
 
+bool Frame::run_recorded(Recorded& recorded) {
+  if (runs_ == 0 || recorded.is_unfit) return false;
+  if (!recorded.recording) {
+    // Work on other queues of this thread must not begin in between, so what fails ends the recording.
+    queue_->begin_recording();
+    try {
+      for (size_t i = recorded.first; i < recorded.last; ++i) calls_[i].kernel->run(calls_[i].run);
+    } catch (...) {
+      queue_->end_recording();
+      throw;
+    }
+    recorded.recording = queue_->end_recording();
+    recorded.is_unfit = !recorded.recording;
+    if (recorded.is_unfit) return false;
+  }
+  recorded.recording->replay(*queue_);
+  return true;
+}
+
 void Frame::take(const PlanChange& change) {
+  find_recordable_items();
   for (const auto& [i, _] : change.known) at(values_, plan_->known[i].first) = plan_->known[i].second;
   for (const PlanChange::SlotChange& changed : change.slots) {
     const int index = changed.slot;
     const Plan::Slot& slot = at(plan_->slots, index);
     const Plan::Block& block = at(plan_->blocks, slot.block);
     if (block.home == Home::arena) {
-      at(values_, index) = tensor_at(slot, static_cast<std::byte*>(arena_.get()) + block.offset);
+      at(values_, index) = tensor_at(slot, arena_at(block));
     } else if (block.home == Home::known) {
       Tensor& source = at(values_, block.source).tensor();
       if (index != block.source) at(values_, index) = tensor_at(slot, source.mutable_raw(), source.owner());
@@ -121,14 +165,14 @@ void Frame::take(const PlanChange& change) {
   }
 }
 
-std::shared_ptr<void> Frame::allocate_arena() const {
+std::shared_ptr<void> Frame::allocate_arena(bool on_device) const {
   try {
-    return allocator_.allocate(plan_->arena_bytes);
+    return (on_device ? *queue_ : allocator_).allocate(plan_->arena_bytes[on_device]);
   } catch (Error& error) {
     // Name who needs most of it.
     int largest = -1;
     for (size_t i = 0; i < plan_->blocks.size(); ++i) {
-      if (plan_->blocks[i].home != Home::arena) continue;
+      if (plan_->blocks[i].home != Home::arena || plan_->blocks[i].on_device != on_device) continue;
       if (largest < 0 || plan_->blocks[i].bytes > at(plan_->blocks, largest).bytes) largest = static_cast<int>(i);
     }
     if (largest < 0) throw;
@@ -171,6 +215,8 @@ void Frame::run(const RunState& state, std::span<const Tensor> destinations) {
     run_side_by_side(state, static_cast<size_t>(first), next, destinations);
   }
   run_items(state, next, calls_.size(), destinations);
+  if (queue_) queue_->wait_for_downloads();
+  ++runs_;
 }
 
 void Frame::run_items(const RunState& state, size_t first, size_t last, std::span<const Tensor> destinations) {
@@ -180,6 +226,13 @@ void Frame::run_items(const RunState& state, size_t first, size_t last, std::spa
     for (; i < last; ++i) {
       Call& call = calls_[i];
       state.throw_if_cancelled();
+      if (!recorded_.empty() && !is_observed) {
+        auto recorded = std::ranges::find(recorded_, i, &Recorded::first);
+        if (recorded != recorded_.end() && recorded->last <= last && run_recorded(*recorded)) {
+          i = recorded->last - 1;
+          continue;
+        }
+      }
       if (is_observed)
         run_observed(state, i, destinations);
       else if (call.is_plain)
@@ -225,12 +278,29 @@ void Frame::run_item(const RunState& state, size_t index, std::span<const Tensor
 
 void Frame::run_kernel(const RunState& state, size_t index, std::span<const Tensor> destinations) {
   const Plan::Item& item = plan_->items[index];
+  const Step& step = at(program_.steps(), item.step);
+  if (queue_ && !step.on_device && step.copy != Step::Copy::to_host) queue_->wait_for_downloads();
   for (int block : item.buffers) allocate(state, block, destinations);
-  if (item.is_placed && item.needs_check) check(at(program_.steps(), item.step));
-  if (item.is_placed)
+  if (item.is_placed && item.needs_check) check(step);
+  if (step.copy != Step::Copy::none)
+    copy(step, item.is_placed);
+  else if (item.is_placed)
     calls_[index].kernel->run(calls_[index].run);
   else
-    run_alone_at(state, at(program_.steps(), item.step));
+    run_alone_at(state, step);
+}
+
+void Frame::copy(const Step& step, bool is_placed) {
+  const bool to_device = step.copy == Step::Copy::to_device;
+  const Value& from = at(values_, step.inputs[0]);
+  if (!from.defined()) fail_without_value(step, 0);
+  const Tensor& source = from.tensor();
+  Value& to = at(values_, step.outputs[0]);
+  if (!is_placed) to = Tensor(source.type(), source.shape(), to_device ? *queue_ : allocator_);
+  if (to_device)
+    queue_->upload(to.tensor().mutable_raw(), source.raw(), source.bytes());
+  else
+    queue_->download(to.tensor().mutable_raw(), source.raw(), source.bytes());
 }
 
 void Frame::run_observed(const RunState& state, size_t index, std::span<const Tensor> destinations) {
@@ -307,7 +377,7 @@ void Frame::check(const Step& step) const {
   facts.reserve(step.inputs.size());
   for (size_t i = 0; i < step.inputs.size(); ++i) {
     const int slot = step.inputs[i];
-    if (slot >= 0) facts.push_back(fact_of(at(values_, slot), step.node->input(i)->type));
+    if (slot >= 0) facts.push_back(fact_of(at(values_, slot), step.node->input(i)->type, !step.device_inputs[i]));
     inputs.push_back(slot >= 0 ? &facts.back() : nullptr);
   }
   SmallVector<ops::Fact, 2> outputs(step.outputs.size());
@@ -327,7 +397,7 @@ void Frame::allocate(const RunState& state, int index, std::span<const Tensor> d
   for (size_t i = 0; i < destinations.size() && !base; ++i) {
     const int slot = program_.output_slots()[i];
     const Plan::Slot& output = at(plan_->slots, slot);
-    if (!destinations[i].defined() || output.block != index || destinations[i].bytes() != block.bytes) continue;
+    if (!destinations[i].defined() || output.block != index || block.on_device || destinations[i].bytes() != block.bytes) continue;
     if (destinations[i].type() != output.element || !(destinations[i].shape() == output.shape)) continue;
     owner = destinations[i].owner();
     base = const_cast<void*>(destinations[i].raw());
@@ -404,13 +474,14 @@ void Frame::swap(size_t output, size_t input) {
 
 std::shared_ptr<void> Frame::take_buffer(const RunState& state, int index) {
   const int64_t bytes = at(plan_->blocks, index).bytes;
-  if (!iterates_) return state.allocator.allocate(bytes);
+  Allocator& allocator = at(plan_->blocks, index).on_device ? *state.queue : state.allocator;
+  if (!iterates_) return allocator.allocate(bytes);
   auto& recent = at(recent_buffers_, index);
   for (std::shared_ptr<void>& buffer : recent) {
     if (buffer && buffer.use_count() == 1) return buffer;
   }
   std::swap(recent[0], recent[1]);
-  recent[0] = state.allocator.allocate(bytes);
+  recent[0] = allocator.allocate(bytes);
   return recent[0];
 }
 

@@ -61,8 +61,20 @@ class Frame {
     size_t first_output;
   };
 
+  // Items one after the other that always do the same on the device with the same memory: recorded when they run for the
+  // second time, and given to the device as a whole from then on.
+  struct Recorded {
+    size_t first, last;
+    std::unique_ptr<Recording> recording;
+    bool is_unfit = false;  // something in it cannot be recorded
+  };
+
   int argument_slot(size_t i) const;
   void set_argument_views();
+  void find_recordable_items();
+  bool is_recordable(const Plan::Item& item) const;
+  // Whether the items were run by it.
+  bool run_recorded(Recorded& recorded);
   void allocate(const RunState& state, int block, std::span<const Tensor> destinations);
   std::shared_ptr<void> take_buffer(const RunState& state, int block);
   // Items [first, last), one after the other.
@@ -79,17 +91,23 @@ class Frame {
   void run_kernel(const RunState& state, size_t index, std::span<const Tensor> destinations);
   // Infers again, now that the contents are there, to find what is wrong with them.
   void check(const Step& step) const;
-  std::shared_ptr<void> allocate_arena() const;
+  std::shared_ptr<void> allocate_arena(bool on_device) const;
+  void* arena_at(const Plan::Block& block) const {
+    return static_cast<std::byte*>(arenas_[block.on_device].get()) + block.offset;
+  }
   // Throws the exception that is being handled as an error of the item's node.
   [[noreturn]] void rethrow_at(size_t index) const;
   void run_alone_at(const RunState& state, const Step& step);
+  // Copies a tensor between host and device; `to` has no memory yet unless `is_placed`.
+  void copy(const Step& step, bool is_placed);
 
   const Program& program_;
   ThreadPool& threads_;
   Allocator& allocator_;
+  Queue* queue_;  // of the program's device, if it has one
   std::shared_ptr<const Plan> plan_;
-  std::shared_ptr<void> arena_;
-  int64_t arena_bytes_ = 0;
+  std::shared_ptr<void> arenas_[2];  // of the host and of the device
+  int64_t arena_bytes_[2] = {0, 0};
   std::vector<Value> values_;  // by slot
   std::vector<const Value*> inputs_;
   std::vector<KernelRun::Output> outputs_;
@@ -97,6 +115,8 @@ class Frame {
   // Buffers of the last two iterations, by block; those that nobody else holds are used again.
   std::vector<std::array<std::shared_ptr<void>, 2>> recent_buffers_;
   bool iterates_ = false;
+  std::vector<Recorded> recorded_;
+  int64_t runs_ = 0;  // since the plan was bound
 };
 
 }  // namespace tenon

@@ -28,6 +28,7 @@ struct Plan {
   // Memory that one or more values share: a value, views of it, its parts.
   struct Block {
     Home home = Home::arena;
+    bool on_device = false;  // in the memory of the program's device
     int64_t bytes = 0;
     int64_t room = 0;                   // in the arena: more than bytes, where these change from plan to plan
     int64_t offset = 0;                 // in the arena
@@ -66,7 +67,7 @@ struct Plan {
   std::vector<std::pair<int, Value>> known;
   std::vector<int> argument_views;  // slots that are views of arguments
   std::vector<int> transient;       // slots to clear after a run
-  int64_t arena_bytes = 0;
+  int64_t arena_bytes[2] = {0, 0};  // of the host and of the device
   // What the plan was made for.
   struct Argument {
     enum class Kind : uint8_t { absent, tensor, other } kind = Kind::absent;

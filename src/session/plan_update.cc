@@ -66,7 +66,7 @@ class Update {
     for (int slot : step.outputs) {
       if (slot < 0 || at(plan_.slots, slot).block < 0 || !resolved_.slot(slot).has_changed) continue;
       auto found = std::ranges::find(plan_.known, slot, [](const auto& item) { return item.first; });
-      if (found == plan_.known.end()) return false;
+      if (found == plan_.known.end() || program_.is_on_device(slot)) return false;
       made.known.emplace_back(found - plan_.known.begin(), std::exchange(found->second, resolved_.slot(slot).content));
       change(slot, at(plan_.slots, slot).offset);
     }

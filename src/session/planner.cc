@@ -209,7 +209,10 @@ class Planner {
       if (state.kind != ValueKind::argument) at(plan_->slots, slot).element = ElementType::undefined;
     } else if (state.kind == ValueKind::known) {
       describe(slot);
-      if (state.content.defined()) plan_->known.emplace_back(slot, state.content);
+      if (state.content.defined()) {
+        const bool on_device = program_.is_on_device(slot);
+        plan_->known.emplace_back(slot, on_device ? program_.on_device(slot, state.content) : state.content);
+      }
       add_block(slot, Home::known, 0);
     }
   }
@@ -218,6 +221,7 @@ class Planner {
     Plan::Block block;
     block.home = home;
     block.source = slot;
+    block.on_device = program_.is_on_device(slot);
     block.bytes = at(plan_->slots, slot).element == ElementType::undefined ? 0 : bytes_of(slot);
     block.room = resolved_.slot(slot).varies ? checked_add(block.bytes, block.bytes / 4 + 4096) : block.bytes;
     block.first_step = here;
@@ -252,7 +256,7 @@ class Planner {
       const std::optional<int64_t> offset = view_offset(step, layout, i);
       // What is given out or kept is not to hold on to more than itself.
       const bool is_whole = bytes_of(slot) == at(plan_->blocks, from.block).bytes;
-      if (!offset || (leaves(slot) && !is_whole)) {
+      if (!offset || (leaves(slot) && !is_whole) || program_.is_on_device(slot) != program_.is_on_device(step.inputs[0])) {
         all = false;
         continue;
       }
@@ -285,7 +289,7 @@ class Planner {
       if (input < 0 || !step.kernel->may_overwrite(i)) continue;
       const Plan::Slot& from = at(plan_->slots, input);
       const Plan::Block& block = at(plan_->blocks, from.block);
-      if (block.home != Home::arena || block.last_step > here || block.bytes != bytes_of(slot) ||
+      if (block.home != Home::arena || block.on_device != program_.is_on_device(slot) || block.last_step > here || block.bytes != bytes_of(slot) ||
           bytes_of(input) != block.bytes || from.shape.elements() != at(plan_->slots, slot).shape.elements() ||
           reads_elsewhere(step, i, from.block) || others_read(step, block, here))
         continue;
@@ -328,6 +332,7 @@ class Planner {
       const Plan::Slot& from = at(plan_->slots, slot);
       const Plan::Block& block = at(plan_->blocks, from.block);
       if (!first || *first * bits_of(from.element) % 8 != 0 || from.block == target || block.home != Home::arena ||
+          block.on_device != at(plan_->blocks, target).on_device ||
           block.bytes != bytes_of(slot)) {
         all = false;
         continue;
@@ -365,8 +370,8 @@ class Planner {
       if (block.home == Home::arena && block.last_step < static_cast<int>(count))
         next_going[i] = std::exchange(at(going, block.last_step), static_cast<int>(i));
     }
-    ArenaLayout arena;
-    int64_t live = 0, most_live = 0;
+    ArenaLayout arenas[2];
+    int64_t live[2] = {}, most_live[2] = {};
     size_t next = 0;
     for (size_t position = 0; position < count; ++position) {
       // A step that became a view has passed its blocks on to the next one that runs.
@@ -374,27 +379,33 @@ class Planner {
       for (int index = coming[position]; index >= 0; index = at(next_coming, index)) {
         Plan::Block& block = at(plan_->blocks, index);
         if (block.home == Home::arena) {
-          block.offset = arena.allocate(block.room);
-          most_live = std::max(most_live, live += block.room);
+          block.offset = arenas[block.on_device].allocate(block.room);
+          int64_t& now = live[block.on_device];
+          most_live[block.on_device] = std::max(most_live[block.on_device], now += block.room);
         } else {
           plan_->items[next].buffers.push_back(index);
         }
       }
       for (int index = going[position]; index >= 0; index = at(next_going, index)) {
-        arena.release(at(plan_->blocks, index).offset, at(plan_->blocks, index).room);
-        live -= at(plan_->blocks, index).room;
+        const Plan::Block& block = at(plan_->blocks, index);
+        arenas[block.on_device].release(block.offset, block.room);
+        live[block.on_device] -= block.room;
       }
     }
-    plan_->arena_bytes = arena.bytes();
-    if (plan_->arena_bytes > arena_worth_squeezing && plan_->arena_bytes - most_live > most_live / 20) squeeze();
+    for (const bool on_device : {false, true}) {
+      int64_t& bytes = plan_->arena_bytes[on_device];
+      bytes = arenas[on_device].bytes();
+      if (bytes > arena_worth_squeezing && bytes - most_live[on_device] > most_live[on_device] / 20)
+        squeeze(on_device, bytes);
+    }
     list_transient_slots();
   }
 
   // Tries a layout that takes longer to find: of the largest blocks together, and behind them of the others.
-  void squeeze() {
+  void squeeze(bool on_device, int64_t& arena_bytes) {
     std::vector<int> indices;
     for (size_t i = 0; i < plan_->blocks.size(); ++i) {
-      if (plan_->blocks[i].home == Home::arena) indices.push_back(static_cast<int>(i));
+      if (plan_->blocks[i].home == Home::arena && plan_->blocks[i].on_device == on_device) indices.push_back(static_cast<int>(i));
     }
     std::ranges::stable_sort(indices, std::ranges::greater{}, [&](int i) { return at(plan_->blocks, i).room; });
     std::vector<ArenaBlock> blocks;
@@ -407,11 +418,11 @@ class Planner {
     for (ArenaBlock& block : std::span(blocks).subspan(large)) {
       block.offset = total;
       total = checked_add(total, ArenaLayout::rounded(block.bytes));
-      if (total >= plan_->arena_bytes) return;
+      if (total >= arena_bytes) return;
     }
-    if (total >= plan_->arena_bytes) return;
+    if (total >= arena_bytes) return;
     for (size_t i = 0; i < indices.size(); ++i) at(plan_->blocks, indices[i]).offset = blocks[i].offset;
-    plan_->arena_bytes = total;
+    arena_bytes = total;
   }
 
   // Values that must go with the run, the earlier the better.

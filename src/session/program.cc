@@ -15,6 +15,11 @@ void Program::prepare_frame(std::unique_ptr<Frame>& frame, const RunState& state
   if (frame->plan() != plan) frame->bind(std::move(plan));
 }
 
+Value Program::on_device(int slot, const Value& content) const {
+  auto constant = device_constants_.find(slot);
+  return constant != device_constants_.end() ? constant->second : Value(device_->upload(content.tensor()));
+}
+
 std::vector<Value> Program::run(const RunState& state, std::span<const Value> inputs,
                                 const std::vector<bool>& wanted_outputs, std::span<const Tensor> destinations) const {
   state.throw_if_cancelled();

@@ -3,6 +3,7 @@
 #include <memory>
 #include <span>
 #include <stop_token>
+#include <unordered_map>
 #include <vector>
 
 #include "ops/operator.h"
@@ -12,6 +13,7 @@
 
 namespace tenon {
 
+class DevicePlacement;
 class Frame;
 class PackedArchive;
 struct Placement;
@@ -22,11 +24,12 @@ class Program;
 struct RunState {
   ThreadPool& threads;
   Allocator& allocator;
-  PlanCaches& plans;  // of the session; its frames keep threads and allocator
+  PlanCaches& plans;  // of the session; its frames keep threads, allocator and queue
   std::stop_token cancel = {};
   std::vector<StepProfile>* profile = nullptr;
   RunWatcher* watcher = nullptr;
   int branch_threads = 1;  // that may run steps side by side
+  Queue* queue = nullptr;  // of the program's device, if it has one
 
   void throw_if_cancelled() const {
     if (cancel.stop_requested()) throw Error(ErrorCode::cancelled, "the run was cancelled");
@@ -42,6 +45,10 @@ struct Step {
   SmallVector<ElementType, 4> input_types;  // as declared
   SmallVector<int, 2> outputs;
   std::vector<std::unique_ptr<Program>> subgraphs;
+  bool on_device = false;               // it runs on the program's device, and its outputs are there
+  enum class Copy : uint8_t { none, to_device, to_host } copy = Copy::none;  // a tenon.Copy: what it does in a run
+  SmallVector<bool, 4> device_inputs;   // those that are there
+  std::unique_ptr<Kernel> host_kernel;  // of a step on the device: computes on the host what a plan must know
   std::string_view provider;
   std::string kernel_name;
 };
@@ -53,11 +60,12 @@ class Program {
  public:
   // `providers` in order of preference. `placement` receives every node, and the tensors that go from one provider to
   // another. Graph and providers must outlive the program. Of constants that no kernel reads any more, only type and
-  // shape stay in the graph. `archive`, which may be null, gives memory to what kernels pack.
+  // shape stay in the graph. `archive`, which may be null, gives memory to what kernels pack. `devices`: of a graph that
+  // a device runs in part.
   static std::unique_ptr<Program> compile(ir::Graph& graph, std::span<const Provider* const> providers,
                                           ThreadPool& threads, Placement& placement,
                                           MemoryUse memory = MemoryUse::normal, const PrecisionChoice& precision = {},
-                                          PackedArchive* archive = nullptr);
+                                          PackedArchive* archive = nullptr, const DevicePlacement* devices = nullptr);
 
   // Runs the steps that the wanted outputs need. `inputs` has a value per graph input; undefined ones fall back to
   // their initializer. `destinations` (may be empty) has memory of the caller per output, used where it fits. Unwanted
@@ -83,6 +91,13 @@ class Program {
   // Bytes that kernels made of constants, subgraphs included.
   int64_t packed_bytes() const { return packed_bytes_; }
 
+  // The device of the steps that do not run on the host; null if all do.
+  Device* device() const { return device_; }
+  // Whether the value is in the device's memory.
+  bool is_on_device(int slot) const { return device_ && on_device_[static_cast<size_t>(slot)]; }
+  // The content in the device's memory of a slot that is there: that of a constant is there already.
+  Value on_device(int slot, const Value& content) const;
+
   // Its number among the programs that were compiled together, a graph and its subgraphs; and how many they are, which
   // the first one knows.
   int index() const { return index_; }
@@ -105,6 +120,9 @@ class Program {
   std::vector<int> input_slots_, output_slots_;
   std::vector<bool> input_is_read_;
   std::vector<Capture> captures_;
+  Device* device_ = nullptr;
+  std::vector<bool> on_device_;  // by slot
+  std::unordered_map<int, Value> device_constants_;
   int index_ = 0, program_count_ = 0;
 };
 

@@ -8,6 +8,7 @@
 #include "base/fail.h"
 #include "base/names.h"
 #include "providers/cpu/cpu_provider.h"
+#include "providers/cuda/cuda_provider.h"
 
 namespace tenon {
 namespace {
@@ -24,7 +25,8 @@ std::unique_ptr<Provider> start_cpu() {
 
 struct Registry {
   std::mutex mutex;
-  std::map<std::string, StartProvider> starts{{"cpu", start_cpu}};
+  std::map<std::string, StartProvider> starts{
+      {"cpu", start_cpu}, {"cuda", [] { return std::make_unique<CudaProvider>(); }}};
 };
 
 Registry& registry() {

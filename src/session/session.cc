@@ -47,7 +47,8 @@ class Session::Implementation {
                          options.cancel,
                          options.profile,
                          options.watcher,
-                         options_.parallel_branches ? threads_->size() : 1};
+                         options_.parallel_branches && !queue_ ? threads_->size() : 1,
+                         queue_.get()};
     std::vector<Value> results = model_->program().run(state, arguments, wanted, destinations);
     NamedValues named;
     for (size_t i = 0; i < results.size(); ++i) {
@@ -94,6 +95,7 @@ class Session::Implementation {
 
   void set_model(std::shared_ptr<const CompiledModel> model) {
     model_ = std::move(model);
+    if (Device* device = model_->program().device()) queue_ = device->make_queue();
     plans_ = std::make_unique<PlanCaches>(model_->program());
     if (!options_.log) return;
     for (const std::string& note : model_->notes) options_.log(note);
@@ -152,6 +154,7 @@ class Session::Implementation {
   std::shared_ptr<ThreadPool> threads_;
   mutable MemoryPool memory_;
   std::shared_ptr<const CompiledModel> model_;
+  std::unique_ptr<Queue> queue_;  // of the model's device, if it has one
   std::unique_ptr<PlanCaches> plans_;
 };
 

@@ -217,9 +217,11 @@ void ShapeResolver::find_known(const RunState& state, int index, const Step& ste
   take_values(step);
   if (has_all_known(step))
     at(kinds_, index) = StepKind::gone;
-  else if (has_all_contents(step) && is_small(step))
+  else if (has_all_contents(step) && is_small(step) && runs_on_host(step))
     evaluate(state, index, step, /*is_inferred=*/true);
 }
+
+bool ShapeResolver::runs_on_host(const Step& step) { return !step.on_device || step.host_kernel; }
 
 bool ShapeResolver::is_small(const Step& step) const {
   int64_t room = most_known_elements;
@@ -278,11 +280,11 @@ void ShapeResolver::evaluate(const RunState& state, int index, const Step& step,
       outputs[i].element = slot.fact.type.element;
       outputs[i].shape = concrete(*slot.fact.type.shape);
     }
-    run_inferred(step, state, given, {outputs.data(), outputs.size()}, {});
+    run_inferred(step, state, given, {outputs.data(), outputs.size()}, {}, RunsWhere::on_host);
   } else {
     SmallVector<Value*, 2> outputs;
     for (int slot : step.outputs) outputs.push_back(slot >= 0 ? &at(slots_, slot).content : nullptr);
-    run_alone(step, state, given, {outputs.data(), outputs.size()}, {});
+    run_alone(step, state, given, {outputs.data(), outputs.size()}, {}, RunsWhere::on_host);
   }
   for (int slot : step.outputs) {
     if (slot >= 0) set_known(at(slots_, slot));
@@ -305,6 +307,7 @@ bool ShapeResolver::find_content(const RunState& state, int index, int depth) {
   Slot& slot = at(slots_, index);
   if (slot.fact.constant) return true;
   if (slot.kind == ValueKind::argument) {
+    if (program_.is_on_device(index)) return false;
     const Tensor& tensor = at(arguments_, slot.argument)->tensor();
     if (tensor.elements() > most_content || tensor.type() == ElementType::string) return false;
     if (tensor.elements() > 0 && !tensor.raw()) return false;  // foreseen, not there yet
@@ -316,7 +319,7 @@ bool ShapeResolver::find_content(const RunState& state, int index, int depth) {
   constexpr int deepest = 200;
   if (slot.kind != ValueKind::shaped || depth > deepest) return false;
   const Step& step = at(program_.steps(), slot.producer);
-  if (step.op->is_random || !is_small(step)) return false;
+  if (step.op->is_random || !is_small(step) || !runs_on_host(step)) return false;
   for (int input : step.inputs) {
     if (input >= 0 && !find_content(state, input, depth + 1)) return false;
   }

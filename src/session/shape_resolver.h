@@ -62,6 +62,7 @@ class ShapeResolver {
   void resolve_step(const RunState& state, int index, const Step& step);
   bool infer(const RunState& state, int index, const Step& step, std::span<ops::Fact> outputs);
   void find_known(const RunState& state, int index, const Step& step);
+  static bool runs_on_host(const Step& step);
   bool is_small(const Step& step) const;
   bool has_all_known(const Step& step) const;
   bool has_all_contents(const Step& step) const;

@@ -51,12 +51,13 @@ void fail_without_value(const Step& step, size_t i) {
 }
 
 void run_alone(const Step& step, const RunState& state, std::span<const Value* const> inputs,
-               std::span<Value* const> outputs, std::span<Subgraph* const> subgraphs) {
+               std::span<Value* const> outputs, std::span<Subgraph* const> subgraphs, RunsWhere where) {
   SmallVector<Fact, 4> facts;
   SmallVector<const Fact*, 6> fact_pointers;
   facts.reserve(inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
-    if (inputs[i]) facts.push_back(fact_of(*inputs[i], step.node->input(i)->type));
+    const bool is_readable = where == RunsWhere::on_host || !step.device_inputs[i];
+    if (inputs[i]) facts.push_back(fact_of(*inputs[i], step.node->input(i)->type, is_readable));
     fact_pointers.push_back(inputs[i] ? &facts.back() : nullptr);
   }
   SmallVector<Fact, 2> inferred(outputs.size());
@@ -67,13 +68,16 @@ void run_alone(const Step& step, const RunState& state, std::span<const Value* c
     places[i].element = inferred[i].type.element;
     if (inferred[i].type.shape) places[i].shape = concrete(*inferred[i].type.shape);
   }
-  run_inferred(step, state, inputs, {places.data(), places.size()}, subgraphs);
+  run_inferred(step, state, inputs, {places.data(), places.size()}, subgraphs, where);
 }
 
 void run_inferred(const Step& step, const RunState& state, std::span<const Value* const> inputs,
-                  std::span<KernelRun::Output> outputs, std::span<Subgraph* const> subgraphs) {
-  KernelRun run(*step.node, inputs, outputs, subgraphs, state.threads, state.allocator);
-  step.kernel->run(run);
+                  std::span<KernelRun::Output> outputs, std::span<Subgraph* const> subgraphs, RunsWhere where) {
+  const bool on_device = step.on_device && where == RunsWhere::as_placed;
+  Allocator& allocator = on_device ? *state.queue : state.allocator;
+  const Kernel& kernel = step.on_device && !on_device ? *step.host_kernel : *step.kernel;
+  KernelRun run(*step.node, inputs, outputs, subgraphs, state.threads, allocator);
+  kernel.run(run);
   for (const KernelRun::Output& output : outputs) TENON_CHECK(!output.value || output.value->defined());
 }
 

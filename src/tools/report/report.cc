@@ -190,7 +190,7 @@ Json memory_json(const Plan& plan, const Program& program, const ReportGraph& gr
     if (in_arena) json["offset"] = block.offset;
     blocks.push_back(std::move(json));
   }
-  return {{"arena_bytes", plan.arena_bytes},
+  return {{"arena_bytes", plan.arena_bytes[0]},
           {"in_stages", !plan.side_by_side.empty()},
           {"steps", steps},
           {"blocks", blocks}};

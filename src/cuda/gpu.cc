@@ -1,0 +1,359 @@
+#include "cuda/gpu.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+
+#include "base/content_hash.h"
+#include "base/fail.h"
+#include "base/new_file.h"
+#include "cuda/kernel_text.h"
+
+namespace tenon::cuda {
+namespace {
+
+// Results and constants of the driver, as its documentation numbers them.
+constexpr Result out_of_memory = 2, no_device = 100;
+constexpr Result lost[] = {46, 214, 700, 701, 702, 714, 715, 716, 717, 718, 719, 720};  // the context is of no use any more
+constexpr int attribute_processors = 16, attribute_major = 75, attribute_minor = 76;
+constexpr unsigned non_blocking_stream = 1;
+constexpr int capture_of_this_thread = 1;
+
+Address address_of(const void* pointer) { return reinterpret_cast<Address>(pointer); }
+
+// What is kept on disk outlives the process, as compiling takes tens of milliseconds for each kernel.
+std::filesystem::path cache_folder() {
+  if (const char* given = std::getenv("TENON_KERNEL_CACHE")) return given;
+  if (const char* cache = std::getenv("XDG_CACHE_HOME")) return std::filesystem::path(cache) / "tenon" / "kernels";
+  if (const char* home = std::getenv("HOME")) return std::filesystem::path(home) / ".cache" / "tenon" / "kernels";
+  return {};
+}
+
+std::string read_file(const std::filesystem::path& path) {
+  std::ifstream stream(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+}
+
+// Sizes that blocks of memory have, so that one that was given back fits later ones: four to each power of two.
+int64_t block_size(int64_t bytes) {
+  constexpr int64_t least = 512;
+  if (bytes <= least) return least;
+  const int64_t step = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(bytes - 1))) / 4;
+  return (bytes + step - 1) / step * step;
+}
+
+// The stream that a thread records to.
+thread_local Handle recording_stream = nullptr;
+
+class Graph final : public Recording {
+ public:
+  Graph(std::shared_ptr<Gpu> gpu, Handle executable) : gpu_(std::move(gpu)), executable_(executable) {}
+  ~Graph() override { gpu_->api().cuGraphExecDestroy(executable_); }
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+
+  void replay(Queue& queue) const override {
+    gpu_->use();
+    gpu_->check(gpu_->api().cuGraphLaunch(executable_, static_cast<GpuQueue&>(queue).stream()), "cuGraphLaunch");
+  }
+
+ private:
+  std::shared_ptr<Gpu> gpu_;
+  Handle executable_;
+};
+
+}  // namespace
+
+Grid Grid::over(int64_t elements, unsigned threads, int64_t per_thread) {
+  constexpr int64_t most = 0x7fffffff;
+  Grid grid;
+  const int64_t each = threads * per_thread;
+  grid.blocks[0] = static_cast<unsigned>(std::clamp<int64_t>((elements + each - 1) / each, 1, most));
+  grid.threads = threads;
+  return grid;
+}
+
+std::shared_ptr<Gpu> Gpu::open(int ordinal) {
+  static std::mutex mutex;
+  static std::map<int, std::weak_ptr<Gpu>> open_gpus;
+  std::lock_guard lock(mutex);
+  if (auto gpu = open_gpus[ordinal].lock()) return gpu;
+  std::shared_ptr<Gpu> gpu(new Gpu(ordinal));
+  open_gpus[ordinal] = gpu;
+  return gpu;
+}
+
+Gpu::Gpu(int ordinal) : api_(libraries()), cache_(cache_folder()) {
+  if (std::string missing = what_is_missing(api_); !missing.empty()) {
+    throw Error(ErrorCode::provider_unavailable, fmt::format("the GPU cannot be used: {}", missing),
+                "`tenon doctor` shows what was found; TENON_CUDA_PATH may name folders to look in");
+  }
+  auto require = [&](Result result, std::string_view call) {
+    if (result == 0) return;
+    const char* text = nullptr;
+    api_.cuGetErrorString(result, &text);
+    throw Error(ErrorCode::provider_unavailable,
+                fmt::format("the GPU cannot be used: {} failed with error {} ({})", call, result, text ? text : "unknown"),
+                result == no_device ? "no GPU is visible: see CUDA_VISIBLE_DEVICES, and --gpus of containers"
+                                    : "`nvidia-smi` shows whether driver and GPU work");
+  };
+  require(api_.cuInit(0), "cuInit");
+  int count = 0;
+  require(api_.cuDeviceGetCount(&count), "cuDeviceGetCount");
+  if (ordinal < 0 || ordinal >= count) {
+    throw Error(ErrorCode::provider_unavailable, fmt::format("there is no GPU {}: there are {}", ordinal, count));
+  }
+  int device = 0;
+  char text[256] = {};
+  size_t bytes = 0;
+  require(api_.cuDeviceGet(&device, ordinal), "cuDeviceGet");
+  require(api_.cuDeviceGetName(text, sizeof text - 1, device), "cuDeviceGetName");
+  require(api_.cuDeviceTotalMem_v2(&bytes, device), "cuDeviceTotalMem");
+  require(api_.cuDeviceGetAttribute(&major_, attribute_major, device), "cuDeviceGetAttribute");
+  require(api_.cuDeviceGetAttribute(&minor_, attribute_minor, device), "cuDeviceGetAttribute");
+  require(api_.cuDeviceGetAttribute(&processors_, attribute_processors, device), "cuDeviceGetAttribute");
+  require(api_.cuDriverGetVersion(&driver_version_), "cuDriverGetVersion");
+  require(api_.cuDevicePrimaryCtxRetain(&context_, device), "cuDevicePrimaryCtxRetain");
+  name_ = text;
+  total_bytes_ = static_cast<int64_t>(bytes);
+  use();
+}
+
+Gpu::~Gpu() {
+  // The process may be at its end, and the driver with it: what is left goes with the context.
+  if (api_.cuCtxSetCurrent(context_) == 0) trim();
+}
+
+void Gpu::use() const {
+  thread_local Handle current = nullptr;
+  if (current == context_) return;
+  check(api_.cuCtxSetCurrent(context_), "cuCtxSetCurrent");
+  current = context_;
+}
+
+void Gpu::fail_call(Result result, std::string_view call) const {
+  const char *name = nullptr, *text = nullptr;
+  api_.cuGetErrorName(result, &name);
+  api_.cuGetErrorString(result, &text);
+  if (result == out_of_memory) {
+    size_t available = 0, all = 0;
+    api_.cuMemGetInfo_v2(&available, &all);
+    throw Error(ErrorCode::out_of_memory,
+                fmt::format("the GPU has no memory left: {} of its {} MiB are free", available >> 20, all >> 20),
+                "give smaller inputs, or end other programs that use the GPU");
+  }
+  if (std::ranges::find(lost, result) != std::end(lost)) {
+    throw Error(ErrorCode::provider_unavailable,
+                fmt::format("the GPU is lost: {} failed with {} ({})", call, name ? name : "an unknown error",
+                            text ? text : "it says no more"),
+                "the process must be started again; TENON_CUDA_WAIT=1 finds the node that it happens in");
+  }
+  fail(ErrorCode::internal, "{} failed with {} ({})", call, name ? name : std::to_string(result),
+       text ? text : "it says no more");
+}
+
+void Gpu::fail_library(Result result, std::string_view call) const {
+  fail(ErrorCode::internal, "{} failed with status {}", call, result);
+}
+
+std::unique_ptr<Queue> Gpu::make_queue() { return std::make_unique<GpuQueue>(Gpu::open(0)); }
+
+Tensor Gpu::upload(const Tensor& tensor) {
+  use();
+  std::shared_ptr<void> memory = allocate(std::max<int64_t>(tensor.bytes(), 1));
+  void* data = memory.get();
+  if (tensor.bytes() > 0)
+    check(api_.cuMemcpyHtoD_v2(address_of(data), tensor.raw(), static_cast<size_t>(tensor.bytes())), "cuMemcpyHtoD");
+  return Tensor::over(tensor.type(), tensor.shape(), data, std::move(memory));
+}
+
+Handle Gpu::blas() {
+  std::lock_guard lock(mutex_);
+  if (!blas_) check_blas(api_.cublasLtCreate(&blas_), "cublasLtCreate");
+  return blas_;
+}
+
+Handle Gpu::dnn() {
+  std::lock_guard lock(mutex_);
+  if (!dnn_) check_blas(api_.cudnnCreate(&dnn_), "cudnnCreate");
+  return dnn_;
+}
+
+Function Gpu::function(const std::string& source, const std::string& name) {
+  use();
+  std::lock_guard lock(mutex_);
+  Handle& module = modules_[source];
+  if (!module) {
+    const std::string image = compile(source);
+    check(api_.cuModuleLoadData(&module, image.data()), "cuModuleLoadData");
+  }
+  Function function;
+  check(api_.cuModuleGetFunction(&function.handle, module, name.c_str()), "cuModuleGetFunction");
+  return function;
+}
+
+std::string Gpu::compile(const std::string& source) const {
+  int major = 0, minor = 0;
+  api_.nvrtcVersion(&major, &minor);
+  const std::string architecture = fmt::format("--gpu-architecture=sm_{}{}", major_, minor_);
+  const std::string text = std::string(kernel_prelude()) + source;
+  const std::string key = fmt::format("nvrtc {}.{} {}\n{}", major, minor, architecture, text);
+  const std::filesystem::path path =
+      cache_.empty() ? cache_ : cache_ / fmt::format("{:016x}.cubin", content_hash(std::as_bytes(std::span(key))));
+  if (!path.empty()) {
+    if (std::string kept = read_file(path); !kept.empty()) return kept;
+  }
+  ++counts_.compilations;
+  Handle program = nullptr;
+  check(api_.nvrtcCreateProgram(&program, text.c_str(), "kernel.cu", 0, nullptr, nullptr), "nvrtcCreateProgram");
+  const char* options[] = {architecture.c_str(), "--std=c++17", "--fmad=true", "-default-device"};
+  const Result result = api_.nvrtcCompileProgram(program, std::size(options), options);
+  if (result != 0) {
+    size_t size = 0;
+    api_.nvrtcGetProgramLogSize(program, &size);
+    std::string log(size, '\0');
+    api_.nvrtcGetProgramLog(program, log.data());
+    api_.nvrtcDestroyProgram(&program);
+    fail(ErrorCode::internal, "NVRTC does not compile a kernel ({}): {}\n{}", api_.nvrtcGetErrorString(result), log,
+         source);
+  }
+  size_t size = 0;
+  check(api_.nvrtcGetCUBINSize(program, &size), "nvrtcGetCUBINSize");
+  std::string image(size, '\0');
+  check(api_.nvrtcGetCUBIN(program, image.data()), "nvrtcGetCUBIN");
+  api_.nvrtcDestroyProgram(&program);
+  if (path.empty()) return image;
+  try {
+    std::filesystem::create_directories(path.parent_path());
+    NewFile file(path);
+    file.write(image);
+    file.commit();
+  } catch (const std::exception&) {
+    // A folder that cannot be written only costs time.
+  }
+  return image;
+}
+
+std::shared_ptr<void> Gpu::allocate(int64_t bytes) {
+  use();
+  const int64_t size = block_size(bytes);
+  void* block = nullptr;
+  {
+    std::lock_guard lock(mutex_);
+    if (auto found = free_.find(size); found != free_.end() && !found->second.empty()) {
+      block = found->second.back();
+      found->second.pop_back();
+    }
+  }
+  if (!block) {
+    Address address = 0;
+    ++counts_.allocations;
+    Result result = api_.cuMemAlloc_v2(&address, static_cast<size_t>(size));
+    if (result == out_of_memory) {
+      trim();
+      result = api_.cuMemAlloc_v2(&address, static_cast<size_t>(size));
+    }
+    check(result, "cuMemAlloc");
+    block = reinterpret_cast<void*>(address);
+  }
+  return {block, [this, size](void* given_back) { free_block(given_back, size); }};
+}
+
+void Gpu::free_block(void* block, int64_t bytes) {
+  std::lock_guard lock(mutex_);
+  free_[bytes].push_back(block);
+}
+
+void Gpu::trim() {
+  std::lock_guard lock(mutex_);
+  for (auto& [_, blocks] : free_) {
+    for (void* block : blocks) api_.cuMemFree_v2(address_of(block));
+  }
+  free_.clear();
+}
+
+GpuQueue::GpuQueue(std::shared_ptr<Gpu> gpu) : gpu_(std::move(gpu)) {
+  gpu_->use();
+  gpu_->check(gpu_->api().cuStreamCreate(&stream_, non_blocking_stream), "cuStreamCreate");
+}
+
+GpuQueue::~GpuQueue() {
+  if (gpu_->api().cuStreamSynchronize(stream_) == 0) gpu_->api().cuStreamDestroy_v2(stream_);
+}
+
+Handle GpuQueue::stream() const { return recording_stream ? recording_stream : stream_; }
+
+void GpuQueue::upload(void* to, const void* from, int64_t bytes) {
+  if (bytes == 0) return;
+  gpu_->use();
+  ++gpu_->counts_.uploads;
+  gpu_->check(gpu_->api().cuMemcpyHtoDAsync_v2(address_of(to), from, static_cast<size_t>(bytes), stream()),
+              "cuMemcpyHtoDAsync");
+}
+
+void GpuQueue::download(void* to, const void* from, int64_t bytes) {
+  if (bytes == 0) return;
+  gpu_->use();
+  ++gpu_->counts_.downloads;
+  gpu_->check(gpu_->api().cuMemcpyDtoHAsync_v2(to, address_of(from), static_cast<size_t>(bytes), stream()),
+              "cuMemcpyDtoHAsync");
+  has_downloads_ = true;
+}
+
+void GpuQueue::wait_for_downloads() {
+  if (has_downloads_) wait();
+}
+
+void GpuQueue::wait() {
+  gpu_->use();
+  ++gpu_->counts_.waits;
+  has_downloads_ = false;
+  gpu_->check(gpu_->api().cuStreamSynchronize(stream_), "cuStreamSynchronize");
+}
+
+void GpuQueue::copy(void* to, const void* from, int64_t bytes) {
+  if (bytes == 0) return;
+  gpu_->use();
+  gpu_->check(gpu_->api().cuMemcpyDtoDAsync_v2(address_of(to), address_of(from), static_cast<size_t>(bytes), stream()),
+              "cuMemcpyDtoDAsync");
+}
+
+void GpuQueue::fill(void* to, unsigned char byte, int64_t bytes) {
+  if (bytes == 0) return;
+  gpu_->use();
+  gpu_->check(gpu_->api().cuMemsetD8Async(address_of(to), byte, static_cast<size_t>(bytes), stream()),
+              "cuMemsetD8Async");
+}
+
+void GpuQueue::launch_with(Function function, const Grid& grid, void** arguments) {
+  gpu_->use();
+  ++gpu_->counts_.launches;
+  gpu_->check(gpu_->api().cuLaunchKernel(function.handle, grid.blocks[0], grid.blocks[1], grid.blocks[2], grid.threads, 1,
+                                         1, grid.shared_bytes, stream(), arguments, nullptr),
+              "cuLaunchKernel");
+}
+
+void* GpuQueue::workspace() {
+  std::call_once(workspace_once_, [&] { workspace_ = gpu_->allocate(workspace_bytes); });
+  return workspace_.get();
+}
+
+void GpuQueue::begin_recording() {
+  gpu_->use();
+  gpu_->check(gpu_->api().cuStreamCreate(&recording_stream, non_blocking_stream), "cuStreamCreate");
+  gpu_->check(gpu_->api().cuStreamBeginCapture_v2(recording_stream, capture_of_this_thread), "cuStreamBeginCapture");
+}
+
+std::unique_ptr<Recording> GpuQueue::end_recording() {
+  const Libraries& api = gpu_->api();
+  Handle stream = std::exchange(recording_stream, nullptr), graph = nullptr, executable = nullptr;
+  const Result ended = api.cuStreamEndCapture(stream, &graph);
+  if (ended == 0 && graph && api.cuGraphInstantiateWithFlags(&executable, graph, 0) != 0) executable = nullptr;
+  if (graph) api.cuGraphDestroy(graph);
+  api.cuStreamDestroy_v2(stream);
+  return executable ? std::make_unique<Graph>(gpu_, executable) : nullptr;
+}
+
+}  // namespace tenon::cuda

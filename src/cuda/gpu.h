@@ -1,0 +1,140 @@
+// One GPU: its memory, its queues, and kernels compiled for it.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "cuda/libraries.h"
+#include "provider/device.h"
+
+namespace tenon::cuda {
+
+// A compiled kernel. It belongs to the GPU.
+struct Function {
+  Handle handle = nullptr;
+};
+
+// What a kernel is launched on: blocks of threads.
+struct Grid {
+  unsigned blocks[3] = {1, 1, 1};
+  unsigned threads = 256;
+  unsigned shared_bytes = 0;
+
+  // So many threads, at least one for each element, each of which does `per_thread` in turn.
+  static Grid over(int64_t elements, unsigned threads = 256, int64_t per_thread = 1);
+};
+
+// What calls cost the host, for tests: counted since the process began.
+struct CallCounts {
+  int64_t launches = 0, replays = 0, allocations = 0, compilations = 0, waits = 0, uploads = 0, downloads = 0;
+};
+
+class Gpu final : public Device {
+ public:
+  // Throws ErrorCode::provider_unavailable with what is missing.
+  static std::shared_ptr<Gpu> open(int ordinal = 0);
+
+  std::string_view name() const override { return name_; }
+  std::unique_ptr<Queue> make_queue() override;
+  Tensor upload(const Tensor& tensor) override;
+
+  // The kernel `name` of a source that the prelude (kernel_text.h) comes before. Compiled when first asked for, and kept
+  // in memory and on disk by its text.
+  Function function(const std::string& source, const std::string& name);
+
+  // Device memory, from what was given back before if possible. Throws ErrorCode::out_of_memory.
+  std::shared_ptr<void> allocate(int64_t bytes);
+  // Gives what nobody uses back to the driver.
+  void trim();
+
+  const Libraries& api() const { return api_; }
+  // cublasLt and cudnn.
+  Handle blas();
+  Handle dnn();
+  int major() const { return major_; }
+  int minor() const { return minor_; }
+  int processors() const { return processors_; }
+  int64_t total_bytes() const { return total_bytes_; }
+  int driver_version() const { return driver_version_; }
+  CallCounts counts() const { return counts_; }
+
+  // Makes the GPU the calling thread's. Every entry point does.
+  void use() const;
+  // Throws what is wrong with a call's result.
+  void check(Result result, std::string_view call) const {
+    if (result != 0) fail_call(result, call);
+  }
+  // The same for cublasLt and cudnn, whose numbers mean other things.
+  void check_blas(Result result, std::string_view call) const {
+    if (result != 0) fail_library(result, call);
+  }
+  ~Gpu() override;
+
+ private:
+  friend class GpuQueue;
+  explicit Gpu(int ordinal);
+  [[noreturn]] void fail_call(Result result, std::string_view call) const;
+  [[noreturn]] void fail_library(Result result, std::string_view call) const;
+  std::string compile(const std::string& source) const;
+  void free_block(void* block, int64_t bytes);
+
+  const Libraries& api_;
+  std::string name_;
+  int major_ = 0, minor_ = 0, processors_ = 0, driver_version_ = 0;
+  int64_t total_bytes_ = 0;
+  Handle context_ = nullptr, blas_ = nullptr, dnn_ = nullptr;
+  std::filesystem::path cache_;
+  std::mutex mutex_;  // guards what follows
+  std::unordered_map<std::string, Handle> modules_;
+  std::map<int64_t, std::vector<void*>> free_;  // by size
+  mutable CallCounts counts_;
+};
+
+// A stream.
+class GpuQueue final : public Queue {
+ public:
+  explicit GpuQueue(std::shared_ptr<Gpu> gpu);
+  ~GpuQueue() override;
+
+  std::shared_ptr<void> allocate(int64_t bytes) override { return gpu_->allocate(bytes); }
+  void upload(void* to, const void* from, int64_t bytes) override;
+  void download(void* to, const void* from, int64_t bytes) override;
+  void wait_for_downloads() override;
+  void wait() override;
+  void begin_recording() override;
+  std::unique_ptr<Recording> end_recording() override;
+
+  void copy(void* to, const void* from, int64_t bytes);
+  void fill(void* to, unsigned char byte, int64_t bytes);
+  template <typename... Arguments>
+  void launch(Function function, const Grid& grid, Arguments... arguments) {
+    void* pointers[] = {static_cast<void*>(&arguments)..., nullptr};
+    launch_with(function, grid, pointers);
+  }
+  void launch_with(Function function, const Grid& grid, void** arguments);
+
+  // Memory for the work given next, and for no longer than that.
+  static constexpr int64_t workspace_bytes = 32 << 20;
+  void* workspace();
+
+  Gpu& gpu() const { return *gpu_; }
+  // The stream that work of this thread goes to: that of a recording, if one is made.
+  Handle stream() const;
+
+ private:
+  std::shared_ptr<Gpu> gpu_;
+  Handle stream_ = nullptr;
+  std::once_flag workspace_once_;
+  std::shared_ptr<void> workspace_;
+  std::atomic<bool> has_downloads_ = false;
+};
+
+}  // namespace tenon::cuda

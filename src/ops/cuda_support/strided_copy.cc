@@ -1,0 +1,127 @@
+#include "ops/cuda_support/strided_copy.h"
+
+#include <algorithm>
+
+#include "base/fail.h"
+
+namespace tenon::ops {
+namespace {
+
+struct Axis {
+  int64_t size, from, to;
+};
+
+// Axes that have more than one element; those that go on evenly in both arrangements are one.
+std::vector<Axis> collapse(const Shape& shape, std::span<const int64_t> from, std::span<const int64_t> to) {
+  std::vector<Axis> axes;
+  for (int i = 0; i < shape.rank(); ++i) {
+    const auto at = static_cast<size_t>(i);
+    if (shape[i] == 1) continue;
+    const Axis axis{shape[i], from[at], to[at]};
+    if (!axes.empty() && axes.back().from == axis.from * axis.size && axes.back().to == axis.to * axis.size)
+      axes.back() = {axes.back().size * axis.size, axis.from, axis.to};
+    else
+      axes.push_back(axis);
+  }
+  if (axes.empty()) axes.push_back({1, 0, 0});
+  return axes;
+}
+
+constexpr int tile = 32;
+
+}  // namespace
+
+std::string_view moved_type_text(ElementType type) {
+  switch (bits_of(type)) {
+    case 8: return "u8";
+    case 16: return "u16";
+    case 32: return "u32";
+    case 64: return "u64";
+    case 128: return "c128";
+    default: fail(ErrorCode::internal, "elements of {} have no whole bytes", name_of(type));
+  }
+}
+
+std::vector<int64_t> steps_of(const Shape& shape) {
+  std::vector<int64_t> steps(static_cast<size_t>(shape.rank()));
+  int64_t step = 1;
+  for (int axis = shape.rank() - 1; axis >= 0; --axis) {
+    steps[static_cast<size_t>(axis)] = step;
+    step *= shape[axis];
+  }
+  return steps;
+}
+
+const void* address_at(const Tensor& tensor, int64_t element) {
+  return static_cast<const std::byte*>(tensor.raw()) + element * bits_of(tensor.type()) / 8;
+}
+void* address_at(Tensor& tensor, int64_t element) {
+  return static_cast<std::byte*>(tensor.mutable_raw()) + element * bits_of(tensor.type()) / 8;
+}
+
+CudaStridedCopy::CudaStridedCopy(KernelRun& run, ElementType type, const Shape& shape, std::span<const int64_t> from,
+                                 std::span<const int64_t> to) {
+  if (shape.elements() == 0) return;
+  std::vector<Axis> axes = collapse(shape, from, to);
+  const std::string_view element = moved_type_text(type);
+  // The axis that is dense in the source, if another one is in the destination.
+  auto dense = std::ranges::find_if(axes, [](const Axis& axis) { return axis.from == 1; });
+  if (dense != axes.end() && axes.back().to == 1 && axes.back().from != 1 && dense->size >= 8 && axes.back().size >= 8) {
+    const Axis rows = *dense, columns = axes.back();
+    axes.erase(dense);
+    axes.pop_back();
+    std::vector<int64_t> numbers{rows.size, rows.to, columns.size, columns.from};
+    int64_t others = 1;
+    std::string offsets = "i64 rest = blockIdx.y + (i64)gridDim.y * blockIdx.z, a = 0, b = 0;\n  ";
+    for (size_t i = axes.size(); i-- > 0;) {
+      const size_t at = numbers.size();
+      numbers.insert(numbers.end(), {axes[i].size, axes[i].from, axes[i].to});
+      offsets += fmt::format("{{ const i64 c = rest % v[{}]; rest /= v[{}]; a += c * v[{}]; b += c * v[{}]; }}\n  ", at, at,
+                             at + 1, at + 2);
+      others *= axes[i].size;
+    }
+    const int64_t across = (columns.size + tile - 1) / tile, down = (rows.size + tile - 1) / tile;
+    cuda::Grid grid;
+    grid.threads = 256;
+    grid.blocks[0] = static_cast<unsigned>(across * down);
+    grid.blocks[1] = static_cast<unsigned>(std::min<int64_t>(others, 32768));
+    grid.blocks[2] = static_cast<unsigned>((others + 32767) / 32768);
+    numbers.push_back(across);
+    numbers.push_back(others);
+    if (across * down < int64_t{1} << 31 && (others + 32767) / 32768 < 65536) {
+      const std::string body = fmt::format(
+          "{}if (blockIdx.y + (i64)gridDim.y * blockIdx.z >= v[{}]) return;\n"
+          "  __shared__ {} held[{}][{}];\n"
+          "  const i64 row = blockIdx.x / v[{}] * {}, column = blockIdx.x % v[{}] * {};\n"
+          "  const int x = threadIdx.x % {}, y = threadIdx.x / {};\n"
+          "  for (int k = y; k < {}; k += 8)\n"
+          "    if (row + x < v[0] && column + k < v[2]) held[k][x] = from[a + row + x + (column + k) * v[3]];\n"
+          "  __syncthreads();\n"
+          "  for (int k = y; k < {}; k += 8)\n"
+          "    if (row + k < v[0] && column + x < v[2]) to[b + (row + k) * v[1] + column + x] = held[x][k];",
+          offsets, numbers.size() - 1, element, tile, tile + 1, numbers.size() - 2, tile, numbers.size() - 2, tile, tile,
+          tile, tile, tile);
+      tiles_.emplace(run, fmt::format("const {}* from, {}* to", element, element), "", body, numbers, grid);
+      return;
+    }
+    axes = collapse(shape, from, to);
+  }
+  std::vector<int64_t> numbers;
+  for (const Axis& axis : axes) numbers.push_back(axis.size);
+  std::string body = coordinates_text(static_cast<int>(axes.size()), 0);
+  std::string a = "0", b = "0";
+  for (size_t i = 0; i < axes.size(); ++i) {
+    a += fmt::format(" + c{} * v[{}]", i, numbers.size());
+    b += fmt::format(" + c{} * v[{}]", i, numbers.size() + 1);
+    numbers.insert(numbers.end(), {axes[i].from, axes[i].to});
+  }
+  body += fmt::format("to[{}] = from[{}];", b, a);
+  loop_.emplace(run, shape.elements(), fmt::format("const {}* from, {}* to", element, element), body, numbers);
+}
+
+void CudaStridedCopy::run(KernelRun& run, const void* from, void* to) const {
+  if (loop_) loop_->run(run, {from, to});
+  if (tiles_) tiles_->run(run, {from, to});
+}
+
+}  // namespace tenon::ops

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "tenon/tensor.h"
+
+namespace tenon {
+
+class Queue;
+
+// Work of a queue that was recorded once, to be given to the device as a whole.
+class Recording {
+ public:
+  virtual ~Recording() = default;
+  virtual void replay(Queue& queue) const = 0;
+};
+
+// Work for a device, done in the order in which it is given, while the host goes on. As an Allocator it gives memory of
+// the device, for work of this queue. Kernels of the device's provider find it in KernelRun::allocator(). Several
+// threads may use it at once. What fails is thrown by the call that gives the work or by a later one.
+class Queue : public Allocator {
+ public:
+  // From the host's memory, which may be written again at once.
+  virtual void upload(void* to, const void* from, int64_t bytes) = 0;
+  // To the host's memory, where it is after the next wait_for_downloads().
+  virtual void download(void* to, const void* from, int64_t bytes) = 0;
+  virtual void wait_for_downloads() = 0;
+  virtual void wait() = 0;
+
+  // What this thread gives from now on is recorded instead of done, up to end_recording(). Null where something in it
+  // cannot be recorded.
+  virtual void begin_recording() = 0;
+  virtual std::unique_ptr<Recording> end_recording() = 0;
+};
+
+// A processor with memory of its own.
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual std::string_view name() const = 0;
+  virtual std::unique_ptr<Queue> make_queue() = 0;
+  // A copy of a tensor of the host in the device's memory.
+  virtual Tensor upload(const Tensor& tensor) = 0;
+};
+
+}  // namespace tenon

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <unordered_map>
+
+#include "ir/graph.h"
+#include "provider/provider.h"
+
+namespace tenon {
+
+// Which provider runs a node of a graph that a device is to run in part, and why not one before it.
+class DevicePlacement {
+ public:
+  // Finds out, and puts a tenon.Copy wherever a value is read in another memory than it is made in. The graph's inputs
+  // and outputs, and those of subgraphs, are on the host.
+  DevicePlacement(ir::Graph& graph, std::span<const Provider* const> providers);
+
+  // Empty where the providers' own answers decide.
+  const std::string& reason_for_host(const ir::Node& node) const;
+
+ private:
+  void visit(ir::Graph& graph);
+  const Provider* provider_of(const ir::Node& node);
+  bool computes_sizes(const ir::Node& node) const;
+  ir::Value& copied(ir::Value& value, bool to_device, ir::Graph& graph, ir::Node* before);
+
+  std::span<const Provider* const> providers_;
+  std::unordered_map<const ir::Node*, std::string> host_nodes_;
+  enum class Where : unsigned char { host, sizes, device };  // sizes: made of shapes alone, on the host
+  std::unordered_map<const ir::Value*, Where> places_;       // what is not here is on the host
+  std::unordered_map<const ir::Value*, std::unordered_map<const ir::Graph*, ir::Value*>> copies_;
+};
+
+}  // namespace tenon

@@ -1,0 +1,442 @@
+// A stand-in for NVIDIA's libraries that runs kernels on the CPU: NVRTC is the system's C++ compiler, the driver's memory
+// is the host's. For tests on machines without a GPU. TENON_EMULATED_MEMORY limits its memory, in bytes.
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "cuda/libraries.h"
+
+namespace {
+
+using tenon::cuda::Address;
+using tenon::cuda::Handle;
+using tenon::cuda::MatmulAlgorithm;
+using tenon::cuda::MatmulChoice;
+using tenon::cuda::Result;
+
+constexpr Result success = 0, out_of_memory = 2, invalid = 1, not_supported = 3000;
+
+std::mutex mutex;  // one call at a time
+std::map<Address, size_t> blocks;
+size_t used = 0;
+
+size_t memory() {
+  const char* limit = std::getenv("TENON_EMULATED_MEMORY");
+  return limit ? std::strtoull(limit, nullptr, 10) : size_t{8} << 30;
+}
+
+struct Kernel {
+  void (*call)(void**);
+  const size_t* sizes;
+  int parameters;
+  int waits;
+  void (*run)(void (*)(void**), void**, const unsigned*, int);
+};
+
+struct Module {
+  void* library;
+  std::map<std::string, Kernel> kernels;
+};
+
+struct Stream {
+  bool records = false;
+  std::vector<std::function<void()>> recorded;
+};
+
+struct Graph {
+  std::vector<std::function<void()>> work;
+};
+
+void give(Handle stream, std::function<void()> work) {
+  auto* to = static_cast<Stream*>(stream);
+  if (to && to->records)
+    to->recorded.push_back(std::move(work));
+  else
+    work();
+}
+
+struct Program {
+  std::string source, log, image;
+};
+
+std::string read_file(const std::string& path) {
+  std::ifstream stream(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+}
+
+// Types of the parameters, which stand between the parentheses after a kernel's name.
+std::vector<std::string> parameter_types(const std::string& source, size_t begin) {
+  std::vector<std::string> types;
+  std::string text;
+  int depth = 0;
+  for (size_t i = begin;; ++i) {
+    const char c = source[i];
+    if (depth == 0 && (c == ',' || c == ')')) {
+      const size_t last = text.find_last_not_of(" \n");
+      size_t name = last;
+      while (name != std::string::npos && (std::isalnum(text[name]) || text[name] == '_')) --name;
+      if (last != std::string::npos) types.push_back(text.substr(0, name + 1));
+      text.clear();
+      if (c == ')') return types;
+      continue;
+    }
+    if (c == '<') ++depth;
+    if (c == '>') --depth;
+    text += c;
+  }
+}
+
+// The functions that call a kernel with a list of pointers to its arguments.
+std::string callers(const std::string& source) {
+  constexpr std::string_view mark = "__global__ void ";
+  std::string text = "extern \"C\" const char* tenon_kernels = \"";
+  std::string functions;
+  for (size_t at = source.find(mark); at != std::string::npos; at = source.find(mark, at + 1)) {
+    size_t begin = at + mark.size();
+    if (source.compare(begin, 17, "__launch_bounds__") == 0) begin = source.find(") ", begin) + 2;
+    const size_t end = source.find('(', begin);
+    const std::string name = source.substr(begin, end - begin);
+    const std::vector<std::string> types = parameter_types(source, end + 1);
+    text += name + " ";
+    functions += "extern \"C\" void " + name + "_call(void** a) { " + name + "(";
+    std::string sizes;
+    for (size_t i = 0; i < types.size(); ++i) {
+      functions += (i ? ", " : "") + ("*(" + types[i] + "*)a[" + std::to_string(i)) + "]";
+      sizes += (i ? ", " : "") + ("sizeof(" + types[i]) + ")";
+    }
+    functions += "); }\nextern \"C\" const size_t " + name + "_sizes[] = {" + sizes + (sizes.empty() ? "0" : "") +
+                 "};\nextern \"C\" const int " + name + "_count = " + std::to_string(types.size()) + ";\n";
+  }
+  const bool waits = source.find("__sync") != std::string::npos || source.find("__shfl") != std::string::npos;
+  return text + "\";\nextern \"C\" const int tenon_waits = " + (waits ? "1" : "0") + ";\n" + functions;
+}
+
+std::string temporary_name() {
+  static int count = 0;
+  const char* folder = std::getenv("TMPDIR");
+  return std::string(folder ? folder : "/tmp") + "/tenon_emulated_" + std::to_string(getpid()) + "_" + std::to_string(++count);
+}
+
+Module* load(const char* image, size_t size) {
+  const std::string path = temporary_name() + ".so";
+  std::ofstream(path, std::ios::binary).write(image, static_cast<std::streamsize>(size));
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library) std::fprintf(stderr, "emulated driver: %s\n", dlerror());
+  unlink(path.c_str());
+  return library ? new Module{library, {}} : nullptr;
+}
+
+// A matrix product as cublasLt describes it: column-major.
+struct Layout {
+  int type;
+  uint64_t rows, columns;
+  int64_t leading;
+  int order = 0;
+  int32_t batch = 1;
+  int64_t stride = 0;
+};
+struct Matmul {
+  int transpose_a = 0, transpose_b = 0;
+  int epilogue = 1;
+  const void* bias = nullptr;
+};
+
+enum Type { f32 = 0, f64 = 1, f16 = 2, i8 = 3, i32 = 10, bf16 = 14 };
+
+double load_element(const void* data, int type, int64_t i) {
+  switch (type) {
+    case f32: return static_cast<const float*>(data)[i];
+    case f64: return static_cast<const double*>(data)[i];
+    case f16: return static_cast<float>(static_cast<const _Float16*>(data)[i]);
+    case i8: return static_cast<const int8_t*>(data)[i];
+    case i32: return static_cast<const int32_t*>(data)[i];
+    default: {
+      const uint32_t bits = static_cast<uint32_t>(static_cast<const uint16_t*>(data)[i]) << 16;
+      float value = 0;
+      std::memcpy(&value, &bits, 4);
+      return value;
+    }
+  }
+}
+
+void store_element(void* data, int type, int64_t i, double value) {
+  switch (type) {
+    case f32: static_cast<float*>(data)[i] = static_cast<float>(value); break;
+    case f64: static_cast<double*>(data)[i] = value; break;
+    case f16: static_cast<_Float16*>(data)[i] = static_cast<_Float16>(value); break;
+    case i8: static_cast<int8_t*>(data)[i] = static_cast<int8_t>(value); break;
+    case i32: static_cast<int32_t*>(data)[i] = static_cast<int32_t>(value); break;
+    default: {
+      const auto single = static_cast<float>(value);
+      uint32_t bits = 0;
+      std::memcpy(&bits, &single, 4);
+      static_cast<uint16_t*>(data)[i] = static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+    }
+  }
+}
+
+int64_t at(const Layout& layout, int64_t row, int64_t column, int64_t batch) {
+  return batch * layout.stride + (layout.order == 0 ? column * layout.leading + row : row * layout.leading + column);
+}
+
+}  // namespace
+
+extern "C" {
+
+Result cuInit(unsigned) { return std::getenv("TENON_EMULATED_NO_DEVICE") ? 100 : success; }
+Result cuDriverGetVersion(int* version) { return *version = 13000, success; }
+Result cuGetErrorName(Result result, const char** name) {
+  return *name = result == out_of_memory ? "CUDA_ERROR_OUT_OF_MEMORY" : "CUDA_ERROR", success;
+}
+Result cuGetErrorString(Result result, const char** text) {
+  return *text = result == out_of_memory ? "out of memory" : result == 100 ? "no CUDA-capable device is detected" : "an error",
+         success;
+}
+Result cuDeviceGetCount(int* count) { return *count = 1, success; }
+Result cuDeviceGet(int* device, int ordinal) { return *device = ordinal, success; }
+Result cuDeviceGetName(char* name, int size, int) { return std::snprintf(name, static_cast<size_t>(size), "emulated GPU"), success; }
+Result cuDeviceTotalMem_v2(size_t* bytes, int) { return *bytes = memory(), success; }
+Result cuDeviceGetAttribute(int* value, int attribute, int) {
+  return *value = attribute == 75 ? 9 : attribute == 16 ? 4 : 0, success;
+}
+Result cuDevicePrimaryCtxRetain(Handle* context, int) { return *context = &blocks, success; }
+Result cuCtxSetCurrent(Handle) { return success; }
+Result cuCtxGetCurrent(Handle* context) { return *context = &blocks, success; }
+Result cuMemGetInfo_v2(size_t* available, size_t* total) {
+  std::lock_guard lock(mutex);
+  *total = memory();
+  *available = *total - used;
+  return success;
+}
+Result cuMemAlloc_v2(Address* address, size_t bytes) {
+  std::lock_guard lock(mutex);
+  if (used + bytes > memory()) return out_of_memory;
+  void* block = std::aligned_alloc(512, (bytes + 511) / 512 * 512);
+  std::memset(block, 0x7f, bytes);  // what nobody wrote is no number to compute with
+  *address = reinterpret_cast<Address>(block);
+  blocks[*address] = bytes;
+  used += bytes;
+  return success;
+}
+Result cuMemFree_v2(Address address) {
+  std::lock_guard lock(mutex);
+  auto found = blocks.find(address);
+  if (found == blocks.end()) return invalid;
+  used -= found->second;
+  blocks.erase(found);
+  std::free(reinterpret_cast<void*>(address));
+  return success;
+}
+Result cuMemHostAlloc(void** pointer, size_t bytes, unsigned) { return (*pointer = std::malloc(bytes)) ? success : out_of_memory; }
+Result cuMemFreeHost(void* pointer) { return std::free(pointer), success; }
+Result cuMemcpyHtoD_v2(Address to, const void* from, size_t bytes) {
+  return std::memcpy(reinterpret_cast<void*>(to), from, bytes), success;
+}
+Result cuMemcpyHtoDAsync_v2(Address to, const void* from, size_t bytes, Handle stream) {
+  return give(stream, [=] { std::memcpy(reinterpret_cast<void*>(to), from, bytes); }), success;
+}
+Result cuMemcpyDtoHAsync_v2(void* to, Address from, size_t bytes, Handle stream) {
+  return give(stream, [=] { std::memcpy(to, reinterpret_cast<void*>(from), bytes); }), success;
+}
+Result cuMemcpyDtoDAsync_v2(Address to, Address from, size_t bytes, Handle stream) {
+  return give(stream, [=] { std::memmove(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), bytes); }), success;
+}
+Result cuMemsetD8Async(Address to, unsigned char byte, size_t bytes, Handle stream) {
+  return give(stream, [=] { std::memset(reinterpret_cast<void*>(to), byte, bytes); }), success;
+}
+Result cuMemsetD32Async(Address to, unsigned word, size_t count, Handle stream) {
+  return give(stream, [=] { std::fill_n(reinterpret_cast<unsigned*>(to), count, word); }), success;
+}
+Result cuStreamCreate(Handle* stream, unsigned) { return *stream = new Stream, success; }
+Result cuStreamDestroy_v2(Handle stream) { return delete static_cast<Stream*>(stream), success; }
+Result cuStreamSynchronize(Handle) { return success; }
+Result cuStreamBeginCapture_v2(Handle stream, int) { return static_cast<Stream*>(stream)->records = true, success; }
+Result cuStreamEndCapture(Handle stream, Handle* graph) {
+  auto* from = static_cast<Stream*>(stream);
+  from->records = false;
+  *graph = new Graph{std::move(from->recorded)};
+  return success;
+}
+Result cuGraphInstantiateWithFlags(Handle* executable, Handle graph, unsigned long long) {
+  return *executable = new Graph(*static_cast<Graph*>(graph)), success;
+}
+Result cuGraphLaunch(Handle executable, Handle) {
+  for (const auto& work : static_cast<Graph*>(executable)->work) work();
+  return success;
+}
+Result cuGraphDestroy(Handle graph) { return delete static_cast<Graph*>(graph), success; }
+Result cuGraphExecDestroy(Handle graph) { return delete static_cast<Graph*>(graph), success; }
+Result cuEventCreate(Handle* event, unsigned) { return *event = new int, success; }
+Result cuEventRecord(Handle, Handle) { return success; }
+Result cuEventSynchronize(Handle) { return success; }
+Result cuEventElapsedTime(float* milliseconds, Handle, Handle) { return *milliseconds = 0, success; }
+Result cuEventDestroy_v2(Handle event) { return delete static_cast<int*>(event), success; }
+
+Result cuModuleLoadData(Handle* module, const void* image) {
+  std::lock_guard lock(mutex);
+  // Eight bytes with the size come first.
+  uint64_t size = 0;
+  std::memcpy(&size, image, sizeof size);
+  *module = load(static_cast<const char*>(image) + sizeof size, size);
+  return *module ? success : invalid;
+}
+Result cuModuleGetFunction(Handle* function, Handle module, const char* name) {
+  std::lock_guard lock(mutex);
+  auto* from = static_cast<Module*>(module);
+  Kernel& kernel = from->kernels[name];
+  auto find = [&](const std::string& symbol) { return dlsym(from->library, symbol.c_str()); };
+  const std::string base = name;
+  if (!find(base + "_call")) return invalid;
+  kernel = {reinterpret_cast<void (*)(void**)>(find(base + "_call")), static_cast<const size_t*>(find(base + "_sizes")),
+            *static_cast<const int*>(find(base + "_count")), *static_cast<const int*>(find("tenon_waits")),
+            reinterpret_cast<decltype(Kernel::run)>(find("tenon_run_kernel"))};
+  *function = &kernel;
+  return success;
+}
+Result cuFuncSetAttribute(Handle, int, int) { return success; }
+Result cuLaunchKernel(Handle function, unsigned x, unsigned y, unsigned z, unsigned threads, unsigned, unsigned, unsigned,
+                      Handle stream, void** arguments, void**) {
+  const Kernel kernel = *static_cast<Kernel*>(function);
+  if (threads == 0 || threads > 1024 || x == 0 || y == 0 || z == 0 || y > 65535 || z > 65535) return invalid;
+  std::vector<std::vector<char>> copies;
+  for (int i = 0; i < kernel.parameters; ++i) {
+    const auto* from = static_cast<const char*>(arguments[i]);
+    copies.emplace_back(from, from + kernel.sizes[i]);
+  }
+  give(stream, [=]() mutable {
+    std::lock_guard lock(mutex);
+    std::vector<void*> pointers;
+    for (std::vector<char>& copy : copies) pointers.push_back(copy.data());
+    const unsigned grid[] = {x, y, z, threads};
+    kernel.run(kernel.call, pointers.data(), grid, kernel.waits);
+  });
+  return success;
+}
+
+Result nvrtcVersion(int* major, int* minor) { return *major = 0, *minor = 1, success; }
+const char* nvrtcGetErrorString(Result) { return "NVRTC_ERROR_COMPILATION"; }
+Result nvrtcCreateProgram(Handle* program, const char* source, const char*, int, const char* const*, const char* const*) {
+  return *program = new Program{source, "", ""}, success;
+}
+Result nvrtcCompileProgram(Handle handle, int, const char* const*) {
+  std::lock_guard lock(mutex);
+  auto& program = *static_cast<Program*>(handle);
+  const std::string name = temporary_name();
+  std::ofstream(name + ".cc") << program.source << callers(program.source);
+  const std::string command = std::string("c++ -std=c++20 -O1 -w -shared -fPIC -ffp-contract=off -include " TENON_EMULATED_KERNELS " ") +
+                              name + ".cc -o " + name + ".so 2> " + name + ".log";
+  const int status = std::system(command.c_str());
+  program.log = read_file(name + ".log");
+  program.image = read_file(name + ".so");
+  for (const char* ending : {".cc", ".so", ".log"}) unlink((name + ending).c_str());
+  return status == 0 ? success : 6;
+}
+Result nvrtcGetProgramLogSize(Handle program, size_t* size) {
+  return *size = static_cast<Program*>(program)->log.size() + 1, success;
+}
+Result nvrtcGetProgramLog(Handle program, char* log) {
+  return std::strcpy(log, static_cast<Program*>(program)->log.c_str()), success;
+}
+Result nvrtcGetCUBINSize(Handle program, size_t* size) {
+  return *size = static_cast<Program*>(program)->image.size() + sizeof(uint64_t), success;
+}
+Result nvrtcGetCUBIN(Handle program, char* image) {
+  const std::string& from = static_cast<Program*>(program)->image;
+  const uint64_t size = from.size();
+  std::memcpy(image, &size, sizeof size);
+  std::memcpy(image + sizeof size, from.data(), from.size());
+  return success;
+}
+Result nvrtcDestroyProgram(Handle* program) { return delete static_cast<Program*>(*program), success; }
+
+Result cublasLtCreate(Handle* handle) { return *handle = new int, success; }
+Result cublasLtDestroy(Handle handle) { return delete static_cast<int*>(handle), success; }
+size_t cublasLtGetVersion() { return 130000; }
+Result cublasLtMatmulDescCreate(Handle* description, int, int) { return *description = new Matmul, success; }
+Result cublasLtMatmulDescDestroy(Handle description) { return delete static_cast<Matmul*>(description), success; }
+Result cublasLtMatmulDescSetAttribute(Handle description, int attribute, const void* value, size_t bytes) {
+  auto& matmul = *static_cast<Matmul*>(description);
+  if (attribute == 3) std::memcpy(&matmul.transpose_a, value, bytes);
+  if (attribute == 4) std::memcpy(&matmul.transpose_b, value, bytes);
+  if (attribute == 7) std::memcpy(&matmul.epilogue, value, bytes);
+  if (attribute == 8) std::memcpy(&matmul.bias, value, bytes);
+  return success;
+}
+Result cublasLtMatrixLayoutCreate(Handle* layout, int type, uint64_t rows, uint64_t columns, int64_t leading) {
+  return *layout = new Layout{type, rows, columns, leading}, success;
+}
+Result cublasLtMatrixLayoutDestroy(Handle layout) { return delete static_cast<Layout*>(layout), success; }
+Result cublasLtMatrixLayoutSetAttribute(Handle handle, int attribute, const void* value, size_t bytes) {
+  auto& layout = *static_cast<Layout*>(handle);
+  if (attribute == 1) std::memcpy(&layout.order, value, bytes);
+  if (attribute == 5) std::memcpy(&layout.batch, value, bytes);
+  if (attribute == 6) std::memcpy(&layout.stride, value, bytes);
+  return success;
+}
+Result cublasLtMatmulPreferenceCreate(Handle* preference) { return *preference = new int, success; }
+Result cublasLtMatmulPreferenceDestroy(Handle preference) { return delete static_cast<int*>(preference), success; }
+Result cublasLtMatmulPreferenceSetAttribute(Handle, int, const void*, size_t) { return success; }
+Result cublasLtMatmulAlgoGetHeuristic(Handle, Handle, Handle, Handle, Handle, Handle, Handle, int, MatmulChoice* choices,
+                                      int* found) {
+  choices[0] = {};
+  *found = 1;
+  return success;
+}
+Result cublasLtMatmul(Handle, Handle description, const void* alpha, const void* a, Handle a_layout, const void* b,
+                      Handle b_layout, const void* beta, const void* c, Handle c_layout, void* d, Handle d_layout,
+                      const MatmulAlgorithm*, void*, size_t, Handle stream) {
+  const Matmul matmul = *static_cast<Matmul*>(description);
+  const Layout la = *static_cast<Layout*>(a_layout), lb = *static_cast<Layout*>(b_layout),
+               lc = *static_cast<Layout*>(c_layout), ld = *static_cast<Layout*>(d_layout);
+  const bool is_double = ld.type == f64, is_integer = ld.type == i32;
+  auto scalar = [&](const void* at) -> double {
+    if (is_double) return *static_cast<const double*>(at);
+    return is_integer ? *static_cast<const int32_t*>(at) : *static_cast<const float*>(at);
+  };
+  const double scale = scalar(alpha), keep = scalar(beta);
+  give(stream, [=] {
+    const auto inner = static_cast<int64_t>(matmul.transpose_a ? la.rows : la.columns);
+    for (int64_t batch = 0; batch < ld.batch; ++batch) {
+      for (int64_t column = 0; column < static_cast<int64_t>(ld.columns); ++column) {
+        for (int64_t row = 0; row < static_cast<int64_t>(ld.rows); ++row) {
+          double sum = 0;
+          for (int64_t k = 0; k < inner; ++k) {
+            sum += load_element(a, la.type, matmul.transpose_a ? at(la, k, row, batch) : at(la, row, k, batch)) *
+                   load_element(b, lb.type, matmul.transpose_b ? at(lb, column, k, batch) : at(lb, k, column, batch));
+          }
+          sum *= scale;
+          if (keep != 0) sum += keep * load_element(c, lc.type, at(lc, row, column, batch));
+          if (matmul.epilogue & 4) sum += load_element(matmul.bias, ld.type, row);
+          if (matmul.epilogue & 2) sum = sum < 0 ? 0 : sum;
+          store_element(d, ld.type, at(ld, row, column, batch), sum);
+        }
+      }
+    }
+  });
+  return success;
+}
+
+// Convolutions fall back to kernels of our own.
+size_t cudnnGetVersion() { return 91000; }
+const char* cudnnGetErrorString(Result) { return "CUDNN_STATUS_NOT_SUPPORTED"; }
+Result cudnnCreate(Handle* handle) { return *handle = new int, success; }
+Result cudnnDestroy(Handle handle) { return delete static_cast<int*>(handle), success; }
+Result cudnnSetStream(Handle, Handle) { return success; }
+Result cudnnBackendCreateDescriptor(int, Handle*) { return not_supported; }
+Result cudnnBackendDestroyDescriptor(Handle) { return success; }
+Result cudnnBackendSetAttribute(Handle, int, int, int64_t, const void*) { return not_supported; }
+Result cudnnBackendGetAttribute(Handle, int, int, int64_t, int64_t*, void*) { return not_supported; }
+Result cudnnBackendFinalize(Handle) { return not_supported; }
+Result cudnnBackendExecute(Handle, Handle, Handle) { return not_supported; }
+
+}  // extern "C"
