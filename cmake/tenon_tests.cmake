@@ -90,7 +90,16 @@ set_source_files_properties(${PROJECT_SOURCE_DIR}/src/session/custom_operator_li
 # runs the CUDA provider without a GPU.
 add_library(emulated_cuda SHARED tests/cuda/emulated_driver.cc)
 target_include_directories(emulated_cuda PRIVATE src)
-target_compile_definitions(emulated_cuda PRIVATE TENON_EMULATED_KERNELS="${PROJECT_SOURCE_DIR}/tests/cuda/emulated_kernels.h")
+# What every kernel is compiled with is compiled ahead.
+set(emulated_kernels ${PROJECT_BINARY_DIR}/cuda_emulated/emulated_kernels.h)
+set(emulated_compiler "${CMAKE_CXX_COMPILER} -std=c++20 -O1 -w -fPIC -ffp-contract=off")
+separate_arguments(emulated_command UNIX_COMMAND "${emulated_compiler}")
+add_custom_command(OUTPUT ${emulated_kernels}.gch
+  COMMAND ${CMAKE_COMMAND} -E copy ${PROJECT_SOURCE_DIR}/tests/cuda/emulated_kernels.h ${emulated_kernels}
+  COMMAND ${emulated_command} -x c++-header ${emulated_kernels} -o ${emulated_kernels}.gch
+  DEPENDS tests/cuda/emulated_kernels.h)
+target_sources(emulated_cuda PRIVATE ${emulated_kernels}.gch)
+target_compile_definitions(emulated_cuda PRIVATE TENON_EMULATED_COMMAND="${emulated_compiler} -include ${emulated_kernels}")
 target_compile_options(emulated_cuda PRIVATE -O2 -Wno-psabi)
 target_link_libraries(emulated_cuda PRIVATE ${CMAKE_DL_LIBS})
 set_target_properties(emulated_cuda PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/cuda_emulated CXX_VISIBILITY_PRESET default)

@@ -46,7 +46,8 @@ int test(const TestFlags& flags) {
       json["cases"].push_back({{"name", result.name},
                                {"result", name_of(result.outcome)},
                                {"reason", result.reason},
-                               {"seconds", result.seconds}});
+                               {"seconds", result.seconds},
+                               {"nodes", result.nodes}});
     }
     fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
   } else {

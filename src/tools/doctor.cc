@@ -19,6 +19,7 @@
 #include "base/thread_pool.h"
 #include "ops/image_decoder/cpu_formats.h"
 #include "ops/operator.h"
+#include "cuda/gpu.h"
 #include "session/providers.h"
 #include "tenon/error.h"
 #include "tenon/version.h"
@@ -176,6 +177,31 @@ Section environment_section() {
   return section;
 }
 
+// Each of NVIDIA's libraries with where it was found, or where it was looked for.
+Section gpu_section() {
+  Section section{"GPU", {}};
+  for (const cuda::LibraryReport& report : cuda::libraries().reports) {
+    if (report.is_found) {
+      section.lines.emplace_back(report.name, report.attempts.back().path);
+      continue;
+    }
+    std::string text = "not found: ";
+    for (const cuda::Attempt& attempt : report.attempts)
+      text += fmt::format("{}{}", &attempt == report.attempts.data() ? "" : "; ", attempt.problem);
+    section.lines.emplace_back(report.name, fmt::format("{}. {}", text, report.fix));
+  }
+  try {
+    const auto gpu = cuda::Gpu::open();
+    section.lines.emplace_back("name", std::string(gpu->name()));
+    section.lines.emplace_back("compute capability", fmt::format("{}.{}", gpu->major(), gpu->minor()));
+    section.lines.emplace_back("memory", fmt::format("{} MiB", gpu->total_bytes() >> 20));
+    section.lines.emplace_back("driver", fmt::format("CUDA {}.{}", gpu->driver_version() / 1000, gpu->driver_version() % 1000 / 10));
+  } catch (const Error& error) {
+    section.lines.emplace_back("usable", "no: " + error.message());
+  }
+  return section;
+}
+
 Section provider_section() {
   Section section{"Providers", {}};
   for (const std::string& name : provider_names()) {
@@ -251,7 +277,7 @@ DoctorReport examine_machine(const DoctorOptions& options) {
   MachineFacts facts = machine_facts();
   if (options.measure && facts.threads > 0) facts.speed = measure_machine();
   return {.sections = {tenon_section(facts), system_section(), cpu_section(facts), thread_section(facts),
-                       memory_section(facts), environment_section(), provider_section(), library_section(),
+                       memory_section(facts), environment_section(), provider_section(), gpu_section(), library_section(),
                        format_section(), speed_section(facts.speed, options)},
           .warnings = warnings_of(facts),
           .speed = facts.speed};

@@ -198,6 +198,7 @@ CaseResult run_test_case(const fs::path& folder, const TestOptions& options) {
     }
     const Comparison comparison = read_comparison(folder, options.tolerance);
     const Session session = load(folder, options);
+    for (const NodePlacement& node : session.placement()) ++result.nodes[node.provider];
     std::optional<Session> unseeded;
     if (comparison.nonzero) unseeded = load(folder, options, /*with_seeds=*/false);
     for (const fs::path& set : sets) {

@@ -332,9 +332,12 @@ Result nvrtcCompileProgram(Handle handle, int, const char* const*) {
   std::lock_guard lock(mutex);
   auto& program = *static_cast<Program*>(handle);
   const std::string name = temporary_name();
+  // For those who want to see, or try with another compiler, what is compiled.
+  if (const char* folder = std::getenv("TENON_EMULATED_SOURCES"))
+    std::ofstream(std::string(folder) + "/" + std::to_string(std::hash<std::string>()(program.source)) + ".cu")
+        << program.source;
   std::ofstream(name + ".cc") << program.source << callers(program.source);
-  const std::string command = std::string("c++ -std=c++20 -O1 -w -shared -fPIC -ffp-contract=off -include " TENON_EMULATED_KERNELS " ") +
-                              name + ".cc -o " + name + ".so 2> " + name + ".log";
+  const std::string command = std::string(TENON_EMULATED_COMMAND " -shared ") + name + ".cc -o " + name + ".so 2> " + name + ".log";
   const int status = std::system(command.c_str());
   program.log = read_file(name + ".log");
   program.image = read_file(name + ".so");

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@ struct CaseResult {
   Outcome outcome = Outcome::passed;
   std::string reason;
   double seconds = 0;
+  std::map<std::string, int> nodes;  // by provider
 };
 
 // The ONNX test-case folders at or below `folder`: those with a model.onnx and test_data_set_* folders, sorted.

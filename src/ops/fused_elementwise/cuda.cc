@@ -67,9 +67,8 @@ std::string shift_body(const ir::Node& node) {
 
 std::string mod_body(const ir::Node& node) {
   const bool is_float = types::floats.contains(type_of(node, 0));
-  if (is_float) return "r = fmod(a0, a1);";
-  if (node.int_attribute("fmod", 0) != 0) return "r = a0 % a1;";
-  return "r = a0 % a1; if (r != 0 && (r < 0) != (a1 < 0)) r += a1;";
+  const std::string rest = is_float ? "r = fmod(a0, a1);" : "r = a0 % a1;";
+  return node.int_attribute("fmod", 0) != 0 ? rest : rest + " if (r != 0 && (r < 0) != (a1 < 0)) r += a1;";
 }
 
 std::string pow_body(const ir::Node&) { return "r = power(a0, a1);"; }
