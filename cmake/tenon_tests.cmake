@@ -25,6 +25,8 @@ foreach(layer base tensor kernels ir onnx provider ops passes session tools)
   tenon_test_program(${layer} src/${layer})
 endforeach()
 tenon_test_program(cpu_provider src/providers/cpu)
+tenon_test_program(cuda_provider src/providers/cuda)
+target_compile_definitions(test_cuda_provider PRIVATE TENON_EMULATED_CUDA="${PROJECT_BINARY_DIR}/cuda_emulated")
 
 add_executable(rewrite tests/rewrite.cc)
 target_link_libraries(rewrite PRIVATE tenon_test_support)
@@ -107,3 +109,4 @@ foreach(name libcuda.so.1 libnvrtc.so.13 libcublasLt.so.13 libcudnn.so.9)
   add_custom_command(TARGET emulated_cuda POST_BUILD
     COMMAND ${CMAKE_COMMAND} -E create_symlink $<TARGET_FILE_NAME:emulated_cuda> ${PROJECT_BINARY_DIR}/cuda_emulated/${name})
 endforeach()
+add_dependencies(test_cuda_provider emulated_cuda)

@@ -171,6 +171,8 @@ void add_bench(CLI::App& program, Action& action) {
       ->type_name("N");
   command->add_flag("--operators", flags->operators,
                     "Then profile 10 more runs: time per operator, and the slowest nodes");
+  command->add_flag("--on-device", flags->options.on_device,
+                    "Inputs and outputs stay in the GPU's memory, with --provider cuda");
   command->add_flag("--json", flags->json, "Print one JSON document");
   flags->inputs.add_to(*command);
   flags->session.add_to(*command);

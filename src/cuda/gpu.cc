@@ -56,6 +56,7 @@ class Graph final : public Recording {
 
   void replay(Queue& queue) const override {
     gpu_->use();
+    gpu_->count_replay();
     gpu_->check(gpu_->api().cuGraphLaunch(executable_, static_cast<GpuQueue&>(queue).stream()), "cuGraphLaunch");
   }
 
@@ -158,7 +159,7 @@ void Gpu::fail_library(Result result, std::string_view call) const {
   fail(ErrorCode::internal, "{} failed with status {}", call, result);
 }
 
-std::unique_ptr<Queue> Gpu::make_queue() { return std::make_unique<GpuQueue>(Gpu::open(0)); }
+std::unique_ptr<Queue> Gpu::make_queue() { return std::make_unique<GpuQueue>(shared_from_this()); }
 
 Tensor Gpu::upload(const Tensor& tensor) {
   use();
@@ -167,6 +168,18 @@ Tensor Gpu::upload(const Tensor& tensor) {
   if (tensor.bytes() > 0)
     check(api_.cuMemcpyHtoD_v2(address_of(data), tensor.raw(), static_cast<size_t>(tensor.bytes())), "cuMemcpyHtoD");
   return Tensor::over(tensor.type(), tensor.shape(), data, std::move(memory));
+}
+
+Tensor Gpu::download(const Tensor& tensor) {
+  use();
+  Tensor result(tensor.type(), tensor.shape());
+  Handle stream = nullptr;  // the one that waits for all others
+  if (tensor.bytes() > 0) {
+    check(api_.cuMemcpyDtoHAsync_v2(result.mutable_raw(), address_of(tensor.raw()), static_cast<size_t>(tensor.bytes()), stream),
+          "cuMemcpyDtoHAsync");
+    check(api_.cuStreamSynchronize(stream), "cuStreamSynchronize");
+  }
+  return result;
 }
 
 Handle Gpu::blas() {
@@ -258,7 +271,7 @@ std::shared_ptr<void> Gpu::allocate(int64_t bytes) {
     check(result, "cuMemAlloc");
     block = reinterpret_cast<void*>(address);
   }
-  return {block, [this, size](void* given_back) { free_block(given_back, size); }};
+  return {block, DeviceMemoryOwner{shared_from_this(), [this, size](void* given_back) { free_block(given_back, size); }}};
 }
 
 void Gpu::free_block(void* block, int64_t bytes) {

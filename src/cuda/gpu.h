@@ -37,7 +37,7 @@ struct CallCounts {
   int64_t launches = 0, replays = 0, allocations = 0, compilations = 0, waits = 0, uploads = 0, downloads = 0;
 };
 
-class Gpu final : public Device {
+class Gpu final : public Device, public std::enable_shared_from_this<Gpu> {
  public:
   // Throws ErrorCode::provider_unavailable with what is missing.
   static std::shared_ptr<Gpu> open(int ordinal = 0);
@@ -45,6 +45,8 @@ class Gpu final : public Device {
   std::string_view name() const override { return name_; }
   std::unique_ptr<Queue> make_queue() override;
   Tensor upload(const Tensor& tensor) override;
+  Tensor download(const Tensor& tensor) override;
+  std::string_view memory_name() const override { return "cuda"; }
 
   // The kernel `name` of a source that the prelude (kernel_text.h) comes before. Compiled when first asked for, and kept
   // in memory and on disk by its text.
@@ -65,6 +67,7 @@ class Gpu final : public Device {
   int64_t total_bytes() const { return total_bytes_; }
   int driver_version() const { return driver_version_; }
   CallCounts counts() const { return counts_; }
+  void count_replay() { ++counts_.replays; }
 
   // Makes the GPU the calling thread's. Every entry point does.
   void use() const;
@@ -112,7 +115,7 @@ class GpuQueue final : public Queue {
   void begin_recording() override;
   std::unique_ptr<Recording> end_recording() override;
 
-  void copy(void* to, const void* from, int64_t bytes);
+  void copy(void* to, const void* from, int64_t bytes) override;
   void fill(void* to, unsigned char byte, int64_t bytes);
   template <typename... Arguments>
   void launch(Function function, const Grid& grid, Arguments... arguments) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string_view>
 
@@ -26,6 +27,8 @@ class Queue : public Allocator {
   // To the host's memory, where it is after the next wait_for_downloads().
   virtual void download(void* to, const void* from, int64_t bytes) = 0;
   virtual void wait_for_downloads() = 0;
+  // Within the device's memory.
+  virtual void copy(void* to, const void* from, int64_t bytes) = 0;
   virtual void wait() = 0;
 
   // What this thread gives from now on is recorded instead of done, up to end_recording(). Null where something in it
@@ -42,6 +45,23 @@ class Device {
   virtual std::unique_ptr<Queue> make_queue() = 0;
   // A copy of a tensor of the host in the device's memory.
   virtual Tensor upload(const Tensor& tensor) = 0;
+  // And the other way round.
+  virtual Tensor download(const Tensor& tensor) = 0;
+  // As users call its memory, such as "cuda".
+  virtual std::string_view memory_name() const = 0;
 };
+
+// What gives memory of a device back, by which it is known as such.
+struct DeviceMemoryOwner {
+  std::shared_ptr<Device> device;
+  std::function<void(void*)> give_back;
+  void operator()(void* block) const { give_back(block); }
+};
+
+// The device whose memory the tensor lies in; null: the host's.
+inline Device* device_of(const Tensor& tensor) {
+  const auto* owner = std::get_deleter<DeviceMemoryOwner>(tensor.owner());
+  return owner ? owner->device.get() : nullptr;
+}
 
 }  // namespace tenon

@@ -154,7 +154,7 @@ CompiledModel::CompiledModel(CompiledFile file, const SessionOptions& options, T
 
 void CompiledModel::compile(ThreadPool& threads, MemoryUse memory, const PrecisionChoice& precision,
                             PackedArchive* packing) {
-  if (hosts_.size() < order_.size()) devices_ = std::make_unique<DevicePlacement>(*model_->graph, order_);
+  if (hosts_.size() < order_.size()) devices_ = std::make_unique<DevicePlacement>(*model_->graph, order_, support_);
   program_ = Program::compile(*model_->graph, order_, threads, placement_, memory, precision, packing, devices_.get());
   if (precision.precision == Precision::fast && placement_.rounded_nodes == 0) note({why_nothing_is_rounded()});
   for (Placement::Node& node : placement_.nodes) {
@@ -205,6 +205,12 @@ void CompiledModel::start_providers(const SessionOptions& options) {
     order_.push_back(provider.get());
     if (!provider->device()) hosts_.push_back(provider.get());
   }
+  if (!hosts_.empty()) return;
+  // Sizes are computed on the host all the same.
+  providers_.push_back(start_provider("cpu"));
+  support_ = providers_.back().get();
+  order_.push_back(support_);
+  hosts_.push_back(support_);
 }
 
 void CompiledModel::optimize(const SessionOptions& options, OptimizationLevel level, ThreadPool& threads) {

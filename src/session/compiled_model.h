@@ -45,6 +45,7 @@ class CompiledModel : public ModelReport {
   std::vector<std::unique_ptr<Provider>> providers_;
   std::vector<const Provider*> order_;                                  // the same
   std::vector<const Provider*> hosts_;                                  // those in the host's memory
+  const Provider* support_ = nullptr;                                   // the CPU, where it was not asked for
   std::unique_ptr<DevicePlacement> devices_;                            // null: all is on the host
   std::vector<std::pair<std::string, std::string>> missing_providers_;  // name and reason
   std::unique_ptr<ir::Model> model_;

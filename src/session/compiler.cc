@@ -97,6 +97,9 @@ struct Program::Compiler {
     }
     for (const ir::Value* value : graph.inputs()) {
       program->input_slots_.push_back(slot_of(value));
+      program->device_inputs_.push_back(
+          std::ranges::all_of(value->users(), [](const ir::Node* user) { return is_copy(*user); }) &&
+          std::ranges::find(graph.outputs(), value) == graph.outputs().end());
       program->input_is_read_.push_back(!value->users().empty() ||
                                         std::ranges::find(graph.outputs(), value) != graph.outputs().end());
     }
@@ -129,6 +132,7 @@ struct Program::Compiler {
     std::string reasons;
     const std::string reason_for_host = devices ? devices->reason_for_host(node) : "";
     for (const Provider* provider : providers) {
+      if (devices && !devices->allows(*provider, node)) continue;
       Claim claim =
           provider->device() && !reason_for_host.empty() ? Claim::no(reason_for_host) : provider->claim(node);
       if (claim.accepted) {

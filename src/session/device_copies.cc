@@ -16,8 +16,8 @@ bool reads_shape_only(const ir::Node& node, size_t input) {
 
 }  // namespace
 
-DevicePlacement::DevicePlacement(ir::Graph& graph, std::span<const Provider* const> providers)
-    : providers_(providers) {
+DevicePlacement::DevicePlacement(ir::Graph& graph, std::span<const Provider* const> providers, const Provider* support)
+    : providers_(providers), support_(support) {
   visit(graph);
 }
 
@@ -25,6 +25,16 @@ const std::string& DevicePlacement::reason_for_host(const ir::Node& node) const 
   static const std::string none;
   auto found = host_nodes_.find(&node);
   return found == host_nodes_.end() ? none : found->second;
+}
+
+bool DevicePlacement::allows(const Provider& provider, const ir::Node& node) const {
+  const bool is_copy = node.op_type == "Copy" && node.domain == ops::tenon_domain;
+  if (&provider != support_ || is_copy || !reason_for_host(node).empty()) return true;
+  return std::ranges::any_of(node.attributes, [](const ir::Attribute& attribute) {
+    bool has_graph = false;
+    attribute.for_each_graph([&](const ir::Graph&) { has_graph = true; });
+    return has_graph;
+  });
 }
 
 // Sizes are computed from shapes while a plan is made, and then read by kernels on the host.
@@ -53,14 +63,12 @@ bool DevicePlacement::computes_sizes(const ir::Node& node) const {
 const Provider* DevicePlacement::provider_of(const ir::Node& node) {
   const bool is_about_sizes = computes_sizes(node);
   for (const Provider* provider : providers_) {
-    if (is_about_sizes && provider->device()) continue;
-    if (provider->claim(node).accepted) {
-      if (is_about_sizes) host_nodes_[&node] = "it computes sizes, which are known on the host";
-      return provider;
-    }
+    if (!is_about_sizes || provider->device() || !provider->claim(node).accepted) continue;
+    host_nodes_[&node] = "it computes sizes, which are known on the host";
+    return provider;
   }
   for (const Provider* provider : providers_) {
-    if (provider->claim(node).accepted) return provider;
+    if (allows(*provider, node) && provider->claim(node).accepted) return provider;
   }
   return nullptr;
 }

@@ -14,10 +14,14 @@ class DevicePlacement {
  public:
   // Finds out, and puts a tenon.Copy wherever a value is read in another memory than it is made in. The graph's inputs
   // and outputs, and those of subgraphs, are on the host.
-  DevicePlacement(ir::Graph& graph, std::span<const Provider* const> providers);
+  // `support`, one of the providers or null, was not asked for: it runs what only the host can, which are sizes and
+  // control flow, and nothing else.
+  DevicePlacement(ir::Graph& graph, std::span<const Provider* const> providers, const Provider* support);
 
   // Empty where the providers' own answers decide.
   const std::string& reason_for_host(const ir::Node& node) const;
+  // Whether the provider may have the node.
+  bool allows(const Provider& provider, const ir::Node& node) const;
 
  private:
   void visit(ir::Graph& graph);
@@ -26,6 +30,7 @@ class DevicePlacement {
   ir::Value& copied(ir::Value& value, bool to_device, ir::Graph& graph, ir::Node* before);
 
   std::span<const Provider* const> providers_;
+  const Provider* support_;
   std::unordered_map<const ir::Node*, std::string> host_nodes_;
   enum class Where : unsigned char { host, sizes, device };  // sizes: made of shapes alone, on the host
   std::unordered_map<const ir::Value*, Where> places_;       // what is not here is on the host

@@ -297,10 +297,14 @@ void Frame::copy(const Step& step, bool is_placed) {
   const Tensor& source = from.tensor();
   Value& to = at(values_, step.outputs[0]);
   if (!is_placed) to = Tensor(source.type(), source.shape(), to_device ? *queue_ : allocator_);
-  if (to_device)
-    queue_->upload(to.tensor().mutable_raw(), source.raw(), source.bytes());
+  void* target = to.tensor().mutable_raw();
+  // What the caller gave, or wants to have, may be on the device already.
+  if (to_device ? device_of(source) != nullptr : device_of(to.tensor()) != nullptr)
+    queue_->copy(target, source.raw(), source.bytes());
+  else if (to_device)
+    queue_->upload(target, source.raw(), source.bytes());
   else
-    queue_->download(to.tensor().mutable_raw(), source.raw(), source.bytes());
+    queue_->download(target, source.raw(), source.bytes());
 }
 
 void Frame::run_observed(const RunState& state, size_t index, std::span<const Tensor> destinations) {

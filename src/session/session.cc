@@ -14,6 +14,7 @@
 #include "session/plan_cache.h"
 #include "session/session_of_model.h"
 #include "session/shared_models.h"
+#include "tenon/device.h"
 
 namespace tenon {
 
@@ -36,6 +37,11 @@ class Session::Implementation {
   NamedValues run(const NamedValues& feeds, const RunOptions& options) const {
     const ir::Graph& graph = model_->graph();
     std::vector<Value> arguments = check_inputs(graph, feeds);
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      // Only copies to the device read it where it is.
+      if (arguments[i].is_tensor() && device_of(arguments[i].tensor()) && !model_->program().takes_on_device(i))
+        arguments[i] = on_host(arguments[i].tensor());
+    }
     std::vector<bool> wanted = wanted_outputs(options);
     std::vector<Tensor> destinations = match_destinations(options);
     const RunMemory run_memory(*this);
@@ -50,6 +56,7 @@ class Session::Implementation {
                          options_.parallel_branches && !queue_ ? threads_->size() : 1,
                          queue_.get()};
     std::vector<Value> results = model_->program().run(state, arguments, wanted, destinations);
+    if (std::ranges::any_of(destinations, [](const Tensor& tensor) { return device_of(tensor) != nullptr; })) queue_->wait();
     NamedValues named;
     for (size_t i = 0; i < results.size(); ++i) {
       if (!wanted[i]) continue;
@@ -131,6 +138,13 @@ class Session::Implementation {
     if (!value.is_tensor()) return;
     Tensor& tensor = value.tensor();
     if (destination.defined()) {
+      if (device_of(destination) && destination.raw() != tensor.raw()) {
+        throw Error(ErrorCode::shape_mismatch,
+                    fmt::format("the memory on the device given for it is {} {}, the run made {}",
+                                name_of(destination.type()), destination.shape().to_string(), value.describe()),
+                    "only outputs that a provider computes on that device can be written there")
+            .on_tensor(name);
+      }
       if (destination.raw() == tensor.raw() && destination.type() == tensor.type() &&
           destination.shape() == tensor.shape())
         return;

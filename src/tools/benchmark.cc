@@ -13,6 +13,8 @@
 #include <system_error>
 #include <thread>
 
+#include "tenon/device.h"
+
 namespace tenon::tools {
 namespace {
 
@@ -70,6 +72,7 @@ class Bench {
     std::vector<double> latencies;
     Clock::time_point end;
     std::exception_ptr failure;
+    RunOptions options;
   };
   // When all have warmed up.
   struct Start {
@@ -79,7 +82,7 @@ class Bench {
 
   void work(Worker& worker) {
     try {
-      for (int64_t i = 0; i < options_.warmup && !stopped_; ++i) session_.run(inputs_);
+      for (int64_t i = 0; i < options_.warmup && !stopped_; ++i) session_.run(inputs_, run_options(worker));
     } catch (...) {
       fail(worker);
     }
@@ -90,6 +93,16 @@ class Bench {
     } catch (...) {
       fail(worker);
     }
+  }
+
+  // The outputs' memory of the device is that of the first run.
+  const RunOptions& run_options(Worker& worker) {
+    if (options_.on_device && worker.options.destinations.empty()) {
+      for (const auto& [name, value] : session_.run(inputs_)) {
+        if (value.is_tensor()) worker.options.destinations[name] = tenon::on_device(value.tensor());
+      }
+    }
+    return worker.options;
   }
 
   void fail(Worker& worker) {
@@ -104,7 +117,7 @@ class Bench {
       const int64_t index = begun_.fetch_add(1);
       if (index >= most_runs_) break;
       const Clock::time_point begin = Clock::now();
-      session_.run(inputs_);
+      session_.run(inputs_, worker.options);
       worker.end = Clock::now();
       worker.latencies.push_back(seconds_between(begin, worker.end));
       const double elapsed = seconds_between(start_, worker.end);
@@ -160,7 +173,12 @@ BenchResult bench(const Session& session, const NamedValues& inputs, const Bench
   const Clock::time_point start = Clock::now();
   session.run(inputs);
   const double first_run = seconds_between(start, Clock::now());
-  Bench bench(session, inputs, options);
+  NamedValues there;
+  if (options.on_device) {
+    for (const auto& [name, value] : inputs)
+      there[name] = value.is_tensor() ? Value(on_device(value.tensor())) : value;
+  }
+  Bench bench(session, options.on_device ? there : inputs, options);
   bench.run();
   BenchResult result = bench.result();
   result.first_run = first_run;

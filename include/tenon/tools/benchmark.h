@@ -28,6 +28,8 @@ struct BenchOptions {
   double seconds = 3;
   // Runs of each thread before those that are measured.
   int64_t warmup = 3;
+  // Inputs and outputs are in the GPU's memory.
+  bool on_device = false;
   // Threads that call run() at the same time, on the one session.
   int concurrency = 1;
   // Is told now and then, on the calling thread, how much of the work is done: 0 to 1.

@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""Tenon on the GPU beside PyTorch: milliseconds per run, inputs and outputs in the GPU's memory.
+
+usage: gpu.py [--models NAME…] [--batches 1 8 32] [--types fp16 tf32 fp32] [--tenon COMMAND] [--rounds 3]
+
+PyTorch runs each network as it is, as a CUDA graph, and compiled (torch.compile, reduce-overhead); images are
+channels_last. Tenon runs the same network from tests/models, converted to float16 for fp16 and with `--precision fast` for
+tf32. All take turns; the best of the rounds counts. Prints a table, and the ratio to the fastest of PyTorch's three.
+"""
+import argparse
+import json
+import math
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+MODELS = ROOT / "build" / "models"
+
+
+def model_file(tenon, name, kind):
+    path = MODELS / f"{name}.onnx"
+    if not path.exists():
+        MODELS.mkdir(parents=True, exist_ok=True)
+        subprocess.run([sys.executable, ROOT / "tests/models/make_models.py", MODELS, name], check=True, cwd=ROOT)
+    if kind != "fp16":
+        return path
+    half = MODELS / f"{name}_fp16.onnx"
+    if not half.exists():
+        subprocess.run([tenon, "convert", path, "--dtype", "float16", "-o", half], check=True, stdout=subprocess.DEVNULL)
+    return half
+
+
+def tenon_times(tenon, name, kind, batch, seconds):
+    import onnx
+    path = model_file(tenon, name, kind)
+    graph = onnx.load(path, load_external_data=False).graph
+    command = [tenon, "bench", path, "--provider", "cuda,cpu", "--on-device", "--json", "--seconds", str(seconds), "--warmup", "5"]
+    for value in graph.input:
+        dims = [d.dim_value for d in value.type.tensor_type.shape.dim]
+        sizes = [batch] + ([128] if name == "bert_base" else dims[1:])
+        command += ["--shape", f"{value.name}={'x'.join(map(str, sizes))}"]
+    if kind == "tf32":
+        command += ["--precision", "fast"]
+    result = subprocess.run(command, capture_output=True, text=True)
+    if result.returncode != 0:
+        return math.nan, result.stderr.strip()[-300:]
+    return json.loads(result.stdout)["latency_seconds"]["min"] * 1e3, ""
+
+
+def torch_times(name, kind, batch, seconds):
+    import torch
+
+    import gpu_networks
+    dtype = torch.float16 if kind == "fp16" else torch.float32
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = kind == "tf32"
+    torch.backends.cudnn.benchmark = True
+    network = gpu_networks.make(name).cuda().to(dtype)
+    inputs = gpu_networks.inputs_of(name, batch, dtype, "cuda")
+    if name != "bert_base" and name != "vit_b_16":
+        network = network.to(memory_format=torch.channels_last)
+        inputs = tuple(x.to(memory_format=torch.channels_last) for x in inputs)
+
+    def best(run):
+        with torch.inference_mode():
+            for _ in range(5):
+                run()
+            torch.cuda.synchronize()
+            times, end = [], time.monotonic() + seconds
+            while time.monotonic() < end or len(times) < 10:
+                begin, done = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+                begin.record()
+                run()
+                done.record()
+                done.synchronize()
+                times.append(begin.elapsed_time(done))
+        return min(times)
+
+    def captured():
+        with torch.inference_mode():
+            stream = torch.cuda.Stream()
+            with torch.cuda.stream(stream):
+                for _ in range(3):
+                    network(*inputs)
+            torch.cuda.synchronize()
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph):
+                network(*inputs)
+        return graph.replay
+
+    times = {"eager": best(lambda: network(*inputs)), "graph": best(captured())}
+    try:
+        compiled = torch.compile(network, mode="reduce-overhead")
+        times["compiled"] = best(lambda: compiled(*inputs))
+    except Exception as error:  # the compiler needs tools that a machine may not have
+        print(f"torch.compile: {type(error).__name__}: {str(error)[:200]}", file=sys.stderr)
+    return times
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--models", nargs="+", default=["resnet50", "mobilenet_v3_large", "vit_b_16", "bert_base"])
+    parser.add_argument("--batches", nargs="+", type=int, default=[1, 8, 32])
+    parser.add_argument("--types", nargs="+", default=["fp16", "tf32"])
+    parser.add_argument("--tenon", default=str(ROOT / "build" / "tenon"))
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--seconds", type=float, default=0.3)
+    options = parser.parse_args()
+    print("| model | type | batch | Tenon | eager | graph | compiled | times as fast |\n|---|---|---|---|---|---|---|---|")
+    ratios = []
+    for name in options.models:
+        for kind in options.types:
+            for batch in options.batches:
+                ours, theirs, problem = math.inf, {}, ""
+                for _ in range(options.rounds):
+                    one, problem = tenon_times(options.tenon, name, kind, batch, options.seconds)
+                    ours = min(ours, one)
+                    for way, milliseconds in torch_times(name, kind, batch, options.seconds).items():
+                        theirs[way] = min(theirs.get(way, math.inf), milliseconds)
+                ratio = min(theirs.values()) / ours
+                if not math.isnan(ratio) and not math.isinf(ours):
+                    ratios.append(ratio)
+                cells = [f"{theirs[way]:.3f}" if way in theirs else "-" for way in ("eager", "graph", "compiled")]
+                print(f"| {name} | {kind} | {batch} | {ours:.3f} | {' | '.join(cells)} | {ratio:.2f} |", flush=True)
+                if problem:
+                    print(f"{name} {kind} {batch}: {problem}", file=sys.stderr)
+    if ratios:
+        print(f"\ngeometric mean {math.exp(sum(map(math.log, ratios)) / len(ratios)):.2f}, least {min(ratios):.2f}")
+
+
+if __name__ == "__main__":
+    main()

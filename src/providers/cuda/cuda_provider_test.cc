@@ -1,0 +1,195 @@
+// The provider on the stand-in for NVIDIA's libraries (tests/cuda), which runs kernels on the CPU.
+#include "providers/cuda/cuda_provider.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+
+#include "model_builder.h"
+#include "tenon/device.h"
+#include "tenon/session.h"
+
+namespace tenon {
+namespace {
+
+// Before anything opens the libraries.
+const bool is_emulated = [] {
+  setenv("TENON_CUDA_PATH", TENON_EMULATED_CUDA, 1);
+  setenv("TENON_KERNEL_CACHE", TENON_EMULATED_CUDA "/kernels", 1);
+  return true;
+}();
+
+SessionOptions on_cuda(std::vector<std::string> providers = {"cuda", "cpu"}) {
+  SessionOptions options;
+  options.providers = std::move(providers);
+  return options;
+}
+
+// y = softplus(x @ w + b), with a batch that is not known.
+ModelBuilder network() {
+  ModelBuilder b;
+  b.input("x", ElementType::float32, SymbolicShape{Dim::symbol("n"), 2});
+  b.initializer("w", Tensor(Shape{2, 3}, {1.0f, 2.0f, 3.0f, 4.0f, 5.0f, 6.0f}));
+  b.initializer("b", Tensor(Shape{3}, {0.5f, -0.5f, -30.0f}));
+  b.node("MatMul", {"x", "w"}, {"products"}, "multiply");
+  b.node("Add", {"products", "b"}, {"sums"}, "add");
+  b.node("Softplus", {"sums"}, {"y"}, "activate");
+  b.output("y");
+  return b;
+}
+
+const Tensor rows(Shape{2, 2}, {1.0f, 2.0f, -1.0f, 0.25f});
+
+std::vector<float> numbers(const Value& value) {
+  const auto data = value.tensor().data<float>();
+  return {data.begin(), data.end()};
+}
+
+void expect_near(const Value& actual, const Value& expected) {
+  const std::vector<float> a = numbers(actual), b = numbers(expected);
+  ASSERT_EQ(a.size(), b.size());
+  for (size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-5f) << i;
+}
+
+Value expected(const Tensor& x) { return network().session().run({{"x", x}}).at("y"); }
+
+TEST(Cuda, RunsAModelAndSaysSo) {
+  const Session session = network().session(on_cuda());
+  for (const NodePlacement& node : session.placement()) EXPECT_EQ(node.provider, "cuda") << node.node;
+  ASSERT_EQ(session.copies().size(), 2u);
+  EXPECT_EQ(session.copies()[0].value, "x");
+  EXPECT_EQ(session.copies()[0].to, "cuda");
+  EXPECT_EQ(session.copies()[1].value, "y");
+  EXPECT_EQ(session.copies()[1].from, "cuda");
+  expect_near(session.run({{"x", rows}}).at("y"), expected(rows));
+}
+
+TEST(Cuda, SaysWhatIsNotOnTheGpu) {
+  ModelBuilder b = network();
+  b.input("text", ElementType::string, SymbolicShape{Dim(2)});
+  b.node("StringConcat", {"text", "text"}, {"twice"}, "join");
+  b.output("twice");
+  const Session session = b.session(on_cuda());
+  for (const NodePlacement& node : session.placement()) {
+    if (node.op_type != "StringConcat") continue;
+    EXPECT_EQ(node.provider, "cpu");
+    ASSERT_EQ(node.declined.size(), 1u);
+    EXPECT_EQ(node.declined[0].first, "cuda");
+  }
+  // Without the CPU among the providers it is an error that names the node.
+  const std::string error = error_of([&] { b.session(on_cuda({"cuda"})); });
+  EXPECT_NE(error.find("join"), std::string::npos) << error;
+  EXPECT_NE(error.find("no CUDA kernel for StringConcat"), std::string::npos) << error;
+}
+
+TEST(Cuda, ComputesSizesOnTheHostWithoutBeingAsked) {
+  ModelBuilder b;
+  b.input("x", ElementType::float32, SymbolicShape{Dim::symbol("n"), Dim::symbol("m"), 2});
+  b.node("Shape", {"x"}, {"shape"});
+  b.initializer("first", Tensor(Shape{1}, {int64_t{0}}));
+  b.initializer("rest", Tensor(Shape{1}, {int64_t{-1}}));
+  b.node("Gather", {"shape", "first"}, {"n"});
+  b.node("Concat", {"n", "rest"}, {"target"}).set_attribute({"axis", int64_t{0}});
+  b.node("Exp", {"x"}, {"e"});
+  b.node("Reshape", {"e", "target"}, {"y"});
+  b.output("y");
+  const Session session = b.session(on_cuda({"cuda"}));
+  const Tensor x(Shape{2, 2, 2}, {0.0f, 1.0f, 2.0f, 3.0f, 4.0f, 5.0f, 6.0f, 7.0f});
+  const Value y = session.run({{"x", x}}).at("y");
+  EXPECT_EQ(y.tensor().shape(), (Shape{2, 4}));
+  EXPECT_NEAR(y.tensor().data<float>()[7], std::exp(7.0f), 1e-2f);
+}
+
+TEST(Cuda, DoesTheLeastFromTheThirdRunOn) {
+  const Session session = network().session(on_cuda());
+  const auto gpu = cuda::Gpu::open();
+  for (int i = 0; i < 2; ++i) session.run({{"x", rows}});
+  const cuda::CallCounts before = gpu->counts();
+  const Value y = session.run({{"x", rows}}).at("y");
+  const cuda::CallCounts after = gpu->counts();
+  EXPECT_EQ(after.allocations, before.allocations);
+  EXPECT_EQ(after.compilations, before.compilations);
+  EXPECT_EQ(after.launches, before.launches);
+  EXPECT_EQ(after.replays, before.replays + 1);
+  EXPECT_EQ(after.uploads, before.uploads + 1);
+  EXPECT_EQ(after.downloads, before.downloads + 1);
+  EXPECT_EQ(after.waits, before.waits + 1);
+  expect_near(y, expected(rows));
+  // Other numbers, through the same recording; other shapes, through another plan.
+  const Tensor others(Shape{2, 2}, {0.0f, 0.5f, 3.0f, -2.0f}), one(Shape{1, 2}, {0.5f, 0.75f});
+  expect_near(session.run({{"x", others}}).at("y"), expected(others));
+  expect_near(session.run({{"x", one}}).at("y"), expected(one));
+}
+
+TEST(Cuda, TakesAndGivesTensorsOnTheGpu) {
+  const Session session = network().session(on_cuda());
+  const Tensor x = on_device(rows), y = on_device(Tensor(ElementType::float32, Shape{2, 3}));
+  EXPECT_EQ(memory_of(x), "cuda");
+  EXPECT_EQ(memory_of(rows), "host");
+  RunOptions options;
+  options.destinations["y"] = y;
+  const auto gpu = cuda::Gpu::open();
+  const cuda::CallCounts before = gpu->counts();
+  const Value result = session.run({{"x", x}}, options).at("y");
+  EXPECT_EQ(gpu->counts().uploads, before.uploads);
+  EXPECT_EQ(gpu->counts().downloads, before.downloads);
+  EXPECT_EQ(result.tensor().raw(), y.raw());
+  expect_near(on_host(y), expected(rows));
+  // A session of the CPU takes it too.
+  expect_near(network().session().run({{"x", x}}).at("y"), expected(rows));
+}
+
+TEST(Cuda, GoesOnAfterItsMemoryWasNotEnough) {
+  const Session session = network().session(on_cuda());
+  session.run({{"x", rows}});
+  const int64_t n = 1 << 16;
+  const Tensor many(ElementType::float32, Shape{n, 2});
+  cuda::Gpu::open()->trim();
+  setenv("TENON_EMULATED_MEMORY", "100000", 1);
+  ErrorCode code = ErrorCode::internal;
+  std::string text;
+  try {
+    session.run({{"x", many}});
+  } catch (const Error& error) {
+    code = error.code();
+    text = error.what();
+  }
+  unsetenv("TENON_EMULATED_MEMORY");
+  EXPECT_EQ(code, ErrorCode::out_of_memory) << text;
+  expect_near(session.run({{"x", rows}}).at("y"), expected(rows));
+}
+
+TEST(Cuda, RunsTheBodyOfALoop) {
+  ModelBuilder b;
+  b.input("x", ElementType::float32, SymbolicShape{Dim(2)});
+  b.initializer("times", Tensor::scalar(int64_t{3}));
+  auto body = std::make_unique<ir::Graph>();
+  for (const char* name : {"i", "go", "state"}) body->add_input(body->add_value(name));
+  body->inputs()[0]->type = ir::Type::tensor(ElementType::int64, SymbolicShape{});
+  body->inputs()[1]->type = ir::Type::tensor(ElementType::boolean, SymbolicShape{});
+  body->inputs()[2]->type = ir::Type::tensor(ElementType::float32, SymbolicShape{Dim(2)});
+  ir::Node& add = body->add_node("Add");
+  add.add_input(body->inputs()[2]);
+  add.add_input(&b.value("x"));
+  ir::Value& next = body->add_value("next");
+  add.add_output(&next);
+  body->add_output(*body->inputs()[1]);
+  body->add_output(next);
+  b.node("Loop", {"times", "", "x"}, {"y"}).set_attribute({"body", std::move(body)});
+  b.output("y");
+  const Session session = b.session(on_cuda({"cuda"}));
+  const Value y = session.run({{"x", Tensor(Shape{2}, {1.0f, 2.0f})}}).at("y");
+  EXPECT_EQ(numbers(y), (std::vector<float>{4, 8}));
+}
+
+TEST(Cuda, IsMissedWithEveryPathThatWasTried) {
+  cuda::Libraries none;
+  none.reports[0] = {"CUDA driver", "runs kernels", false, {{"libcuda.so.1", "cannot open shared object file"}}, "install it"};
+  for (int i = 1; i < 4; ++i) none.reports[i].is_found = true;
+  EXPECT_EQ(cuda::what_is_missing(none),
+            "CUDA driver, which runs kernels, is not there (tried libcuda.so.1: cannot open shared object file); install it");
+}
+
+}  // namespace
+}  // namespace tenon
