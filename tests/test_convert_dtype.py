@@ -135,4 +135,7 @@ def test_models(call, tmp_path, name):
     out = tmp_path / "half.onnx"
     report = json.loads(call("convert", path, "--dtype", "fp16", *arguments, "-o", out, "--json").stdout)["dtype"]
     assert report.get("why_not", "") == "" and report["largest_difference"] < 0.1, report
-    onnxruntime.InferenceSession(str(out), providers=["CPUExecutionProvider"])
+    options = onnxruntime.SessionOptions()
+    # Beyond this level, onnxruntime 1.31 ends the process on x86_64 where LSTM or GRU are float16.
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    onnxruntime.InferenceSession(str(out), options, providers=["CPUExecutionProvider"])

@@ -22,9 +22,9 @@ WAYS = {
     "minmax": static(method="minmax"),
     "moving_average": static(0.06, method="moving-average"),
     "percentile": static(method="percentile"),
-    "entropy": static(method="entropy"),
+    "entropy": static(0.03, method="entropy"),  # a last bit of an activation may move a range by a bin
     "per_tensor": static(per_channel=False),
-    "s8s8_symmetric": static(activations="int8", symmetric_activations=True),
+    "s8s8_symmetric": static(0.03, activations="int8", symmetric_activations=True),  # after a Relu, half of the codes
     "u8u8": static(weights="uint8", symmetric_weights=False),
     "u16s8": static(0.01, activations="uint16"),
     "s16s8": static(0.01, activations="int16"),
