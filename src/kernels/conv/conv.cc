@@ -46,8 +46,8 @@ class GroupConv {
     const int64_t outputs = shape_.output_size();
     if (is_pointwise(shape_, layout_)) {
       const bool few_rows = weights.rows() <= 2 * kernels_.tile_rows;
-      return multiply(MatrixPanels(GemmSide::right, x, outputs, true, outputs, kernels_.tile_columns, few_rows),
-                      outputs, weights, y, epilogue);
+      return multiply(MatrixPanels(kernels_, GemmSide::right, x, outputs, true, outputs, few_rows), outputs, weights, y,
+                      epilogue);
     }
     if (!layout_.is_copy) {
       const ImagePanels patches(shape_, layout_, bands_[0].offsets, x, false, kernels_.tile_columns);

@@ -1,9 +1,122 @@
 #include "kernels/simd/avx512.h"
 
 #include "kernels/gemm/tile_kernel.h"
+#include "kernels/simd/plain_address.h"
 
 namespace tenon::kernels {
+namespace {
 
-constexpr GemmKernels gemm_kernels_avx512 = GemmTileKernels<BroadcastTile<Avx512, 14, 2>>::table();
+// A packed panel of R rows, and rows where they are: for these a pointer each would be more than there are registers.
+template <int R>
+struct PackedRows {
+  const float* from;
+  explicit PackedRows(const float* a) : from(a) {}
+  const float* at(int row, int step) const { return from + step * R + row; }
+  void go_on(int steps) { from += steps * R; }
+};
+template <int R>
+struct RowsInPlace {
+  static constexpr int pointers = (R + 2) / 3;
+  const float* from[pointers];
+  int64_t stride;
+  explicit RowsInPlace(const GemmPanel& a) : stride(a.stride) {
+#pragma GCC unroll 8
+    for (int i = 0; i < pointers; ++i) from[i] = a.data + 3 * i * stride;
+  }
+  const float* at(int row, int step) const { return from[row / 3] + row % 3 * stride + step; }
+  void go_on(int steps) {
+#pragma GCC unroll 8
+    for (int i = 0; i < pointers; ++i) from[i] += steps;
+  }
+};
+
+struct Tile : BroadcastTile<Avx512, 14, 2> {
+  static constexpr bool multiplies_rows_in_place = true, reads_many_columns_in_place = true;
+
+  template <int R, int V, class B, class F>
+  [[gnu::always_inline]] static void multiply_and_fetch(int64_t k, const float* a, B b, const GemmTile& t,
+                                                        F (&acc)[R][V]) {
+    multiply_rows<R, V>(k, PackedRows<R>(a), b, t, acc);
+  }
+  template <int R, int V, class B, class F>
+  [[gnu::always_inline]] static void multiply_and_fetch(int64_t k, const GemmPanel& a, B b, const GemmTile& t,
+                                                        F (&acc)[R][V]) {
+    multiply_rows<R, V>(k, RowsInPlace<R>(a), b, t, acc);
+  }
+
+ private:
+  using F = Avx512::F;
+  static constexpr int steps_at_once = 4;
+
+  // Lines of C are fetched one by one before they are needed: all at once they would be more than a core can wait for
+  // beside those that it reads, and early on they would not stay in the first cache.
+  template <int R, int V, class Left, class B>
+  [[gnu::always_inline]] static void multiply_rows(int64_t k, Left left, B b, const GemmTile& t, F (&acc)[R][V]) {
+    const std::byte* ahead = t.ahead;
+    const auto fetch_ahead = [&](int) {
+      if constexpr (!B::has_ahead) return;
+      prefetch<1>(ahead);
+      if constexpr (R < 4 && V > 1) prefetch<1>(ahead + sizeof(F));
+      ahead = plain_address(ahead + t.ahead_step);
+    };
+    constexpr int steps_of_lines = B::has_ahead ? R * (V + 1) * steps_at_once : 0;
+    for (; k >= steps_of_lines + steps_at_once; k -= steps_at_once)
+      multiply_steps<steps_at_once>(left, b, acc, fetch_ahead);
+    if constexpr (B::has_ahead) {
+      const float *row = t.c, *line = row;
+      for (; k >= steps_at_once; k -= steps_at_once) {
+        multiply_steps<steps_at_once>(left, b, acc, [&](int step) {
+          if (step == 0) prefetch<0>(line);
+          fetch_ahead(step);
+        });
+        line += S::width;
+        if (line == row + V * S::width)
+          --line;
+        else if (line > row + V * S::width)
+          line = row += t.ldc;
+      }
+    }
+    for (; k > 0; --k) multiply_steps<1>(left, b, acc, fetch_ahead);
+  }
+
+  // These statements stay in their order: steps that mix would need more registers than there are.
+  template <int Steps, int R, int V, class Left, class B, class Fetch>
+  [[gnu::always_inline]] static void multiply_steps(Left& left, B& b, F (&acc)[R][V], Fetch fetch) {
+#pragma GCC unroll 4
+    for (int step = 0; step < Steps; ++step) {
+      fetch(step);
+      const float* b_row = b.take();
+      if constexpr (B::has_ahead) b.next = plain_address(b.next);
+      F row[V];
+#pragma GCC unroll 2
+      for (int j = 0; j < V; ++j) load(row[j], b_row + j * S::width);
+#pragma GCC unroll 16
+      for (int i = 0; i < R; ++i) {
+        F value;
+        broadcast(value, left.at(i, step));
+#pragma GCC unroll 2
+        for (int j = 0; j < V; ++j) multiply_add(acc[i][j], value, row[j]);
+      }
+    }
+    left.go_on(Steps);
+  }
+
+  template <int Cache>
+  static void prefetch(const void* p) {
+    if constexpr (Cache == 0)
+      asm volatile("prefetcht0 %a0" : : "p"(p));
+    else
+      asm volatile("prefetcht1 %a0" : : "p"(p));
+  }
+  static void load(F& value, const float* p) {
+    asm volatile("vmovups %1, %0" : "=v"(value) : "m"(*reinterpret_cast<const float(*)[S::width]>(p)));
+  }
+  static void broadcast(F& value, const float* p) { asm volatile("vbroadcastss %1, %0" : "=v"(value) : "m"(*p)); }
+  static void multiply_add(F& sum, F a, F b) { asm volatile("vfmadd231ps %1, %2, %0" : "+v"(sum) : "v"(a), "v"(b)); }
+};
+
+}  // namespace
+
+constexpr GemmKernels gemm_kernels_avx512 = GemmTileKernels<Tile>::table();
 
 }  // namespace tenon::kernels

@@ -157,6 +157,7 @@ void multiply_tiles(const Product& p, const Block& block, int64_t row_begin, int
     for (int64_t i = row_begin; i < row_end; ++i) {
       if (i == row_begin || i == rows_end) a = block.panel(p.a, block.packed_a, block.row_panel, i, rows);
       if (i < rows_end) {
+        tile.ahead = ahead.part(i - row_begin);
         p.kernels.rows_in_place(block.k, a, b, tile);
         a.data += rows * a.stride;
       } else {
@@ -186,7 +187,7 @@ int64_t cached_panels(const GemmKernels& kernels, int64_t k) {
 // Left panels of a task: those that stay in the L2 cache, or in the L1 cache where they are rows in place, which are
 // read more slowly from the other.
 int64_t panels_per_task(const Product& p, int64_t k) {
-  if (!p.a.has_rows()) return cached_panels(p.kernels, k);
+  if (!p.a.has_rows() || p.kernels.reads_many_columns_in_place) return cached_panels(p.kernels, k);
   constexpr int64_t least = 4;
   return std::max(least, cpu_features().l1d_bytes / 4 / std::max<int64_t>(1, k * p.kernels.tile_rows * 4));
 }
@@ -249,7 +250,8 @@ void multiply_few_rows(const Product& p, int64_t k_block, int64_t row_panels, in
   const int64_t columns_each = divide_up(column_panels, std::min(tasks, column_panels));
   const int64_t column_tasks = divide_up(column_panels, columns_each);
   int64_t rows_each = divide_up(row_panels, std::min(row_panels, divide_up(tasks, column_tasks)));
-  if (p.a.has_rows()) rows_each = std::min(rows_each, panels_per_task(p, k_block));
+  if (p.a.has_rows() && !p.kernels.reads_many_columns_in_place)
+    rows_each = std::min(rows_each, panels_per_task(p, k_block));
   p.share(divide_up(row_panels, rows_each) * column_tasks, 1, [&](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; ++task) {
       const int64_t row = task / column_tasks * rows_each, column = task % column_tasks * columns_each;
@@ -263,17 +265,18 @@ void multiply_few_rows(const Product& p, int64_t k_block, int64_t row_panels, in
 
 }  // namespace
 
-MatrixPanels::MatrixPanels(GemmSide side, const float* data, int64_t ld, bool lanes_contiguous, int64_t lanes,
-                           int width, bool read_in_place)
-    : side_(side),
+MatrixPanels::MatrixPanels(const GemmKernels& kernels, GemmSide side, const float* data, int64_t ld,
+                           bool lanes_contiguous, int64_t lanes, bool read_in_place)
+    : kernels_(kernels),
+      side_(side),
       data_(data),
       ld_(ld),
       lanes_contiguous_(lanes_contiguous),
       lanes_(lanes),
-      width_(width),
+      width_(side == GemmSide::left ? kernels.tile_rows : kernels.tile_columns),
       ready_(!read_in_place                         ? 0
              : side == GemmSide::left && lanes == 1 ? 1
-                                                    : lanes / width) {}
+                                                    : lanes / width_) {}
 
 GemmPanel MatrixPanels::ready_panel(int64_t k_begin, int64_t, int64_t panel) const {
   if (side_ == GemmSide::left) return {data_ + panel * width_ * ld_ + k_begin, ld_};
@@ -281,6 +284,13 @@ GemmPanel MatrixPanels::ready_panel(int64_t k_begin, int64_t, int64_t panel) con
 }
 
 void MatrixPanels::pack(int64_t k_begin, int64_t k, int64_t first, int64_t last, float* out) const {
+  if (side_ == GemmSide::right && lanes_contiguous_) {
+    const int64_t full = std::clamp(lanes_ / width_, first, last);
+    kernels_.pack_columns(data_ + k_begin * ld_ + first * width_, ld_, full - first, k, out);
+    out += (full - first) * k * width_;
+    first = full;
+  }
+  if (first >= last) return;
   const int64_t lane = first * width_;
   const float* src = data_ + (lanes_contiguous_ ? k_begin * ld_ + lane : lane * ld_ + k_begin);
   pack_panels(src, ld_, lanes_contiguous_, std::min(last * width_, lanes_) - lane, k, width_, side_ == GemmSide::right,
@@ -297,8 +307,10 @@ GemmPanel PackedPanels::ready_panel(int64_t k_begin, int64_t k, int64_t panel) c
 int64_t gemm_k_block(const GemmKernels& kernels, int64_t k) {
   // A panel of each side fits into the L1 cache. Where that is small, the wider one comes from the L2 cache in time,
   // and longer panels cost less than reading and writing tiles more often.
+  constexpr int64_t shortest = 512, longest = 768, longest_in_l2 = 1024;
   const int64_t fits = cpu_features().l1d_bytes / (4 * (kernels.tile_rows + kernels.tile_columns));
-  const int64_t most = std::clamp<int64_t>(fits, 512, 768);
+  const bool l2_holds_many = cpu_features().l2_bytes >= 8 * 4 * longest_in_l2 * kernels.tile_columns;
+  const int64_t most = fits >= shortest ? std::min(fits, longest) : l2_holds_many ? longest_in_l2 : shortest;
   return k <= most ? std::max<int64_t>(k, 1) : divide_up(k, divide_up(k, most));
 }
 

@@ -30,14 +30,15 @@ class MatrixPanels : public PanelSource {
   // Lane l at step p is data[p * ld + l] when `lanes_contiguous`, else data[l * ld + p].
   // `read_in_place` uses full panels of the right side without packing, if its lanes are contiguous, or of the left
   // side if they are not; one lane alone is a full panel there.
-  MatrixPanels(GemmSide side, const float* data, int64_t ld, bool lanes_contiguous, int64_t lanes, int width,
-               bool read_in_place);
+  MatrixPanels(const GemmKernels& kernels, GemmSide side, const float* data, int64_t ld, bool lanes_contiguous,
+               int64_t lanes, bool read_in_place);
   int64_t ready() const override { return ready_; }
   GemmPanel ready_panel(int64_t k_begin, int64_t k, int64_t panel) const override;
   bool has_rows() const override { return side_ == GemmSide::left && lanes_ > 1 && ready_ > 0; }
   void pack(int64_t k_begin, int64_t k, int64_t first, int64_t last, float* out) const override;
 
  private:
+  const GemmKernels& kernels_;
   GemmSide side_;
   const float* data_;
   int64_t ld_;

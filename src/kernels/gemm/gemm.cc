@@ -13,11 +13,13 @@ namespace {
 constexpr int64_t most_rows_unpacked = 16;
 
 // Whether the left side is read where it is. Packing it costs as much as multiplying it with a few columns. Rows that
-// are far apart are in each other's way in the first cache.
+// are far apart, or a multiple of a page, are in each other's way in the first cache.
 bool reads_left_in_place(const GemmKernels& kernels, GemmMatrix a, int64_t m, int64_t n) {
   constexpr int64_t most_columns = 256, most_floats_apart = 1024;
   if (a.transposed) return false;
-  return m == 1 || (kernels.rows_in_place && n <= most_columns && a.ld <= most_floats_apart);
+  if (m == 1 || !kernels.rows_in_place) return m == 1;
+  if (kernels.reads_many_columns_in_place) return a.ld % most_floats_apart != 0;
+  return n <= most_columns && a.ld <= most_floats_apart;
 }
 
 void run(ThreadPool* pool, const GemmKernels& kernels, int64_t m, int64_t n, int64_t k, GemmMatrix a, GemmMatrix b,
@@ -33,9 +35,9 @@ void run(ThreadPool* pool, const GemmKernels& kernels, int64_t m, int64_t n, int
     const int64_t stride = b.transposed ? 1 : b.ld;
     return gemv(pool, kernels, 1, m, k, {b.data, 0, stride}, {a.data, a.ld, !a.transposed}, {c, 1, ldc}, swapped);
   }
-  const MatrixPanels left(GemmSide::left, a.data, a.ld, a.transposed, m, kernels.tile_rows,
+  const MatrixPanels left(kernels, GemmSide::left, a.data, a.ld, a.transposed, m,
                           reads_left_in_place(kernels, a, m, n));
-  const MatrixPanels right(GemmSide::right, b.data, b.ld, !b.transposed, n, kernels.tile_columns, false);
+  const MatrixPanels right(kernels, GemmSide::right, b.data, b.ld, !b.transposed, n, false);
   gemm_blocked(pool, kernels, m, n, k, left, right, c, ldc, epilogue);
 }
 
@@ -74,7 +76,7 @@ PackedMatrix::PackedMatrix(ThreadPool& pool, GemmSide side, int64_t rows, int64_
   const int64_t panels = (lanes_ + width_ - 1) / width_;
   buffer_ = storage.get(static_cast<size_t>(panels * width_ * k_) * sizeof(float), [&](void* memory) {
     auto* to = static_cast<float*>(memory);
-    const MatrixPanels source(side, matrix.data, matrix.ld, left == matrix.transposed, lanes_, width_, false);
+    const MatrixPanels source(kernels, side, matrix.data, matrix.ld, left == matrix.transposed, lanes_, false);
     const int64_t k_block = gemm_k_block(kernels, k_);
     for (int64_t k_begin = 0; k_begin < k_; k_begin += k_block) {
       const int64_t k = std::min(k_block, k_ - k_begin);
@@ -93,7 +95,7 @@ void gemm(ThreadPool& pool, int64_t m, int64_t n, int64_t k, GemmMatrix a, GemmM
 void gemm(ThreadPool& pool, int64_t m, GemmMatrix a, const PackedMatrix& b, float* c, int64_t ldc,
           const GemmEpilogue& epilogue, bool backwards) {
   const GemmKernels& kernels = gemm_kernels_of(b.isa());
-  const MatrixPanels left(GemmSide::left, a.data, a.ld, a.transposed, m, kernels.tile_rows,
+  const MatrixPanels left(kernels, GemmSide::left, a.data, a.ld, a.transposed, m,
                           reads_left_in_place(kernels, a, m, b.columns()));
   gemm_blocked(pool_for(pool, m, b.columns(), b.rows()), kernels, m, b.columns(), b.rows(), left, PackedPanels(b), c,
                ldc, epilogue, backwards);
@@ -102,7 +104,7 @@ void gemm(ThreadPool& pool, int64_t m, GemmMatrix a, const PackedMatrix& b, floa
 void gemm(ThreadPool& pool, int64_t n, const PackedMatrix& a, GemmMatrix b, float* c, int64_t ldc,
           const GemmEpilogue& epilogue) {
   const GemmKernels& kernels = gemm_kernels_of(a.isa());
-  const MatrixPanels right(GemmSide::right, b.data, b.ld, !b.transposed, n, kernels.tile_columns,
+  const MatrixPanels right(kernels, GemmSide::right, b.data, b.ld, !b.transposed, n,
                            !b.transposed && a.rows() <= most_rows_unpacked);
   gemm_blocked(pool_for(pool, a.rows(), n, a.columns()), kernels, a.rows(), n, a.columns(), PackedPanels(a), right, c,
                ldc, epilogue);

@@ -9,7 +9,7 @@ struct Tile {
   using Arch = Neon;
   static constexpr int rows = 8;
   static constexpr int vectors = 3;
-  static constexpr bool multiplies_rows_in_place = true;
+  static constexpr bool multiplies_rows_in_place = true, reads_many_columns_in_place = false;
 
   // These statements stay in their order: loads between the multiplications, as far from each other as can be, are what
   // keeps all four pipes of a core busy.

@@ -80,7 +80,8 @@ TEST_P(Gemm, MatchesReference) {
   const int64_t shapes[][3] = {{1, 1, 1},     {1, 37, 19},    {29, 1, 33},   {2, 3, 4},     {8, 12, 16},
                                {7, 11, 5},    {14, 32, 7},    {17, 33, 65},  {5, 600, 9},   {64, 64, 0},
                                {33, 50, 700}, {130, 70, 513}, {3, 25, 1000}, {1, 1200, 50}, {700, 1, 90},
-                               {100, 13, 40}, {60, 30, 1700}, {1, 90, 1700}, {40, 64, 33},  {11, 20, 6}};
+                               {100, 13, 40}, {60, 30, 1700}, {1, 90, 1700}, {40, 64, 33},  {11, 20, 6},
+                               {30, 40, 1021}};  // rows of the left side a page apart
   for (const auto& [m, n, k] : shapes) {
     for (int transposition = 0; transposition < 4; ++transposition) {
       const Problem p{m, n, k, (transposition & 1) != 0, (transposition & 2) != 0};

@@ -63,9 +63,12 @@ struct GemmKernels {
   int narrow_columns;
   // By the number of rows, 1..tile_rows; [0] is not used.
   GemmTileKernel by_rows[most_tile_rows + 1];
-  GemmRowsKernel rows_in_place;  // null where it would be slower
+  GemmRowsKernel rows_in_place;      // null where it would be slower
+  bool reads_many_columns_in_place;  // whether it is as fast as `by_rows` for any number of columns
   GemmTilesKernel tiles_by_rows[most_tile_rows + 1];
   GemmTilesKernel narrow_tiles_by_rows[most_tile_rows + 1];  // of narrow_columns each
+  // Copies k steps of so many full B panels, whose columns lie side by side in rows that are ld floats apart.
+  void (*pack_columns)(const float* b, int64_t ld, int64_t panels, int64_t k, float* out);
   int panels_at_once;
   GemmRowKernel row_of_panels[most_panels_at_once + 1];  // by their number, 1..panels_at_once; [0] is not used
   // By the number of rows of x and y, 1..most_gemv_rows_at_once; [0] is not used.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "kernels/gemm/tile.h"
+#include "kernels/simd/plain_address.h"
 #include "kernels/simd/simd.h"
 
 namespace tenon::kernels {
@@ -135,17 +136,21 @@ struct GemmTileKernels {
   // A is a pointer to packed rows, or GemmPanel.
   template <int R, int V, class A, class B>
   [[gnu::always_inline]] static void run_tile(int64_t k, A a, B b, const GemmTile& t) {
-    constexpr int columns = V * S::width;
-    // Of tiles side by side the processor sees by itself what they are going to write.
-#pragma GCC unroll 16
-    for (int i = 0; B::has_ahead && i < R; ++i) {
-      constexpr int line = 16;
-#pragma GCC unroll 4
-      for (int j = 0; j < columns; j += line) __builtin_prefetch(t.c + i * t.ldc + j, 1);
-    }
     F acc[R][V] = {};
-    Tile::template multiply<R, V>(k, a, b, t.ahead, t.ahead_step, acc);
-    finish_any<R, V>(acc, t);
+    if constexpr (requires { Tile::template multiply_and_fetch<R, V>(k, a, b, t, acc); }) {
+      Tile::template multiply_and_fetch<R, V>(k, a, b, t, acc);
+    } else {
+      // Of tiles side by side the processor sees by itself what they are going to write.
+#pragma GCC unroll 16
+      for (int i = 0; B::has_ahead && i < R; ++i) {
+        constexpr int line = 16;
+#pragma GCC unroll 4
+        for (int j = 0; j < V * S::width; j += line) __builtin_prefetch(t.c + i * t.ldc + j, 1);
+      }
+      Tile::template multiply<R, V>(k, a, b, t.ahead, t.ahead_step, acc);
+    }
+    // Addresses from before it are not to keep registers.
+    finish_any<R, V>(acc, *plain_address(&t));
   }
 
   // A tile of few columns leaves out the vectors that have none.
@@ -162,7 +167,10 @@ struct GemmTileKernels {
     if constexpr (V > 1) {
       if (t.columns <= (V - 1) * S::width) return run_in_place<V - 1>(k, a, b, t);
     }
-    run_tile<rows, V>(k, a, NearRows{{b.data, b.stride}}, t);
+    if constexpr (Tile::reads_many_columns_in_place)
+      run_tile<rows, V>(k, a, EvenRows{b.data, b.stride}, t);
+    else
+      run_tile<rows, V>(k, a, NearRows{{b.data, b.stride}}, t);
   }
 
   static constexpr GemmRowsKernel in_place_kernel() {
@@ -183,6 +191,22 @@ struct GemmTileKernels {
       tile.c += columns;
       if (tile.addend) tile.addend += columns * tile.addend_column_stride;
       if (tile.residual) tile.residual += columns;
+    }
+  }
+
+  // A few rows at a time, so that long rows are read in order.
+  static void pack_columns(const float* b, int64_t ld, int64_t panels, int64_t k, float* out) {
+    constexpr int64_t rows_at_once = 8, columns = vectors * S::width;
+    for (int64_t first = 0; first < k; first += rows_at_once) {
+      const int64_t last = first + rows_at_once < k ? first + rows_at_once : k;
+      for (int64_t panel = 0; panel < panels; ++panel) {
+        float* to = out + (panel * k + first) * columns;
+        const float* from = b + first * ld + panel * columns;
+        for (int64_t p = first; p < last; ++p, to += columns, from += ld) {
+#pragma GCC unroll 8
+          for (int j = 0; j < columns; j += S::width) S::store(to + j, S::load(from + j));
+        }
+      }
     }
   }
 
@@ -290,8 +314,10 @@ struct GemmTileKernels {
             narrow_vectors * S::width,
             {nullptr, &run<R + 1, vectors>...},
             in_place_kernel(),
+            Tile::reads_many_columns_in_place,
             {nullptr, &run_tiles<R + 1, vectors>...},
             {nullptr, &run_tiles<R + 1, narrow_vectors>...},
+            &pack_columns,
             panels_at_once,
             {nullptr, &run_row_of_panels<P + 1>...},
             {nullptr, &add_4_rows<1>, &add_4_rows<2>, &add_4_rows<3>, &add_4_rows<4>},
@@ -310,7 +336,7 @@ struct BroadcastTile {
   static constexpr int rows = Rows;
   static constexpr int vectors = Vectors;
   static constexpr int cache_line = 64;
-  static constexpr bool multiplies_rows_in_place = false;
+  static constexpr bool multiplies_rows_in_place = false, reads_many_columns_in_place = false;
 
   template <int R, int V, class B, class F>
   [[gnu::always_inline]] static void multiply(int64_t k, const float* a, B b, const std::byte* ahead,
