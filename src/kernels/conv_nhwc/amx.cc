@@ -5,6 +5,7 @@
 #include "kernels/amx_tiles.h"
 #include "kernels/conv_nhwc/avx512_codes.h"
 #include "kernels/conv_nhwc/avx512_depthwise.h"
+#include "kernels/conv_nhwc/avx512_pixels.h"
 #include "kernels/scratch.h"
 
 namespace tenon::kernels {
@@ -41,8 +42,25 @@ int64_t distance(const NhwcTile& tile, int count) {
   return step;
 }
 
+// Products of so few bytes leave most of a register empty.
+constexpr int64_t few_bytes = 32;
+
+template <int Rows>
+void multiply_few_bytes(const NhwcTile& given) {
+  constexpr int first = Rows < vnni_rows ? Rows : vnni_rows;
+  constexpr int64_t panel_bytes = int64_t{row_bytes} * columns;
+  multiply_pixels<first>(given, Rows, panel_bytes);
+  if constexpr (Rows > first) {
+    NhwcTile rest = given;
+    rest.pixels += first;
+    rest.y += first * rest.pixel;
+    multiply_pixels<Rows - first>(rest, Rows, panel_bytes);
+  }
+}
+
 template <int Rows>
 void multiply(const NhwcTile& given) {
+  if (given.taps * given.bytes <= few_bytes) return multiply_few_bytes<Rows>(given);
   const NhwcTile tile = given;  // which nothing that is stored can change
   const Avx512Codes codes(tile);
   int64_t step = distance(tile, Rows);
@@ -88,7 +106,8 @@ constexpr NhwcConvKernels table(std::integer_sequence<int, Rows...>) {
           {multiply<Rows + 1>...},
           {depthwise<1>, depthwise<2>, depthwise<4>},
           enter_amx,
-          leave_amx};
+          leave_amx,
+          true};
 }
 
 }  // namespace

@@ -9,13 +9,15 @@
 namespace tenon::kernels {
 namespace {
 
-// The first `count` of 16 or 32 bytes.
+// The first `count` of 16, 32 or 64 bytes.
 inline __mmask16 first_of_16(int64_t count) {
   return static_cast<__mmask16>(count >= 16 ? 0xffff : count <= 0 ? 0 : (1u << count) - 1);
 }
 inline __mmask32 first_of_32(int64_t count) {
   return count >= 32 ? ~__mmask32{0} : count <= 0 ? 0 : (__mmask32{1} << count) - 1;
 }
+
+inline __mmask64 first_of_64(int64_t count) { return count >= 64 ? ~__mmask64{0} : (__mmask64{1} << count) - 1; }
 
 // Dwords 0, 4, 8, 12, 1, 5, …: four by four, transposed.
 inline __m512i transposed_order() { return _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15); }
@@ -37,6 +39,14 @@ class Avx512Codes {
     const __m512i a = halves<Small>(first, scales), b = halves<Small>(second, scales);
     const __m512i bytes = is_signed_ ? _mm512_packs_epi16(a, b) : _mm512_packus_epi16(a, b);
     return _mm512_permutexvar_epi32(transposed_order(), bytes);
+  }
+
+  // 64 channels of one pixel: four of each 16, then the next four.
+  template <bool Small>
+  [[gnu::always_inline]] __m512i interleaved(const __m512i (&sums)[4], const __m512 (&scales)[4]) const {
+    const __m512i a = halves<Small>({sums[0], sums[1]}, {scales[0], scales[1]});
+    const __m512i b = halves<Small>({sums[2], sums[3]}, {scales[2], scales[3]});
+    return is_signed_ ? _mm512_packs_epi16(a, b) : _mm512_packus_epi16(a, b);
   }
 
   // 16 channels of one pixel.

@@ -88,12 +88,13 @@ NhwcConvWeights::NhwcConvWeights(ThreadPool& pool, const ConvShape& s, const int
     columns_ = nhwc_lanes;
     steps_ = window.quads;
     panel_bytes_ = window.quads * window.outputs * nhwc_lanes * 4;
+    if (kernels.wide_depthwise) wide_ = nhwc_wide_channels(nhwc_pixel(s.out_channels));
   } else {
     columns_ = kernels.columns;
     steps_ = takes_patches(s) ? 1 : s.kernel_size();
     panel_bytes_ = round_up(steps_ * round_up(tap_bytes(s), kernels.group), kernels.step) * columns_;
   }
-  panels_ = divide_up(s.out_channels, columns_);
+  panels_ = divide_up(std::max(s.out_channels, wide_), columns_);
   const int64_t channels = panels_ * columns_, sums_bytes = 2 * channels * int64_t{sizeof(int32_t)};
   buffer_ = storage.get(static_cast<size_t>(sums_bytes + panels_ * panel_bytes_), [&](void* memory) {
     std::memset(memory, 0, static_cast<size_t>(sums_bytes + panels_ * panel_bytes_));
@@ -137,11 +138,13 @@ void NhwcConvWeights::pack_panels(ThreadPool& pool, const ConvShape& s, const in
 void NhwcConvWeights::pack_quads(const ConvShape& s, const int8_t* weights, int8_t* to) const {
   const DepthwiseWindow window(s);
   for (int64_t c = 0; c < s.out_channels; ++c) {
-    int8_t* lane = to + c / nhwc_lanes * panel_bytes_ + c % nhwc_lanes * 4;
+    const int64_t block = c < wide_ ? nhwc_wide : nhwc_lanes;
+    const int64_t place = c < wide_ ? nhwc_wide_place(c % block) : c % block;
+    int8_t* lane = to + c / block * (block / nhwc_lanes) * panel_bytes_ + place * 4;
     for (int64_t i = 0; i < 4 * window.quads; ++i) {
       for (int64_t j = 0; j < window.outputs; ++j) {
         const int64_t tap = window.tap(i, j);
-        if (tap >= 0) lane[(i / 4 * window.outputs + j) * 4 * nhwc_lanes + i % 4] = weights[c * s.kernel_size() + tap];
+        if (tap >= 0) lane[(i / 4 * window.outputs + j) * 4 * block + i % 4] = weights[c * s.kernel_size() + tap];
       }
     }
   }
@@ -364,30 +367,62 @@ class NhwcDepthwiseConv {
     const Scratch blank(static_cast<size_t>(pixel_));
     std::memset(blank.as<void>(), outside, static_cast<size_t>(pixel_));
     const int64_t rows = s_.batch * s_.output[1], row_bytes = s_.output[2] * pixel_;
+    NhwcDepthwiseTile given{};
+    requantization_.put(given, 0);
+    given.quads = window_.quads;
+    given.channels = pixel_;
+    given.weights = weights_.panel(0);
+    given.wide = weights_.wide_;
+    const size_t count = weights_.wide_ > 0 ? requantization_.bias().size() : 0;
+    const Scratch placed(count * (sizeof(int32_t) + sizeof(float)));
+    if (count > 0) put_in_place(given, static_cast<int64_t>(count), placed.as<int32_t>());
     pool.parallel_for(rows, 1 + least_copied_bytes / (row_bytes * window_.quads + 1), [&](int64_t begin, int64_t end) {
-      const Scratch memory(static_cast<size_t>(4 * window_.quads) * sizeof(uint8_t*) +
+      const Scratch memory(static_cast<size_t>(4 * window_.quads) * (sizeof(uint8_t*) + sizeof(int64_t)) +
                            static_cast<size_t>(window_.outputs * pixel_));
       const auto pixels = memory.as<const uint8_t*>();
-      auto* spare = reinterpret_cast<uint8_t*>(pixels + 4 * window_.quads);
+      const auto moves = reinterpret_cast<int64_t*>(pixels + 4 * window_.quads);
+      auto* spare = reinterpret_cast<uint8_t*>(moves + 4 * window_.quads);
+      NhwcDepthwiseTile tile = given;
+      tile.pixels = pixels;
       for (int64_t row = begin; row < end; ++row)
-        compute_row(x + row / s_.output[1] * s_.input[1] * s_.input[2] * pixel_, row % s_.output[1],
-                    blank.as<uint8_t>(), pixels, spare, y + row * row_bytes);
+        compute_row(tile, x + row / s_.output[1] * s_.input[1] * s_.input[2] * pixel_, row % s_.output[1],
+                    blank.as<uint8_t>(), pixels, moves, spare, y + row * row_bytes);
     });
   }
 
  private:
-  void compute_row(const uint8_t* image, int64_t row, const uint8_t* outside, const uint8_t** pixels, uint8_t* spare,
-                   uint8_t* y) const {
-    NhwcDepthwiseTile tile{};
-    requantization_.put(tile, 0);
-    tile.quads = window_.quads;
-    tile.pixels = pixels;
-    tile.channels = pixel_;
-    tile.weights = weights_.panel(0);
+  // Bias and scales in the order of the weights.
+  static void put_in_place(NhwcDepthwiseTile& tile, int64_t channels, int32_t* memory) {
+    int32_t* bias = memory;
+    auto* scales = reinterpret_cast<float*>(memory + channels);
+    for (int64_t c = 0; c < tile.wide; c += 4) {
+      const int64_t place = c / nhwc_wide * nhwc_wide + nhwc_wide_place(c % nhwc_wide);
+      std::copy_n(tile.bias + c, 4, bias + place);
+      std::copy_n(tile.scales + c, 4, scales + place);
+    }
+    std::copy(tile.bias + tile.wide, tile.bias + channels, bias + tile.wide);
+    std::copy(tile.scales + tile.wide, tile.scales + channels, scales + tile.wide);
+    tile.bias = bias;
+    tile.scales = scales;
+  }
+
+  void compute_row(NhwcDepthwiseTile& tile, const uint8_t* image, int64_t row, const uint8_t* outside,
+                   const uint8_t** pixels, int64_t* moves, uint8_t* spare, uint8_t* y) const {
+    int64_t moved_to = -1;  // the column that `moves` lead to
     for (int64_t column = 0; column < s_.output[2]; column += window_.outputs) {
       // The last ones may be computed twice, or more of them than there are.
       const int64_t first = std::max<int64_t>(0, std::min(column, s_.output[2] - window_.outputs));
-      find_pixels(image, row, first, outside, pixels);
+      if (first == moved_to && columns_are_inside(first)) {
+        for (int64_t i = 0; i < 4 * window_.quads; ++i) pixels[i] += moves[i];
+        moved_to += window_.outputs;
+      } else {
+        find_pixels(image, row, first, outside, pixels);
+        if (columns_are_inside(first)) {
+          const int64_t move = window_.outputs * s_.stride[2] * pixel_;
+          for (int64_t i = 0; i < 4 * window_.quads; ++i) moves[i] = pixels[i] == outside ? 0 : move;
+          moved_to = first + window_.outputs;
+        }
+      }
       const bool fits = s_.output[2] >= window_.outputs;
       tile.y = fits ? y + first * pixel_ : spare;
       depthwise_(tile);
@@ -395,11 +430,17 @@ class NhwcDepthwiseConv {
     }
   }
 
+  // Of all that outputs from this column on read.
+  bool columns_are_inside(int64_t column) const {
+    const int64_t left = column * s_.stride[2] - s_.pad[2];
+    return left >= 0 && left + (window_.width - 1) * s_.dilation[2] < s_.input[2];
+  }
+
   void find_pixels(const uint8_t* image, int64_t row, int64_t column, const uint8_t* outside,
                    const uint8_t** pixels) const {
     const int64_t top = row * s_.stride[1] - s_.pad[1], left = column * s_.stride[2] - s_.pad[2];
     const uint8_t** end = pixels + 4 * window_.quads;
-    const bool columns_are_inside = left >= 0 && left + (window_.width - 1) * s_.dilation[2] < s_.input[2];
+    const bool all_inside = columns_are_inside(column);
     for (int64_t i = 0; i < s_.kernel[1]; ++i) {
       const int64_t h = top + i * s_.dilation[1];
       if (h < 0 || h >= s_.input[1]) {
@@ -409,7 +450,7 @@ class NhwcDepthwiseConv {
       const uint8_t* line = image + h * s_.input[2] * pixel_;
       for (int64_t j = 0; j < window_.width; ++j) {
         const int64_t w = left + j * s_.dilation[2];
-        *pixels++ = columns_are_inside || (w >= 0 && w < s_.input[2]) ? line + w * pixel_ : outside;
+        *pixels++ = all_inside || (w >= 0 && w < s_.input[2]) ? line + w * pixel_ : outside;
       }
     }
     std::fill(pixels, end, outside);

@@ -32,6 +32,9 @@ class NhwcRequantization {
   NhwcRequantization(const NhwcConvKernels& kernels, NhwcWeightSums sums, int32_t x_zero, std::span<const int32_t> bias,
                      std::span<const float> scales, int32_t zero, bool is_signed);
 
+  const std::vector<int32_t>& bias() const { return bias_; }
+  const std::vector<float>& scales() const { return scales_; }
+
   // Sets what a tile of outputs from this channel on needs.
   template <class Tile>
   void put(Tile& tile, int64_t channel) const {
@@ -70,6 +73,7 @@ class NhwcConvWeights {
 
   const NhwcConvKernels* kernels_;
   bool is_depthwise_;
+  int64_t wide_ = 0;        // channels in wide blocks
   int columns_;             // of a panel
   int64_t panels_, steps_;  // steps: taps, or groups of four pixels
   int64_t panel_bytes_;

@@ -35,6 +35,7 @@ struct NhwcDepthwiseTile {
   int64_t channels;              // a multiple of 4
   const uint8_t* weights;        // [channels / nhwc_lanes, rounded up][quads][outputs][nhwc_lanes][4], signed
   const int32_t* bias;           // by channel, and so are the scales
+  int64_t wide;                  // how many channels are in wide blocks
   const float* scales;
   bool small;  // as NhwcTile says
   int32_t lowest, highest;
@@ -46,6 +47,14 @@ struct NhwcDepthwiseTile {
 inline constexpr int nhwc_lanes = 16;
 // How many outputs it computes at once: one, two or four.
 inline constexpr int nhwc_output_counts = 3;
+
+// Channels of a wide block: as many bytes as a register has. Its weights are [quads][outputs][nhwc_wide][4].
+inline constexpr int64_t nhwc_wide = 64;
+// Wide blocks come first, and what is left fills less than half of one.
+constexpr int64_t nhwc_wide_channels(int64_t channels) { return (channels + nhwc_wide / 2) / nhwc_wide * nhwc_wide; }
+// Where a channel is among those of its wide block, as instructions that interleave bytes in 16 at a time leave them:
+// the first 4 of each 16, then the next.
+constexpr int64_t nhwc_wide_place(int64_t channel) { return channel % 16 / 4 * 16 + channel / 16 * 4 + channel % 4; }
 
 inline constexpr int most_nhwc_rows = 16;
 
@@ -64,6 +73,7 @@ struct NhwcConvKernels {
   // Called by a thread before it multiplies, and after; may be null.
   void (*enter)() = nullptr;
   void (*leave)() = nullptr;
+  bool wide_depthwise = false;  // whether there are wide blocks
 };
 
 extern const NhwcConvKernels nhwc_conv_kernels_portable;

@@ -37,6 +37,9 @@ constexpr Int8Kernels int8_kernels_avx512_vnni = {"avx512_vnni",
                                                   multiply_rows<2, rows>,
                                                   multiply_rows<1, 1>,
                                                   128 * sums_at_once,
-                                                  multiply_registers};
+                                                  multiply_registers,
+                                                  nullptr,
+                                                  nullptr,
+                                                  pack_whole_columns};
 
 }  // namespace tenon::kernels

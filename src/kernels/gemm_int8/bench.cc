@@ -1,9 +1,11 @@
+#include <algorithm>
 #include <vector>
 
 #include "kernels/gemm/multiplication.h"
 #include "kernels/gemm_int8/gemm_int8.h"
 #include "kernels/peak/report.h"
 #include "kernels/quantize/requantize.h"
+#include "kernels/scratch.h"
 
 namespace tenon::kernels {
 namespace {
@@ -31,13 +33,16 @@ struct Operands {
       : m(state.range(0)),
         n(state.range(1)),
         k(state.range(2)),
-        a(static_cast<size_t>(m * k), 3),
-        b(static_cast<size_t>(k * n), 5) {}
-  ByteMatrix left() const { return {a.data(), false, k}; }
+        a(static_cast<size_t>(m * k)),
+        b(static_cast<size_t>(k * n), 5) {
+    std::fill_n(a.as<uint8_t>(), m * k, uint8_t{3});
+  }
+  ByteMatrix left() const { return {a.as<uint8_t>(), false, k}; }
   ByteMatrix right() const { return {b.data(), true, n}; }
 
   int64_t m, n, k;
-  std::vector<uint8_t> a, b;
+  AlignedBuffer a;  // as tensors of a session are
+  std::vector<uint8_t> b;
   int32_t a_zero = 121;
 };
 

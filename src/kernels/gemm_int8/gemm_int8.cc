@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/cpu_features.h"
+#include "base/rounding.h"
 #include "kernels/gemm/multiplication.h"
 
 namespace tenon::kernels {
@@ -46,6 +47,7 @@ class Product {
         b_panel_bytes_(b.panel_bytes()) {
     add_zero_point(row_bias, is_simple_ ? b.zeros[0] : 0, a, of_rows_);
     add_zero_point(column_bias, is_simple_ ? a.zeros[0] : 0, b, of_columns_);
+    adds_to_rows_ = std::any_of(of_rows_, of_rows_ + a.lanes, [](int32_t number) { return number != 0; });
   }
 
   // Writes a whole tile, be it at the edge of the product.
@@ -57,7 +59,31 @@ class Product {
                                                           : kernels.all_rows;
     multiply(groups_, a_.codes + row_panel * a_panel_bytes_, b_.codes + column_panel * b_panel_bytes_, of_rows_ + row,
              of_columns_ + column, to, ld);
-    if (!is_simple_) subtract_zero_points(row, column, to, ld);
+    if (!is_simple_) subtract_zero_points({row, column, rows_of(row_panel), columns_of(column_panel, 1), to, ld}, to);
+  }
+
+  // What all_tiles reads for a tile.
+  void describe(int64_t row_panel, int64_t column_panel, Int8Tile& result) const {
+    const Int8Kernels& kernels = *a_.kernels;
+    const int64_t row = row_panel * kernels.tile_rows, column = column_panel * kernels.tile_columns;
+    if (a_.unpacked && row + kernels.tile_rows <= a_.lanes) {
+      result.a = a_.unpacked + row * a_.unpacked_ld;
+      result.row_stride = a_.unpacked_ld;
+      result.step_stride = kernels.left_k_group;
+    } else {
+      result.a = a_.codes + row_panel * a_panel_bytes_;
+      result.row_stride = kernels.left_k_group;
+      result.step_stride = kernels.left_k_group * kernels.tile_rows;
+    }
+    result.few = a_.lanes - row <= kernels.few;
+    result.b = b_.codes + column_panel * b_panel_bytes_;
+    result.of_rows = adds_to_rows_ ? of_rows_ + row : nullptr;
+    result.of_columns = of_columns_ + column;
+  }
+  int64_t groups() const { return groups_; }
+  // What is left to do to such sums.
+  void complete(const SumsBlock& block, int32_t* sums) const {
+    if (!is_simple_) subtract_zero_points(block, sums);
   }
 
   // How many rows a panel has, and how many columns some panels from this one on have.
@@ -70,11 +96,11 @@ class Product {
   }
 
  private:
-  void subtract_zero_points(int64_t row, int64_t column, int32_t* to, int64_t ld) const {
-    const auto columns = static_cast<int>(columns_of(column / a_.kernels->tile_columns, 1));
-    for (int64_t i = row; i < std::min<int64_t>(row + a_.kernels->tile_rows, a_.lanes); ++i, to += ld) {
+  void subtract_zero_points(const SumsBlock& block, int32_t* to) const {
+    const int64_t column = block.column;
+    for (int64_t i = block.row; i < block.row + block.rows; ++i, to += block.ld) {
       const auto zero = static_cast<uint32_t>(a_.zeros[i]), sum = static_cast<uint32_t>(a_.sums[i]);
-      for (int j = 0; j < columns; ++j) {
+      for (int64_t j = 0; j < block.columns; ++j) {
         to[j] = static_cast<int32_t>(static_cast<uint32_t>(to[j]) - zero * static_cast<uint32_t>(b_.sums[column + j]) -
                                      sum * static_cast<uint32_t>(b_.zeros[column + j]));
       }
@@ -82,7 +108,7 @@ class Product {
   }
 
   const BytePanels &a_, &b_;
-  bool is_simple_;
+  bool is_simple_, adds_to_rows_;
   Scratch added_;
   int32_t *of_rows_, *of_columns_;
   int64_t groups_, a_panel_bytes_, b_panel_bytes_;
@@ -141,6 +167,65 @@ void multiply_panels(ThreadPool* pool, const BytePanels& a, const BytePanels& b,
                });
 }
 
+namespace {
+
+// Tiles of some rows and columns, each finished when it is complete. Those of a right panel come one after the other,
+// so that it stays in the first cache.
+class FinishedTiles final : public Int8Tiles {
+ public:
+  FinishedTiles(const Product& product, const Int8Kernels& kernels, int64_t row, int64_t row_end, int64_t column,
+                int64_t column_end, FinishSums finish)
+      : product_(product),
+        height_(kernels.tile_rows),
+        width_(kernels.tile_columns),
+        row_(row),
+        first_row_(row),
+        row_end_(row_end),
+        column_(column),
+        column_end_(column_end),
+        finish_(finish),
+        memory_(static_cast<size_t>(2 * height_ * width_) * sizeof(int32_t)) {}
+
+  bool next(Int8Tile& tile) override {
+    if (tiles_ - finished_ == 2) finish_oldest();
+    if (row_ == row_end_) {
+      row_ = first_row_;
+      ++column_;
+    }
+    if (column_ == column_end_) return false;
+    tile.c = memory_.as<int32_t>() + tiles_ % 2 * height_ * width_;
+    tile.ldc = width_;
+    product_.describe(row_, column_, tile);
+    blocks_[tiles_ % 2] = {
+        row_ * height_, column_ * width_, product_.rows_of(row_), product_.columns_of(column_, 1), tile.c, width_};
+    ++tiles_;
+    ++row_;
+    return true;
+  }
+
+  void finish_rest() {
+    while (finished_ < tiles_) finish_oldest();
+  }
+
+ private:
+  void finish_oldest() {
+    const SumsBlock& block = blocks_[finished_ % 2];
+    product_.complete(block, memory_.as<int32_t>() + finished_ % 2 * height_ * width_);
+    finish_(block);
+    ++finished_;
+  }
+
+  const Product& product_;
+  int64_t height_, width_;
+  int64_t row_, first_row_, row_end_, column_, column_end_;
+  FinishSums finish_;
+  Scratch memory_;
+  SumsBlock blocks_[2] = {};
+  int64_t tiles_ = 0, finished_ = 0;
+};
+
+}  // namespace
+
 void multiply_panels(ThreadPool* pool, const BytePanels& a, const BytePanels& b, const int32_t* column_bias,
                      FinishSums finish) {
   if (a.lanes <= 0 || b.lanes <= 0) return;
@@ -148,12 +233,19 @@ void multiply_panels(ThreadPool* pool, const BytePanels& a, const BytePanels& b,
   const Product product(a, b, nullptr, column_bias);
   const int height = a.kernels->tile_rows, width = a.kernels->tile_columns;
   const int64_t ld = columns_at_once * width;
+  const bool in_turn = a.kernels->all_tiles && a.lanes > 1 && a.k > 0;
+  const auto multiply_in_turn = [&](int64_t row, int64_t row_end, int64_t column, int64_t column_end) {
+    FinishedTiles tiles(product, *a.kernels, row, row_end, column, column_end, finish);
+    a.kernels->all_tiles(product.groups(), tiles);
+    tiles.finish_rest();
+  };
   const auto multiply = [&](int64_t row, int64_t column, int64_t columns, int32_t* sums) {
     for (int64_t j = 0; j < columns; ++j) product.tile(row, column + j, sums + j * width, ld);
     finish({row * height, column * width, product.rows_of(row), product.columns_of(column, columns), sums, ld});
   };
   share_panels(pool, *a.kernels, a.panels(), b.panels(), a.panel_bytes(),
                [&](int64_t row, int64_t row_end, int64_t column, int64_t column_end) {
+                 if (in_turn) return multiply_in_turn(row, row_end, column, column_end);
                  const Scratch sums(static_cast<size_t>(height * ld) * sizeof(int32_t));
                  for (int64_t j = column; j < column_end; j += columns_at_once) {
                    for (int64_t i = row; i < row_end; ++i)
@@ -170,11 +262,23 @@ class PackedLeft {
   PackedLeft(ThreadPool* pool, int64_t m, ByteMatrix a, ByteZeroPoints zeros, const BytePanels& right)
       : panels_(panels_of(*right.kernels, GemmSide::left, m, right.k)), memory_(panels_.bytes()) {
     panels_.place(memory_.as<void>());
-    pack_panels(pool, panels_, a, zeros, !are_zero(right));
+    const bool with_sums = !are_zero(right);
+    if (right.kernels->all_tiles && m > 1 && right.k > 0 && !with_sums && can_stay(a)) {
+      panels_.unpacked = static_cast<const uint8_t*>(a.data);
+      panels_.unpacked_ld = a.ld;
+    }
+    pack_panels(pool, panels_, a, zeros, with_sums);
   }
   const BytePanels& panels() const { return panels_; }
 
  private:
+  // Whether rows are codes as they are, in whole groups of steps that cross no cache lines.
+  bool can_stay(const ByteMatrix& a) const {
+    const auto bytes = static_cast<uintptr_t>(panels_.group());
+    return !a.transposed && panels_.flip(a.is_signed) == 0 && static_cast<uintptr_t>(panels_.k) % bytes == 0 &&
+           static_cast<uintptr_t>(a.ld) % bytes == 0 && reinterpret_cast<uintptr_t>(a.data) % bytes == 0;
+  }
+
   BytePanels panels_;
   Scratch memory_;
 };

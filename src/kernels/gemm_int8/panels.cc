@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "kernels/gemm/multiplication.h"
 #include "kernels/gemm_int8/transpose_bytes.h"
@@ -14,16 +15,14 @@ constexpr int64_t bytes_per_task = 32 << 10;
 
 constexpr uint64_t repeated(uint8_t byte) { return 0x0101010101010101u * byte; }
 
-// Groups are copied in pieces that fit a register.
+// Groups are copied as a word, or as a cache line.
 template <int Group>
-inline constexpr int piece_bytes = std::min(Group, 8);
-
-template <int Bytes>
-void copy_piece(const uint8_t* from, uint64_t mask, uint8_t* to) {
-  uint64_t word = 0;
-  std::memcpy(&word, from, Bytes);
+void copy_group(const uint8_t* from, uint64_t mask, uint8_t* to) {
+  using Line [[gnu::vector_size(64)]] = uint64_t;
+  std::conditional_t<(Group > 8), Line, uint64_t> word = {};
+  std::memcpy(&word, from, Group);
   word ^= mask;
-  std::memcpy(to, &word, Bytes);
+  std::memcpy(to, &word, Group);
 }
 
 // Four lanes whose steps of k are contiguous and that start ld apart, as far as 16 steps at a time go. Returns how many
@@ -38,17 +37,21 @@ int64_t pack_four_rows(const uint8_t* from, int64_t ld, int64_t k, int width, ui
 // Lanes whose steps of k are contiguous and that start ld apart.
 template <int Group>
 void pack_rows(const uint8_t* from, int64_t ld, int64_t lanes, const BytePanels& panels, uint8_t flip, uint8_t* to) {
-  constexpr int piece = piece_bytes<Group>;
   const int width = panels.width();
   const int64_t k = panels.k, groups = panels.steps() / Group;
   int64_t packed = 0;  // steps, of the four lanes in hand
-  for (int l = 0; l < width; ++l, from += ld, to += Group) {
-    if (l % 4 == 0) packed = Group == 4 && l + 4 <= lanes ? pack_four_rows(from, ld, k, width, flip, to) : 0;
-    const int64_t whole = l < lanes ? k / Group : 0, rest = l < lanes ? k % Group : 0;
-    for (int64_t q = packed / Group; q < whole; ++q) {
-      for (int i = 0; i < Group; i += piece)
-        copy_piece<piece>(from + q * Group + i, repeated(flip), to + q * width * Group + i);
+  if constexpr (Group > 8) {
+    packed = k / Group * Group;
+    for (int64_t p = 0; p < packed; p += Group) {
+      for (int64_t l = 0; l < lanes; ++l)
+        copy_group<Group>(from + l * ld + p, repeated(flip), to + p * width + l * Group);
     }
+  }
+  for (int l = 0; l < width; ++l, from += ld, to += Group) {
+    if (Group == 4 && l % 4 == 0) packed = l + 4 <= lanes ? pack_four_rows(from, ld, k, width, flip, to) : 0;
+    const int64_t whole = l < lanes ? k / Group : 0, rest = l < lanes ? k % Group : 0;
+    for (int64_t q = packed / Group; q < whole; ++q)
+      copy_group<Group>(from + q * Group, repeated(flip), to + q * width * Group);
     for (int64_t q = whole; q < groups; ++q) std::memset(to + q * width * Group, 0, Group);
     for (int64_t i = 0; i < rest; ++i)
       to[whole * width * Group + i] = static_cast<uint8_t>(from[whole * Group + i] ^ flip);
@@ -76,10 +79,15 @@ inline void interleave_rows(const uint8_t* from, int64_t ld, uint8_t flip, uint8
 // Lanes that are contiguous, with steps of k that start ld apart: transposed in squares of 8 by 8.
 template <int Group>
 void pack_columns(const uint8_t* from, int64_t ld, int64_t lanes, const BytePanels& panels, uint8_t flip, uint8_t* to) {
-  constexpr int piece = piece_bytes<Group>;
+  constexpr int piece = std::min(Group, 8);
   const int width = panels.width();
   int64_t p = 0;
   const bool in_eights = Group == 4 && lanes == width && width % 8 == 0;
+  const auto pack_whole = panels.kernels->pack_whole_columns;
+  if (in_eights && pack_whole && panels.side == GemmSide::right) {
+    p = panels.k / 8 * 8;
+    pack_whole(from, ld, p / 4, flip, to);
+  }
   for (; in_eights && p + 8 <= panels.k; p += 8) {
     for (int64_t step = p; step < p + 8; step += 4) {
       for (int64_t l = 0; l < width; l += 8) interleave_rows(from + step * ld + l, ld, flip, to + step * width + 4 * l);
@@ -150,8 +158,9 @@ void BytePanels::place(void* memory) {
 }
 
 void pack_panels(ThreadPool* pool, const BytePanels& to, ByteMatrix from, ByteZeroPoints zeros, bool with_sums) {
-  share(pool, to.panels(), panels_per_task(to), [&](int64_t begin, int64_t end) {
-    for (int64_t panel = begin; panel < end; ++panel) {
+  const int64_t first = to.unpacked ? to.lanes / to.width() : 0;
+  share(pool, to.panels() - first, panels_per_task(to), [&](int64_t begin, int64_t end) {
+    for (int64_t panel = first + begin; panel < first + end; ++panel) {
       switch (to.group()) {
         case 1:
           pack_panel<1>(to, from, panel);

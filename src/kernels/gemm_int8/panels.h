@@ -32,6 +32,9 @@ struct BytePanels {
   uint8_t* codes;
   int32_t* zeros;  // zero points as the codes are shifted
   int32_t* sums;   // over k, of the left side's codes and of the right side's codes less their zero points
+  // Rows of a left side that all_tiles reads where they are: only a last panel that is not whole is in `codes`.
+  const uint8_t* unpacked = nullptr;
+  int64_t unpacked_ld = 0;
 
   int width() const {
     if (side == GemmSide::right) return kernels->tile_columns;

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <vector>
+
+#include "kernels/scratch.h"
 
 namespace tenon::kernels {
 namespace {
@@ -91,17 +94,29 @@ TEST(GemmInt8Dispatch, FollowsTheIsa) {
   EXPECT_STREQ(int8_kernels().name, "portable");
 }
 
+// Rows that begin at a cache line, or do not, and zero points that are added to rows, or not.
 TEST(GemmInt8Unpacked, MatchesPacked) {
   ThreadPool pool(2);
-  const int64_t m = 33, n = 130, k = 300;
-  const auto a = bytes(m * k, 3), b = bytes(k * n, 4);
-  const int32_t zero = 7;
-  const ByteMatrix left{a.data(), false, k}, right{b.data(), true, n};
-  const PackedBytes packed(pool, GemmSide::right, n, k, right, {&zero});
-  std::vector<int32_t> c(static_cast<size_t>(m * n)), d(c.size());
-  gemm_int8(&pool, m, n, k, left, {&zero}, right, {&zero}, nullptr, stored_sums(c.data(), n));
-  gemm_int8(&pool, m, left, {&zero}, packed, nullptr, stored_sums(d.data(), n));
-  EXPECT_EQ(c, d);
+  const int64_t shapes[][3] = {{33, 130, 300}, {70, 97, 128}, {64, 64, 64}, {16, 33, 192}, {2, 40, 64}};
+  for (const auto& [m, n, k] : shapes) {
+    for (const int offset : {0, 16}) {
+      for (const int32_t zero : {0, 7}) {
+        const AlignedBuffer memory(static_cast<size_t>(m * k + offset));
+        const auto from = bytes(m * k, 3), b = bytes(k * n, 4);
+        std::ranges::copy(from, memory.as<uint8_t>() + offset);
+        const int32_t left_zero = 121;
+        const ByteMatrix left{memory.as<uint8_t>() + offset, false, k}, right{b.data(), true, n};
+        const PackedBytes packed(pool, GemmSide::right, n, k, right, {&zero});
+        std::vector<int32_t> c(static_cast<size_t>(m * n)), d(c.size()), expected(c.size());
+        gemm_int8(&pool, m, n, k, left, {&left_zero}, right, {&zero}, nullptr, stored_sums(c.data(), n));
+        gemm_int8(&pool, m, left, {&left_zero}, packed, nullptr, stored_sums(d.data(), n));
+        const ScopedIsa forced(Isa::portable);
+        gemm_int8(&pool, m, n, k, left, {&left_zero}, right, {&zero}, nullptr, stored_sums(expected.data(), n));
+        EXPECT_EQ(c, expected) << m << " " << n << " " << k << " at " << offset;
+        EXPECT_EQ(d, expected) << m << " " << n << " " << k << " at " << offset;
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -6,6 +6,28 @@
 
 namespace tenon::kernels {
 
+// A tile of a product: some rows of the left side times a right panel.
+struct Int8Tile {
+  const uint8_t* a;
+  int64_t row_stride;   // of `a`
+  int64_t step_stride;  // from left_k_group steps of all rows to the next
+  bool few;             // rows
+  const uint8_t* b;
+  const int32_t *of_rows, *of_columns;  // of_rows may be null, which is zero
+  int32_t* c;
+  int64_t ldc;
+};
+
+// Tiles to be multiplied in turn. When one is asked for, all but the one before it are complete.
+class Int8Tiles {
+ public:
+  // False where there is none left.
+  virtual bool next(Int8Tile& tile) = 0;
+
+ protected:
+  ~Int8Tiles() = default;
+};
+
 // Panels hold some steps of k of one lane side by side, a group, then those of the next lane: [k /
 // group][lanes][group]. Codes are signed; those of the left side are 128 larger, hence unsigned, where
 // `left_is_unsigned`.
@@ -33,6 +55,11 @@ struct Int8Kernels {
   // Called by a thread before it multiplies, and after; may be null.
   void (*enter)() = nullptr;
   void (*leave)() = nullptr;
+  // Packs groups of four steps of a right panel whose lanes are all there, side by side, with steps that start ld
+  // apart. May be null.
+  void (*pack_whole_columns)(const uint8_t* from, int64_t ld, int64_t groups, uint8_t flip, uint8_t* to) = nullptr;
+  // Null where there is nothing to gain from multiplying tiles in turn. Groups are at least left_k_group steps.
+  void (*all_tiles)(int64_t groups, Int8Tiles& tiles) = nullptr;
 
   // Whether a left panel is also a right one.
   bool is_square() const { return tile_rows == tile_columns && left_k_group == k_group && !left_is_unsigned; }

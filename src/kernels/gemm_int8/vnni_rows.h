@@ -1,4 +1,4 @@
-// Some rows times a right panel, by AVX-512 VNNI.
+// Right panels of 32 columns: how they are packed, and multiplied by some rows, with AVX-512 VNNI.
 // Internal linkage: it belongs to the files of its instruction sets alone.
 #pragma once
 
@@ -38,6 +38,27 @@ void multiply_rows(int64_t groups, const uint8_t* a, const uint8_t* b, const int
   for (int i = 0; i < Rows; ++i) {
     _mm512_storeu_si512(c + i * ldc, acc[i][0]);
     _mm512_storeu_si512(c + i * ldc + 16, acc[i][1]);
+  }
+}
+
+// What Int8Kernels::pack_whole_columns says.
+inline void pack_whole_columns(const uint8_t* from, int64_t ld, int64_t groups, uint8_t flip, uint8_t* to) {
+  const __m256i flips = _mm256_set1_epi8(static_cast<char>(flip));
+  for (int64_t g = 0; g < groups; ++g, from += 4 * ld, to += 4 * vnni_columns) {
+    __m256i rows[4];
+    for (int i = 0; i < 4; ++i)
+      rows[i] = _mm256_xor_si256(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + i * ld)), flips);
+    const __m256i low01 = _mm256_unpacklo_epi8(rows[0], rows[1]), low23 = _mm256_unpacklo_epi8(rows[2], rows[3]);
+    const __m256i high01 = _mm256_unpackhi_epi8(rows[0], rows[1]), high23 = _mm256_unpackhi_epi8(rows[2], rows[3]);
+    // Four columns of the first half, and four of the second.
+    const __m256i columns[4] = {_mm256_unpacklo_epi16(low01, low23), _mm256_unpackhi_epi16(low01, low23),
+                                _mm256_unpacklo_epi16(high01, high23), _mm256_unpackhi_epi16(high01, high23)};
+    for (int i = 0; i < 4; i += 2) {
+      const __m256i first = _mm256_permute2x128_si256(columns[i], columns[i + 1], 0x20);
+      const __m256i second = _mm256_permute2x128_si256(columns[i], columns[i + 1], 0x31);
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + 16 * i), first);
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + 64 + 16 * i), second);
+    }
   }
 }
 

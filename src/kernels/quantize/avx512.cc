@@ -1,5 +1,7 @@
 #include "kernels/simd/avx512.h"
 
+#include <type_traits>
+
 #include "kernels/quantize/codes_kernel.h"
 #include "kernels/quantize/requantize_kernel.h"
 
@@ -22,6 +24,28 @@ struct NarrowingAvx512 : Avx512 {
       _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + 16 * k), _mm512_cvtepi32_epi16((__m512i)from[k]));
   }
   static void narrow(const I (&from)[4], int16_t* to) { narrow(from, reinterpret_cast<uint16_t*>(to)); }
+
+  // What requantizing scaled values makes of them: instructions that saturate need no lower limit, and take NaN for the
+  // lowest number. The second half of the codes goes to another place.
+  template <class T>
+  static void round_codes(const F (&values)[4], F high, T zero, T* to, T* second) {
+    const __m512i a = rounded(values[0], values[1], high, zero), b = rounded(values[2], values[3], high, zero);
+    const __m512i codes = std::is_signed_v<T> ? _mm512_packs_epi16(a, b) : _mm512_packus_epi16(a, b);
+    // Packing takes four numbers of each vector in turn.
+    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    const __m512i in_order = _mm512_permutexvar_epi32(order, codes);
+    if (second == to + 32) {
+      _mm512_storeu_si512(to, in_order);
+    } else {
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm512_castsi512_si256(in_order));
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(second), _mm512_extracti64x4_epi64(in_order, 1));
+    }
+  }
+  static __m512i rounded(F a, F b, F high, int zero) {
+    const __m512i first = _mm512_cvtps_epi32(_mm512_min_ps((__m512)high, (__m512)a));
+    const __m512i second = _mm512_cvtps_epi32(_mm512_min_ps((__m512)high, (__m512)b));
+    return _mm512_adds_epi16(_mm512_packs_epi32(first, second), _mm512_set1_epi16(static_cast<int16_t>(zero)));
+  }
 
   static void centered(const uint8_t* from, int32_t zero, F (&to)[4]) {
 #pragma GCC unroll 4

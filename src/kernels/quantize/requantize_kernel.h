@@ -18,6 +18,7 @@ struct RequantizeArrays : QuantizeArrays<Arch> {
   using F = typename Base::F;
   using I = typename Base::I;
   using Base::at_once, Base::vectors;
+  static constexpr int64_t half = at_once / 2;
   using Unsigned [[gnu::vector_size(sizeof(I))]] = uint32_t;
 
   struct Numbers {
@@ -52,10 +53,48 @@ struct RequantizeArrays : QuantizeArrays<Arch> {
 
   template <bool Adds, class X, class Y>
   static void tile(const X* x, const F (&scale)[vectors], Y* y, const Numbers& numbers) {
-    I codes[vectors];
+    F values[vectors];
 #pragma GCC unroll 4
-    for (int k = 0; k < vectors; ++k) codes[k] = code(sum<Adds>(x + k * S::width, numbers) * scale[k], numbers);
-    Base::narrow(codes, y);
+    for (int k = 0; k < vectors; ++k) values[k] = sum<Adds>(x + k * S::width, numbers) * scale[k];
+    store_codes(values, numbers, y);
+  }
+
+  template <class Y>
+  static void store_codes(const F (&values)[vectors], const Numbers& numbers, Y* y) {
+    store_codes(values, numbers, y, y + half);
+  }
+  // The same with another place for the second half.
+  template <class Y>
+  static void store_codes(const F (&values)[vectors], const Numbers& numbers, Y* y, Y* second) {
+    if constexpr (requires { Arch::round_codes(values, numbers.high, Y{}, y, second); }) {
+      Arch::round_codes(values, numbers.high, static_cast<Y>(numbers.zero), y, second);
+    } else {
+      I codes[vectors];
+#pragma GCC unroll 4
+      for (int k = 0; k < vectors; ++k) codes[k] = code(values[k], numbers);
+      if (second == y + half) return Base::narrow(codes, y);
+      Y narrow[at_once];
+      Base::narrow(codes, narrow);
+      std::copy_n(narrow, half, y);
+      std::copy_n(narrow + half, half, second);
+    }
+  }
+
+  // Codes of rows that are half as wide as what is made at once, two rows at a time. values(x, k) is what vector k of
+  // sums at x becomes before it is rounded.
+  template <class Y, class Values>
+  static void half_rows(const int32_t* x, int64_t ld, int64_t rows, const Numbers& numbers, Y* y, int64_t ldy,
+                        Values values) {
+    for (int64_t row = 0; row < rows; row += 2) {
+      const int64_t second = std::min(row + 1, rows - 1);
+      F both[vectors];
+#pragma GCC unroll 4
+      for (int k = 0; k < vectors; ++k) {
+        const int column = k % (vectors / 2);
+        both[k] = values(x + (k == column ? row : second) * ld + column * S::width, column);
+      }
+      store_codes(both, numbers, y + row * ldy, y + second * ldy);
+    }
   }
 
   // The scales of `at_once` elements from `first` on.
@@ -128,6 +167,13 @@ struct RequantizeArrays : QuantizeArrays<Arch> {
       Y* to = y + i;
       for (int64_t row = 0; row < x.rows; ++row, from += x.ld, to += ldy) tile<false>(from, scale, to, numbers);
     }
+    if (i + half <= x.n) {
+      F scale[vectors];
+      take_part(scales, i, half, scale);
+      half_rows(x.at + i, x.ld, x.rows, numbers, y + i, ldy,
+                [&](const int32_t* at, int k) { return sum<false>(at, numbers) * scale[k]; });
+      i += half;
+    }
     if (i == x.n) return;
     for (int64_t row = 0; row < x.rows; ++row)
       run<false>(x.at + row * x.ld + i, {scales.at + i * scales.step, scales.step}, y + row * ldy + i, x.n - i,
@@ -144,15 +190,13 @@ struct RequantizeArrays : QuantizeArrays<Arch> {
       const F shift = S::set(12582912.0f);
       return Base::lesser(Base::greater(value, first.low), first.high) + shift - shift;
     }
+    F value(const int32_t* x, int k) const { return limited(sum<false>(x, first) * scale[k]) * factor + addend[k]; }
     template <class Y>
     void tile(const int32_t* x, Y* y) const {
-      I codes[vectors];
+      F values[vectors];
 #pragma GCC unroll 4
-      for (int k = 0; k < vectors; ++k) {
-        const F once = limited(sum<false>(x + k * S::width, first) * scale[k]);
-        codes[k] = code(once * factor + addend[k], second);
-      }
-      Base::narrow(codes, y);
+      for (int k = 0; k < vectors; ++k) values[k] = value(x + k * S::width, k);
+      store_codes(values, second, y);
     }
   };
 
@@ -172,6 +216,11 @@ struct RequantizeArrays : QuantizeArrays<Arch> {
       Y* to = y + i;
       if (count == at_once) {
         for (int64_t row = 0; row < x.rows; ++row, from += x.ld, to += ldy) addition.tile(from, to);
+        continue;
+      }
+      if (count == half) {
+        half_rows(from, x.ld, x.rows, addition.second, to, ldy,
+                  [&](const int32_t* at, int k) { return addition.value(at, k); });
         continue;
       }
       for (int64_t row = 0; row < x.rows; ++row, from += x.ld, to += ldy) {
@@ -200,6 +249,12 @@ struct RequantizeArrays : QuantizeArrays<Arch> {
           S::store(to + k * S::width, whole * scale[k] + own_bias[k]);
         }
       }
+    }
+    for (; i + S::width <= x.n; i += S::width) {
+      const F scale = scales.step == 0 ? S::set(*scales.at) : S::load(scales.at + i);
+      const F own_bias = bias ? S::load(bias + i) : F{};
+      for (int64_t row = 0; row < x.rows; ++row)
+        S::store(y + row * ldy + i, sum<false>(x.at + row * x.ld + i, Numbers{}) * scale + own_bias);
     }
     for (; i < x.n; ++i) {
       for (int64_t row = 0; row < x.rows; ++row) {

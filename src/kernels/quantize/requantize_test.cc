@@ -77,7 +77,7 @@ TEST_P(Requantize, RowsWithCodesAdded) {
     scales[i] = 0.001f * static_cast<float>(i % 7 + 1);
     addends[i] = 3.7f * static_cast<float>(i) - 100.25f;
   }
-  for (int64_t n : {1, 16, 33, 64, 80}) {
+  for (int64_t n : {1, 16, 32, 33, 64, 80}) {
     std::vector<int8_t> once(static_cast<size_t>(rows * ldy), 77), twice = once, expected_codes = once;
     requantize_rows({x.data(), ld, rows, n}, {scales.data(), 1}, int8_t{9}, once.data(), ldy);
     requantize_and_add_rows({x.data(), ld, rows, n}, {scales.data(), 1}, {addends.data(), 0.6f, 9}, int8_t{-20},
