@@ -14,45 +14,6 @@ namespace {
 
 constexpr int64_t work_per_task = 8 << 10;
 
-template <typename Enum>
-Enum choice(const ir::Node& node, const char* attribute, const char* otherwise,
-            std::initializer_list<std::pair<const char*, Enum>> choices) {
-  std::string text = node.string_attribute(attribute, otherwise), names;
-  for (const auto& [name, value] : choices) {
-    if (text == name) return value;
-    names += names.empty() ? name : std::string(", ") + name;
-  }
-  fail(ErrorCode::invalid_attribute, "{} is '{}'; it may be one of {}", attribute, text, names);
-}
-
-ResizeMode mode_of(const ir::Node& node) {
-  using Filter = ResizeMode::Filter;
-  using Transform = ResizeMode::Transform;
-  using Nearest = ResizeMode::Nearest;
-  ResizeMode mode;
-  mode.filter = choice<Filter>(node, "mode", "nearest",
-                               {{"nearest", Filter::nearest}, {"linear", Filter::linear}, {"cubic", Filter::cubic}});
-  mode.transform = choice<Transform>(node, "coordinate_transformation_mode", "half_pixel",
-                                     {{"half_pixel", Transform::half_pixel},
-                                      {"half_pixel_symmetric", Transform::half_pixel_symmetric},
-                                      {"pytorch_half_pixel", Transform::pytorch_half_pixel},
-                                      {"tf_half_pixel_for_nn", Transform::tf_half_pixel},
-                                      {"align_corners", Transform::align_corners},
-                                      {"asymmetric", Transform::asymmetric},
-                                      {"tf_crop_and_resize", Transform::crop}});
-  mode.nearest = choice<Nearest>(node, "nearest_mode", "round_prefer_floor",
-                                 {{"round_prefer_floor", Nearest::round_prefer_floor},
-                                  {"round_prefer_ceil", Nearest::round_prefer_ceil},
-                                  {"floor", Nearest::floor},
-                                  {"ceil", Nearest::ceil}});
-  mode.cubic_coefficient = node.float_attribute("cubic_coeff_a", -0.75f);
-  mode.antialias = node.int_attribute("antialias", 0) != 0;
-  mode.exclude_outside = node.int_attribute("exclude_outside", 0) != 0;
-  if (mode.antialias && mode.filter == Filter::nearest)
-    fail(ErrorCode::invalid_attribute, "antialias works with the modes linear and cubic only");
-  return mode;
-}
-
 // How a row is made of the elements of another one. An index below 0 means the extrapolation value.
 template <typename T>
 class GatheredRow {
@@ -333,7 +294,7 @@ void from_compute(const T* from, Tensor& y) {
 class Resize final : public Kernel {
  public:
   explicit Resize(const NodeInfo& info)
-      : mode_(mode_of(info.node())), extrapolation_(info.node().float_attribute("extrapolation_value", 0)) {}
+      : mode_(resize_mode(info.node())), extrapolation_(info.node().float_attribute("extrapolation_value", 0)) {}
 
   void run(KernelRun& run) const override {
     const Tensor& x = run.input(0);
@@ -361,39 +322,8 @@ class Resize final : public Kernel {
 
  private:
   std::vector<ResizedAxis> axes_of(KernelRun& run, const Shape& in, const Shape& out) const {
-    std::vector<ResizedAxis> result;
-    for (int axis = 0; axis < in.rank(); ++axis) result.push_back({in[axis], out[axis], 1});
-    std::vector<int> axes = resized_axes(run.node(), in.rank());
-    const bool by_scales = run.has_input(2) && run.input(2).elements() > 0;
-    const bool same_scale =
-        !by_scales && run.node().string_attribute("keep_aspect_ratio_policy", "stretch") != "stretch";
-    std::vector<int64_t> sizes = by_scales ? std::vector<int64_t>{} : run.ints(3);
-    double common = 0;
-    const bool smallest = run.node().string_attribute("keep_aspect_ratio_policy", "stretch") == "not_larger";
-    for (size_t k = 0; k < axes.size(); ++k) {
-      ResizedAxis& axis = result[static_cast<size_t>(axes[k])];
-      axis.scale = by_scales ? checked_scale(run.data<float>(2)[k])
-                             : static_cast<double>(sizes[k]) / static_cast<double>(axis.input);
-      common = k == 0 ? axis.scale : smallest ? std::min(common, axis.scale) : std::max(common, axis.scale);
-    }
-    if (same_scale) {
-      for (int axis : axes) result[static_cast<size_t>(axis)].scale = common;
-    }
-    if (mode_.transform == ResizeMode::Transform::crop) set_crop(run, axes, result);
-    return result;
-  }
-
-  static void set_crop(KernelRun& run, const std::vector<int>& axes, std::vector<ResizedAxis>& result) {
-    if (!run.has_input(1)) fail(ErrorCode::missing_input, "tf_crop_and_resize needs the input roi");
-    Tensor roi = as_type<double>(run.input(1), run.threads());
-    if (roi.elements() != static_cast<int64_t>(2 * axes.size())) {
-      fail(ErrorCode::invalid_value, "roi has {} elements; {} axes need {}", roi.elements(), axes.size(),
-           2 * axes.size());
-    }
-    for (size_t k = 0; k < axes.size(); ++k) {
-      result[static_cast<size_t>(axes[k])].crop_begin = roi.data<double>()[k];
-      result[static_cast<size_t>(axes[k])].crop_end = roi.data<double>()[axes.size() + k];
-    }
+    auto given = [&](size_t i) { return run.has_input(i) ? &run.input(i) : nullptr; };
+    return axes_to_resize(run.node(), mode_, in, out, given(1), given(2), given(3));
   }
 
   void run_nearest(KernelRun& run, const std::vector<ResizedAxis>& axes) const {

@@ -5,6 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "ir/graph.h"
+#include "tenon/tensor.h"
+
 namespace tenon::ops {
 
 struct ResizeMode {
@@ -40,6 +43,13 @@ struct ResizedAxis {
            (mode.transform != ResizeMode::Transform::crop || (crop_begin == 0 && crop_end == 1));
   }
 };
+
+// The node's attributes. Throws ErrorCode::invalid_attribute.
+ResizeMode resize_mode(const ir::Node& node);
+
+// All axes of a tensor that the node resizes from shape `in` to `out`. Its inputs roi, scales and sizes may be null.
+std::vector<ResizedAxis> axes_to_resize(const ir::Node& node, const ResizeMode& mode, const Shape& in, const Shape& out,
+                                        const Tensor* roi, const Tensor* scales, const Tensor* sizes);
 
 // Output o is the sum of weights[o * taps + k] times input indices[o * taps + k]. Where `outside`, which is empty when
 // nothing is, it is the extrapolation value.

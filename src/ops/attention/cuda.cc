@@ -1,0 +1,238 @@
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "base/fail.h"
+#include "ops/attention/cuda_text.h"
+#include "ops/cuda_support/arguments.h"
+#include "ops/cuda_support/rows.h"
+#include "ops/cuda_support/strided_copy.h"
+
+namespace tenon::ops {
+namespace {
+
+constexpr std::string_view pointers =
+    "const Q* q, const Q* k, const V* values, const M* mask, const Q* past_k, const V* past_v, const i64* lengths, Q* "
+    "y, "
+    "A* partial";
+constexpr int threads = 128;
+
+struct Sizes {
+  bool flat;
+  int64_t batch, q_heads, kv_heads, queries, fresh, past, keys, k_size, v_size;
+
+  Sizes(const KernelRun& run) {
+    const Shape &q = run.input(0).shape(), &k = run.input(1).shape(), &v = run.input(2).shape();
+    flat = q.rank() == 3;
+    const int row = flat ? 1 : 2;
+    batch = q[0];
+    q_heads = flat ? run.node().int_attribute("q_num_heads", 1) : q[1];
+    kv_heads = flat ? run.node().int_attribute("kv_num_heads", 1) : k[1];
+    queries = q[row];
+    fresh = k[row];
+    past = run.has_input(4) ? run.input(4).dim(2) : 0;
+    keys = past + fresh;
+    k_size = flat ? k[2] / kv_heads : k[3];
+    v_size = flat ? v[2] / kv_heads : v[3];
+  }
+
+  // From batch to batch, head to head and row to row.
+  std::vector<int64_t> steps(int64_t heads, int64_t length, int64_t size) const {
+    if (flat) return {length * heads * size, size, heads * size};
+    return {heads * length * size, length * size, size};
+  }
+};
+
+// Steps of attn_mask along batch, heads, queries and keys, and how many keys it has.
+std::vector<int64_t> mask_steps(const Tensor& mask, const Sizes& n) {
+  const int64_t wanted[] = {n.batch, n.q_heads, n.queries, n.keys};
+  const int rank = mask.rank();
+  if (rank < 1 || rank > 4) fail(ErrorCode::shape_mismatch, "attn_mask has rank {}; it may have 1 to 4", rank);
+  std::vector<int64_t> steps(5, 0);
+  const int64_t keys = mask.dim(rank - 1);
+  if (keys > n.keys) fail(ErrorCode::shape_mismatch, "attn_mask has {} keys; there are {}", keys, n.keys);
+  const bool stands_for_all = keys == 1 && n.keys != 1;
+  steps[3] = stands_for_all ? 0 : 1;
+  steps[4] = stands_for_all ? n.keys : keys;
+  int64_t step = keys;
+  for (int axis = rank - 2; axis >= 0; --axis) {
+    const auto target = static_cast<size_t>(4 - rank + axis);
+    if (mask.dim(axis) != 1 && mask.dim(axis) != wanted[target]) {
+      fail(ErrorCode::shape_mismatch, "attn_mask of shape {} does not broadcast to {}", mask.shape().to_string(),
+           Shape(std::span<const int64_t>(wanted)).to_string());
+    }
+    steps[target] = mask.dim(axis) == 1 ? 0 : step;
+    step *= mask.dim(axis);
+  }
+  return steps;
+}
+
+class Attention final : public Kernel {
+ public:
+  explicit Attention(const NodeInfo& info)
+      : causal_(info.node().int_attribute("is_causal", 0) != 0),
+        left_(info.node().int_attribute("left_window_size", -1)),
+        right_(info.node().int_attribute("right_window_size", -1)),
+        mode_(info.node().int_attribute("qk_matmul_output_mode", 0)),
+        softcap_(info.node().float_attribute("softcap", 0)),
+        scale_(info.node().attribute("scale") ? std::optional(info.node().float_attribute("scale", 1)) : std::nullopt) {
+    if (left_ < -1 || right_ < -1)
+      fail(ErrorCode::invalid_attribute, "window sizes are {} and {}; they must be -1 or more", left_, right_);
+    if (mode_ < 0 || mode_ > 3)
+      fail(ErrorCode::invalid_attribute, "qk_matmul_output_mode is {}; it may be 0 to 3", mode_);
+  }
+
+  void run(KernelRun& run) const override {
+    const auto& plan = run.per_plan<Plan>([&] { return prepare(run); });
+    const void *q = run.input(0).raw(), *k = run.input(1).raw(), *v = run.input(2).raw();
+    const void *mask = input_address(run, 3), *past_k = input_address(run, 4), *past_v = input_address(run, 5),
+               *lengths = input_address(run, 6), *y = output_address(run, 0);
+    if (plan.attend && y) plan.attend->run(run, {q, k, v, mask, past_k, past_v, lengths, y, plan.partial.get()});
+    if (plan.join && y) plan.join->run(run, {plan.partial.get(), y});
+    if (plan.scores) plan.scores->run(run, {q, k, mask, past_k, lengths, run.output(3).raw()});
+    for (size_t i : {1, 2}) {
+      if (!run.wants_output(i)) continue;
+      Tensor& present = run.output(i);
+      const Present& copies = plan.present[i - 1];
+      if (copies.past) copies.past->run(run, run.input(i + 3).raw(), present.mutable_raw());
+      copies.fresh->run(run, run.input(i).raw(), address_at(present, copies.first));
+    }
+  }
+
+ private:
+  struct Present {
+    std::optional<CudaStridedCopy> past, fresh;
+    int64_t first = 0;
+  };
+  struct Plan {
+    std::optional<CudaBlocks> attend, join, scores;
+    std::shared_ptr<void> partial;
+    Present present[2];
+  };
+
+  Plan prepare(KernelRun& run) const {
+    const Sizes n(run);
+    std::vector<int64_t> numbers{n.q_heads, n.kv_heads, n.queries, n.past, n.keys, n.k_size, n.v_size};
+    auto append = [&](const std::vector<int64_t>& more) { numbers.insert(numbers.end(), more.begin(), more.end()); };
+    append(n.steps(n.q_heads, n.queries, n.k_size));
+    append(n.steps(n.kv_heads, n.fresh, n.k_size));
+    append(n.steps(n.kv_heads, n.fresh, n.v_size));
+    append(n.steps(n.q_heads, n.queries, n.v_size));
+    append(run.has_input(3) ? mask_steps(run.input(3), n) : std::vector<int64_t>(5, 0));
+    Plan plan;
+    const std::string functions = functions_of(run, n);
+    const int64_t queries = n.batch * n.q_heads * n.queries;
+    if (queries > 0 && n.v_size > 0) {
+      if (n.queries >= 16 && std::max(n.k_size, n.v_size) <= 256 && run.input(0).type() != ElementType::float64)
+        plan.attend.emplace(tiled(run, n, functions, numbers));
+      else
+        stream(run, n, functions, numbers, plan);
+    }
+    if (run.wants_output(3) && queries * n.keys > 0) plan.scores.emplace(scores(run, n, functions, numbers));
+    for (size_t i : {0, 1}) {
+      if (!run.wants_output(i + 1)) continue;
+      const int64_t size = i == 0 ? n.k_size : n.v_size;
+      const Shape shape{n.batch, n.kv_heads, n.fresh, size};
+      std::vector<int64_t> from = n.steps(n.kv_heads, n.fresh, size);
+      from.push_back(1);
+      const std::vector<int64_t> to = steps_of(Shape{n.batch, n.kv_heads, n.keys, size});
+      plan.present[i].fresh.emplace(run, run.input(i + 1).type(), shape, from, to);
+      plan.present[i].first = n.past * size;
+      if (n.past == 0) continue;
+      const Shape past{n.batch, n.kv_heads, n.past, size};
+      plan.present[i].past.emplace(run, run.input(i + 4).type(), past, steps_of(past), to);
+    }
+    return plan;
+  }
+
+  std::string functions_of(const KernelRun& run, const Sizes& n) const {
+    const ElementType type = run.input(0).type();
+    auto number = [](double value) { return cuda::number_text(value, ElementType::float64); };
+    std::string text =
+        fmt::format("typedef {} Q;\ntypedef {} V;\ntypedef {} M;\ntypedef {} A;\n", cuda::type_text(type),
+                    input_type_text(run, 2), input_type_text(run, 3), cuda::wide_type_text(type));
+    text += fmt::format("#define CAUSAL {}\n#define LEFT {}\n#define RIGHT {}\n", causal_ ? 1 : 0, left_, right_);
+    text +=
+        fmt::format("#define HAS_MASK {}\n#define BOOL_MASK {}\n#define HAS_LENGTHS {}\n", run.has_input(3) ? 1 : 0,
+                    run.has_input(3) && run.input(3).type() == ElementType::boolean ? 1 : 0, run.has_input(6) ? 1 : 0);
+    text += fmt::format("#define SCALE {}\n#define SOFTCAP {}\n",
+                        number(scale_ ? *scale_ : 1 / std::sqrt(static_cast<double>(n.k_size))), number(softcap_));
+    return text + std::string(attention_text::common);
+  }
+
+  CudaBlocks tiled(KernelRun& run, const Sizes& n, const std::string& functions,
+                   const std::vector<int64_t>& numbers) const {
+    const bool is_large = std::max(n.k_size, n.v_size) > 128;
+    const int tile = is_large ? 16 : 32;
+    const std::string constants =
+        fmt::format("#define TILE {}\n#define KEYS_EACH {}\n#define K_ROOM {}\n#define V_ROOM {}\n", tile, tile,
+                    std::max<int64_t>(8, (n.k_size + 7) / 8 * 8), (n.v_size + 31) / 32 * 32);
+    cuda::Grid grid;
+    grid.blocks[0] = static_cast<unsigned>(n.batch * n.q_heads * ((n.queries + tile - 1) / tile));
+    grid.threads = 256;
+    return {run, pointers, constants + functions, attention_text::tiled, numbers, grid};
+  }
+
+  void stream(KernelRun& run, const Sizes& n, const std::string& functions, const std::vector<int64_t>& numbers,
+              Plan& plan) const {
+    const int64_t size = std::max(n.k_size, n.v_size), queries = n.batch * n.q_heads * n.queries;
+    if (size > 2048) fail(ErrorCode::unsupported, "heads of {} elements are more than the CUDA kernel takes", size);
+    const int64_t lanes = size <= 128 ? 8 : size <= 256 ? 16 : 32;
+    // Few queries of many keys are divided, so that there is work for the whole GPU.
+    constexpr int64_t enough_blocks = 512, least_keys = 128;
+    const int64_t parts = std::clamp<int64_t>(std::min(n.keys / least_keys, enough_blocks / queries), 1, 64);
+    const std::string constants = fmt::format(
+        "#define THREADS_EACH {}\n#define LANES {}\n#define PARTS {}\n#define K_EACH {}\n#define V_EACH {}\n", threads,
+        lanes, parts, std::max<int64_t>(1, (n.k_size + lanes - 1) / lanes), (n.v_size + lanes - 1) / lanes);
+    cuda::Grid grid;
+    grid.blocks[0] = static_cast<unsigned>(queries);
+    grid.blocks[1] = static_cast<unsigned>(parts);
+    grid.threads = threads;
+    plan.attend.emplace(run, pointers, constants + functions, attention_text::streamed, numbers, grid);
+    if (parts == 1) return;
+    plan.partial = queue_of(run).gpu().allocate(queries * parts * (n.v_size + 2) * 8);
+    grid.blocks[1] = 1;
+    plan.join.emplace(run, "const A* partial, Q* y", constants + functions, attention_text::joined, numbers, grid);
+  }
+
+  // The fourth output. A query that sees no key has no weights.
+  CudaBlocks scores(KernelRun& run, const Sizes& n, const std::string& functions,
+                    const std::vector<int64_t>& numbers) const {
+    CudaRows rows(ReducePlan(Shape{n.batch * n.q_heads * n.queries, n.keys}, std::vector<int64_t>{1}));
+    std::vector<int64_t> all = numbers;
+    all.insert(all.end(), rows.numbers().begin(), rows.numbers().end());
+    rows.set_elements(
+        "A", fmt::format("score_of(numbers.v, {}, q, k, past_k, mask, lengths, row, i)", std::min<int64_t>(mode_, 2)));
+    std::string text = rows.begin();
+    if (mode_ < 3) {
+      text += rows.each("y[e] = narrow<Q>(value);");
+    } else {
+      text += "A largest = -INFINITE, sum = 0;\n  " + rows.each("largest = most(largest, value);") +
+              "largest = " + rows.fold("Largest", "largest") + ";\n  " +
+              rows.each("if (largest != -INFINITE) sum += exp(value - largest);") + "sum = " + rows.fold("Sum", "sum") +
+              ";\n  " + rows.each("y[e] = narrow<Q>(largest == -INFINITE ? (A)0 : exp(value - largest) / sum);");
+    }
+    // The rows' own numbers come after those of attention.
+    text = fmt::format("v += {};\n  ", numbers.size()) + text;
+    return {run,
+            "const Q* q, const Q* k, const M* mask, const Q* past_k, const i64* lengths, Q* y",
+            CudaRows::functions() + functions + std::string(attention_text::score),
+            text,
+            all,
+            rows.grid()};
+  }
+
+  bool causal_;
+  int64_t left_, right_, mode_;
+  float softcap_;
+  std::optional<float> scale_;
+};
+
+}  // namespace
+
+void cuda_attention(CudaKernels& list) {
+  list.add("Attention", [](const NodeInfo& info) { return std::make_unique<Attention>(info); },
+           {.types = types::numbers | types::bools});
+}
+
+}  // namespace tenon::ops
