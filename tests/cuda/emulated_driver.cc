@@ -332,6 +332,9 @@ Result nvrtcCompileProgram(Handle handle, int, const char* const*) {
   std::lock_guard lock(mutex);
   auto& program = *static_cast<Program*>(handle);
   const std::string name = temporary_name();
+  // What is compiled, for a look at it or for the real compiler.
+  if (const char* folder = std::getenv("TENON_KERNEL_DUMP"))
+    std::ofstream(folder + ("/" + std::to_string(std::hash<std::string>()(program.source))) + ".cu") << program.source;
   std::ofstream(name + ".cc") << program.source << callers(program.source);
   const std::string command = std::string("c++ -std=c++20 -O1 -w -shared -fPIC -ffp-contract=off -include " TENON_EMULATED_KERNELS " ") +
                               name + ".cc -o " + name + ".so 2> " + name + ".log";
