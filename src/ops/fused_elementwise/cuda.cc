@@ -92,24 +92,6 @@ std::string clip_body(const ir::Node& node) {
   return text;
 }
 
-std::string cast_body(const ir::Node& node) {
-  const ElementType from = type_of(node, 0), to = node.output(0)->type.element;
-  const bool is_float = types::floats.contains(from);
-  // As the CPU has it: the bits that are left.
-  if (is_float && types::ints.contains(to) && bits_of(to) < 32) return "r = (i64)a0;";
-  if (to == ElementType::boolean) return "r = a0 != 0;";
-  if (is_float && to == ElementType::uint32) return "r = (u32)(i64)a0;";
-  return fmt::format("r = (Wide<{}>)a0;", cuda::type_text(to));
-}
-
-std::string cast_decline(const ir::Node& node) {
-  for (ElementType type : {type_of(node, 0), node.output(0)->type.element}) {
-    if (!(types::numbers | types::bools).contains(type))
-      return fmt::format("the CUDA kernel of Cast does not take {}", name_of(type));
-  }
-  return "";
-}
-
 }  // namespace
 
 // Every elementwise operator, alone and fused.
@@ -149,8 +131,6 @@ void cuda_fused_elementwise(CudaKernels& list) {
   add("Clip", numbers, clip_body);
   add("Where", numbers | bools | types::complexes, [](const ir::Node&) { return "r = a0 ? a1 : a2;"; });
   add("Identity", numbers | bools | types::complexes, [](const ir::Node&) { return "r = a0;"; });
-  add("Cast", {}, cast_body, "", cast_decline);
-  add("CastLike", {}, cast_body, "", cast_decline);
 }
 
 }  // namespace tenon::ops
