@@ -35,7 +35,7 @@ CudaRows::CudaRows(const ReducePlan& plan, int64_t parts)
     while (group_ < warp && group_ < size_) group_ *= 2;
     const int64_t held = rows_ >= 1024 ? 32 : 4;
     while (group_ >= warp && group_ < most_threads && size_ / parts_ > group_ * held) group_ *= 2;
-    per_block_ = std::max(1, 128 / group_);
+    per_block_ = group_ > warp ? 1 : 128 / group_;  // more than a warp are the block
     if (parts_ == 1) {
       items_ = 1;
       while (items_ * group_ < size_) items_ *= 2;
