@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "base/fail.h"
+#include "ops/attention/cuda_products.h"
 #include "ops/attention/cuda_text.h"
 #include "ops/cuda_support/arguments.h"
 #include "ops/cuda_support/rows.h"
@@ -17,34 +18,8 @@ constexpr std::string_view pointers =
     "A* partial";
 constexpr int threads = 128;
 
-struct Sizes {
-  bool flat;
-  int64_t batch, q_heads, kv_heads, queries, fresh, past, keys, k_size, v_size;
-
-  Sizes(const KernelRun& run) {
-    const Shape &q = run.input(0).shape(), &k = run.input(1).shape(), &v = run.input(2).shape();
-    flat = q.rank() == 3;
-    const int row = flat ? 1 : 2;
-    batch = q[0];
-    q_heads = flat ? run.node().int_attribute("q_num_heads", 1) : q[1];
-    kv_heads = flat ? run.node().int_attribute("kv_num_heads", 1) : k[1];
-    queries = q[row];
-    fresh = k[row];
-    past = run.has_input(4) ? run.input(4).dim(2) : 0;
-    keys = past + fresh;
-    k_size = flat ? k[2] / kv_heads : k[3];
-    v_size = flat ? v[2] / kv_heads : v[3];
-  }
-
-  // From batch to batch, head to head and row to row.
-  std::vector<int64_t> steps(int64_t heads, int64_t length, int64_t size) const {
-    if (flat) return {length * heads * size, size, heads * size};
-    return {heads * length * size, length * size, size};
-  }
-};
-
 // Steps of attn_mask along batch, heads, queries and keys, and how many keys it has.
-std::vector<int64_t> mask_steps(const Tensor& mask, const Sizes& n) {
+std::vector<int64_t> mask_steps(const Tensor& mask, const AttentionSizes& n) {
   const int64_t wanted[] = {n.batch, n.q_heads, n.queries, n.keys};
   const int rank = mask.rank();
   if (rank < 1 || rank > 4) fail(ErrorCode::shape_mismatch, "attn_mask has rank {}; it may have 1 to 4", rank);
@@ -67,6 +42,19 @@ std::vector<int64_t> mask_steps(const Tensor& mask, const Sizes& n) {
   return steps;
 }
 
+// How many elements of a row are read at once: 16 bytes, where rows of `size` elements begin at such places.
+int64_t vector_of(std::initializer_list<const Tensor*> tensors, int64_t size) {
+  int64_t vector = 16;
+  for (const Tensor* tensor : tensors) {
+    if (!tensor) continue;
+    const int64_t bytes = bits_of(tensor->type()) / 8;
+    vector = std::min(vector, 16 / bytes);
+    while (vector > 1 && (size % vector != 0 || reinterpret_cast<uintptr_t>(tensor->raw()) % (vector * bytes) != 0))
+      vector /= 2;
+  }
+  return vector;
+}
+
 class Attention final : public Kernel {
  public:
   explicit Attention(const NodeInfo& info)
@@ -74,6 +62,7 @@ class Attention final : public Kernel {
         left_(info.node().int_attribute("left_window_size", -1)),
         right_(info.node().int_attribute("right_window_size", -1)),
         mode_(info.node().int_attribute("qk_matmul_output_mode", 0)),
+        allow_tf32_(info.precision() == Precision::fast && info.element(0) == ElementType::float32),
         softcap_(info.node().float_attribute("softcap", 0)),
         scale_(info.node().attribute("scale") ? std::optional(info.node().float_attribute("scale", 1)) : std::nullopt) {
     if (left_ < -1 || right_ < -1)
@@ -82,36 +71,45 @@ class Attention final : public Kernel {
       fail(ErrorCode::invalid_attribute, "qk_matmul_output_mode is {}; it may be 0 to 3", mode_);
   }
 
+  std::string_view rounds_to() const override { return allow_tf32_ ? "tf32" : ""; }
+
   void run(KernelRun& run) const override {
     const auto& plan = run.per_plan<Plan>([&] { return prepare(run); });
-    const void *q = run.input(0).raw(), *k = run.input(1).raw(), *v = run.input(2).raw();
-    const void *mask = input_address(run, 3), *past_k = input_address(run, 4), *past_v = input_address(run, 5),
-               *lengths = input_address(run, 6), *y = output_address(run, 0);
-    if (plan.attend && y) plan.attend->run(run, {q, k, v, mask, past_k, past_v, lengths, y, plan.partial.get()});
-    if (plan.join && y) plan.join->run(run, {plan.partial.get(), y});
-    if (plan.scores) plan.scores->run(run, {q, k, mask, past_k, lengths, run.output(3).raw()});
-    for (size_t i : {1, 2}) {
-      if (!run.wants_output(i)) continue;
-      Tensor& present = run.output(i);
-      const Present& copies = plan.present[i - 1];
-      if (copies.past) copies.past->run(run, run.input(i + 3).raw(), present.mutable_raw());
-      copies.fresh->run(run, run.input(i).raw(), address_at(present, copies.first));
+    const void *q = run.input(0).raw(), *mask = input_address(run, 3), *past_k = input_address(run, 4),
+               *past_v = input_address(run, 5), *lengths = input_address(run, 6), *y = output_address(run, 0);
+    const void* sources[2] = {run.input(1).raw(), run.input(2).raw()};
+    const void* joined[2] = {sources[0], sources[1]};
+    for (size_t i : {0, 1}) {
+      const Join& join = plan.joins[i];
+      if (!join.fresh) continue;
+      void* to = join.memory ? join.memory.get() : run.output(i + 1).mutable_raw();
+      if (join.past) join.past->run(run, run.input(i + 4).raw(), to);
+      join.fresh->run(run, sources[i], static_cast<std::byte*>(to) + join.first);
+      joined[i] = to;
     }
+    if (plan.products && y) plan.products->run(run, joined[0], joined[1], run.output(0));
+    if (plan.attend && y)
+      plan.attend->run(run, {q, sources[0], sources[1], mask, past_k, past_v, lengths, y, plan.partial.get()});
+    if (plan.put_together && y) plan.put_together->run(run, {plan.partial.get(), y});
+    if (plan.scores) plan.scores->run(run, {q, sources[0], mask, past_k, lengths, run.output(3).raw()});
   }
 
  private:
-  struct Present {
-    std::optional<CudaStridedCopy> past, fresh;
-    int64_t first = 0;
+  // Keys or values [batch, heads, sequence, size] of past and fresh ones, in an output or in memory of their own.
+  struct Join {
+    std::optional<CudaStridedCopy> past, fresh;  // without: nobody needs it
+    int64_t first = 0;                           // where the fresh ones go, in bytes
+    std::shared_ptr<void> memory;
   };
   struct Plan {
-    std::optional<CudaBlocks> attend, join, scores;
+    Join joins[2];
+    std::optional<AttentionProducts> products;
+    std::optional<CudaBlocks> attend, put_together, scores;
     std::shared_ptr<void> partial;
-    Present present[2];
   };
 
   Plan prepare(KernelRun& run) const {
-    const Sizes n(run);
+    const AttentionSizes n(run);
     std::vector<int64_t> numbers{n.q_heads, n.kv_heads, n.queries, n.past, n.keys, n.k_size, n.v_size};
     auto append = [&](const std::vector<int64_t>& more) { numbers.insert(numbers.end(), more.begin(), more.end()); };
     append(n.steps(n.q_heads, n.queries, n.k_size));
@@ -119,33 +117,43 @@ class Attention final : public Kernel {
     append(n.steps(n.kv_heads, n.fresh, n.v_size));
     append(n.steps(n.q_heads, n.queries, n.v_size));
     append(run.has_input(3) ? mask_steps(run.input(3), n) : std::vector<int64_t>(5, 0));
+    numbers.push_back(1);  // parts
     Plan plan;
-    const std::string functions = functions_of(run, n);
-    const int64_t queries = n.batch * n.q_heads * n.queries;
-    if (queries > 0 && n.v_size > 0) {
+    const double scale = scale_ ? *scale_ : 1 / std::sqrt(static_cast<double>(n.k_size));
+    const std::string functions = functions_of(run, scale);
+    const bool by_products = n.all_queries() > 0 && AttentionProducts::takes(n, run);
+    if (by_products)
+      plan.products.emplace(run, n, scale, functions, numbers, allow_tf32_);
+    else if (n.all_queries() > 0 && n.v_size > 0) {
       if (n.queries >= 16 && std::max(n.k_size, n.v_size) <= 256 && run.input(0).type() != ElementType::float64)
         plan.attend.emplace(tiled(run, n, functions, numbers));
       else
         stream(run, n, functions, numbers, plan);
     }
-    if (run.wants_output(3) && queries * n.keys > 0) plan.scores.emplace(scores(run, n, functions, numbers));
+    if (run.wants_output(3) && n.all_queries() * n.keys > 0) plan.scores.emplace(scores(run, n, functions, numbers));
     for (size_t i : {0, 1}) {
-      if (!run.wants_output(i + 1)) continue;
-      const int64_t size = i == 0 ? n.k_size : n.v_size;
-      const Shape shape{n.batch, n.kv_heads, n.fresh, size};
-      std::vector<int64_t> from = n.steps(n.kv_heads, n.fresh, size);
-      from.push_back(1);
-      const std::vector<int64_t> to = steps_of(Shape{n.batch, n.kv_heads, n.keys, size});
-      plan.present[i].fresh.emplace(run, run.input(i + 1).type(), shape, from, to);
-      plan.present[i].first = n.past * size;
-      if (n.past == 0) continue;
-      const Shape past{n.batch, n.kv_heads, n.past, size};
-      plan.present[i].past.emplace(run, run.input(i + 4).type(), past, steps_of(past), to);
+      if (run.wants_output(i + 1) || (by_products && (n.flat || n.past > 0))) plan.joins[i] = join(run, n, i);
     }
     return plan;
   }
 
-  std::string functions_of(const KernelRun& run, const Sizes& n) const {
+  static Join join(KernelRun& run, const AttentionSizes& n, size_t i) {
+    const ElementType type = run.input(i + 1).type();
+    const int64_t size = i == 0 ? n.k_size : n.v_size, bytes = bits_of(type) / 8;
+    const Shape fresh{n.batch, n.kv_heads, n.fresh, size}, past{n.batch, n.kv_heads, n.past, size};
+    std::vector<int64_t> from = n.steps(n.kv_heads, n.fresh, size);
+    from.push_back(1);
+    const std::vector<int64_t> to = steps_of(Shape{n.batch, n.kv_heads, n.keys, size});
+    Join join;
+    join.fresh.emplace(run, type, fresh, from, to);
+    join.first = n.past * size * bytes;
+    if (n.past > 0) join.past.emplace(run, type, past, steps_of(past), to);
+    if (!run.wants_output(i + 1))
+      join.memory = queue_of(run).gpu().allocate(n.batch * n.kv_heads * n.keys * size * bytes);
+    return join;
+  }
+
+  std::string functions_of(const KernelRun& run, double scale) const {
     const ElementType type = run.input(0).type();
     auto number = [](double value) { return cuda::number_text(value, ElementType::float64); };
     std::string text =
@@ -155,12 +163,11 @@ class Attention final : public Kernel {
     text +=
         fmt::format("#define HAS_MASK {}\n#define BOOL_MASK {}\n#define HAS_LENGTHS {}\n", run.has_input(3) ? 1 : 0,
                     run.has_input(3) && run.input(3).type() == ElementType::boolean ? 1 : 0, run.has_input(6) ? 1 : 0);
-    text += fmt::format("#define SCALE {}\n#define SOFTCAP {}\n",
-                        number(scale_ ? *scale_ : 1 / std::sqrt(static_cast<double>(n.k_size))), number(softcap_));
+    text += fmt::format("#define SCALE {}\n#define SOFTCAP {}\n", number(scale), number(softcap_));
     return text + std::string(attention_text::common);
   }
 
-  CudaBlocks tiled(KernelRun& run, const Sizes& n, const std::string& functions,
+  CudaBlocks tiled(KernelRun& run, const AttentionSizes& n, const std::string& functions,
                    const std::vector<int64_t>& numbers) const {
     const bool is_large = std::max(n.k_size, n.v_size) > 128;
     const int tile = is_large ? 16 : 32;
@@ -173,17 +180,26 @@ class Attention final : public Kernel {
     return {run, pointers, constants + functions, attention_text::tiled, numbers, grid};
   }
 
-  void stream(KernelRun& run, const Sizes& n, const std::string& functions, const std::vector<int64_t>& numbers,
+  void stream(KernelRun& run, const AttentionSizes& n, const std::string& functions, std::vector<int64_t> numbers,
               Plan& plan) const {
-    const int64_t size = std::max(n.k_size, n.v_size), queries = n.batch * n.q_heads * n.queries;
-    if (size > 2048) fail(ErrorCode::unsupported, "heads of {} elements are more than the CUDA kernel takes", size);
+    const int64_t size = std::max(n.k_size, n.v_size), queries = n.all_queries();
+    const int64_t most = run.input(0).type() == ElementType::float64 ? 1024 : 2048;
+    if (size > most) fail(ErrorCode::unsupported, "heads of {} elements are more than the CUDA kernel takes", size);
     const int64_t lanes = size <= 128 ? 8 : size <= 256 ? 16 : 32;
+    const int64_t k_vector = vector_of({&run.input(1), run.has_input(4) ? &run.input(4) : nullptr}, n.k_size),
+                  v_vector = vector_of({&run.input(2), run.has_input(5) ? &run.input(5) : nullptr}, n.v_size);
     // Few queries of many keys are divided, so that there is work for the whole GPU.
     constexpr int64_t enough_blocks = 512, least_keys = 128;
     const int64_t parts = std::clamp<int64_t>(std::min(n.keys / least_keys, enough_blocks / queries), 1, 64);
-    const std::string constants = fmt::format(
-        "#define THREADS_EACH {}\n#define LANES {}\n#define PARTS {}\n#define K_EACH {}\n#define V_EACH {}\n", threads,
-        lanes, parts, std::max<int64_t>(1, (n.k_size + lanes - 1) / lanes), (n.v_size + lanes - 1) / lanes);
+    numbers.back() = parts;
+    auto each = [&](int64_t elements, int64_t vector) {
+      return std::max<int64_t>(1, (elements + lanes * vector - 1) / (lanes * vector));
+    };
+    const std::string constants =
+        fmt::format("#define THREADS_EACH {}\n#define LANES {}\n#define DIVIDED {}\n", threads, lanes,
+                    parts > 1 ? 1 : 0) +
+        fmt::format("#define K_VECTOR {}\n#define V_VECTOR {}\n#define K_EACH {}\n#define V_EACH {}\n", k_vector,
+                    v_vector, each(n.k_size, k_vector), each(n.v_size, v_vector));
     cuda::Grid grid;
     grid.blocks[0] = static_cast<unsigned>(queries);
     grid.blocks[1] = static_cast<unsigned>(parts);
@@ -192,11 +208,12 @@ class Attention final : public Kernel {
     if (parts == 1) return;
     plan.partial = queue_of(run).gpu().allocate(queries * parts * (n.v_size + 2) * 8);
     grid.blocks[1] = 1;
-    plan.join.emplace(run, "const A* partial, Q* y", constants + functions, attention_text::joined, numbers, grid);
+    plan.put_together.emplace(run, "const A* partial, Q* y", constants + functions, attention_text::joined, numbers,
+                              grid);
   }
 
   // The fourth output. A query that sees no key has no weights.
-  CudaBlocks scores(KernelRun& run, const Sizes& n, const std::string& functions,
+  CudaBlocks scores(KernelRun& run, const AttentionSizes& n, const std::string& functions,
                     const std::vector<int64_t>& numbers) const {
     CudaRows rows(ReducePlan(Shape{n.batch * n.q_heads * n.queries, n.keys}, std::vector<int64_t>{1}));
     std::vector<int64_t> all = numbers;
@@ -224,6 +241,7 @@ class Attention final : public Kernel {
 
   bool causal_;
   int64_t left_, right_, mode_;
+  bool allow_tf32_;
   float softcap_;
   std::optional<float> scale_;
 };

@@ -22,6 +22,7 @@ inline constexpr std::string_view common = R"cuda(
 #define Y_AT(b, h, s) ((b) * v[16] + (h) * v[17] + (s) * v[18])
 #define MASK_AT(b, h, s, j) ((b) * v[19] + (h) * v[20] + (s) * v[21] + (j) * v[22])
 #define MASK_KEYS v[23]
+#define PARTS v[24]
 
 struct Range {
   i64 first, last;
@@ -61,28 +62,39 @@ inline const V* value_row(const i64* v, const V* values, const V* past, i64 b, i
 }
 )cuda";
 
-// A block for each query and part of its keys: LANES threads for each key. Every such group has a softmax of its own,
-// which are put together at the end. K_EACH and V_EACH elements of a row are for each thread.
+// A block for each query and part of its keys (one, unless DIVIDED): LANES threads for each key. Every such group has a softmax of its own,
+// which are put together at the end. A thread has K_EACH and V_EACH vectors of a row, of
+// K_VECTOR and V_VECTOR elements.
 inline constexpr std::string_view streamed = R"cuda(
   constexpr int GROUPS = THREADS_EACH / LANES;
   const i64 item = blockIdx.x, s = item % QUERIES, h = item / QUERIES % HEADS, b = item / QUERIES / HEADS;
   const i64 kv = h / (HEADS / KV_HEADS);
   const int lane = threadIdx.x % LANES, group = threadIdx.x / LANES;
   const Range seen = seen_by(v, lengths, b, s);
-  const i64 part = (seen.last - seen.first + PARTS - 1) / PARTS, begin = seen.first + blockIdx.y * part;
+  const i64 part = DIVIDED ? (seen.last - seen.first + PARTS - 1) / PARTS : KEYS, begin = seen.first + blockIdx.y * part;
   const i64 end = least(seen.last, begin + part);
-  A query[K_EACH], sum[V_EACH], largest = -INFINITE, total = 0;
+  typedef Pack<Q, K_VECTOR> KeyPack;
+  typedef Pack<V, V_VECTOR> ValuePack;
+  A query[K_EACH][K_VECTOR], sum[V_EACH][V_VECTOR], largest = -INFINITE, total = 0;
   for (int d = 0; d < K_EACH; ++d)
-    query[d] = d * LANES + lane < K_SIZE ? (A)widen(q[Q_AT(b, h, s) + d * LANES + lane]) * (A)SCALE : (A)0;
-  for (int d = 0; d < V_EACH; ++d) sum[d] = 0;
+    for (int x = 0; x < K_VECTOR; ++x) {
+      const int at = (d * LANES + lane) * K_VECTOR + x;
+      query[d][x] = at < K_SIZE ? (A)widen(q[Q_AT(b, h, s) + at]) * (A)SCALE : (A)0;
+    }
+  for (int d = 0; d < V_EACH; ++d)
+    for (int x = 0; x < V_VECTOR; ++x) sum[d][x] = 0;
   for (i64 first = begin; first < end; first += GROUPS) {
     const i64 j = first + group;
     A score = 0;
     if (j < end) {
       const Q* row = key_row(v, k, past_k, b, kv, j);
 #pragma unroll
-      for (int d = 0; d < K_EACH; ++d)
-        if (d * LANES + lane < K_SIZE) score += query[d] * (A)widen(row[d * LANES + lane]);
+      for (int d = 0; d < K_EACH; ++d) {
+        const int at = (d * LANES + lane) * K_VECTOR;
+        if (at >= K_SIZE) continue;
+        const KeyPack own = *(const KeyPack*)(row + at);
+        for (int x = 0; x < K_VECTOR; ++x) score += query[d][x] * (A)widen(own.v[x]);
+      }
     }
     for (int step = LANES / 2; step > 0; step /= 2) score += __shfl_xor_sync(0xffffffffu, score, step);
     if (j >= end) continue;
@@ -91,18 +103,25 @@ inline constexpr std::string_view streamed = R"cuda(
     if (score > largest) {
       const A factor = exp(largest - score);
       total *= factor;
-      for (int d = 0; d < V_EACH; ++d) sum[d] *= factor;
+      for (int d = 0; d < V_EACH; ++d)
+        for (int x = 0; x < V_VECTOR; ++x) sum[d][x] *= factor;
       largest = score;
     }
     const A weight = exp(score - largest);
     total += weight;
     const V* row = value_row(v, values, past_v, b, kv, j);
 #pragma unroll
-    for (int d = 0; d < V_EACH; ++d)
-      if (d * LANES + lane < V_SIZE) sum[d] += weight * (A)widen(row[d * LANES + lane]);
+    for (int d = 0; d < V_EACH; ++d) {
+      const int at = (d * LANES + lane) * V_VECTOR;
+      if (at >= V_SIZE) continue;
+      const ValuePack own = *(const ValuePack*)(row + at);
+      for (int x = 0; x < V_VECTOR; ++x) sum[d][x] += weight * (A)widen(own.v[x]);
+    }
   }
-  __shared__ A sums[GROUPS * V_EACH * LANES], totals[GROUPS], maxima[GROUPS];
-  for (int d = 0; d < V_EACH; ++d) sums[(group * V_EACH + d) * LANES + lane] = sum[d];
+  constexpr int ROOM = V_EACH * LANES * V_VECTOR;
+  __shared__ A sums[GROUPS * ROOM], totals[GROUPS], maxima[GROUPS];
+  for (int d = 0; d < V_EACH; ++d)
+    for (int x = 0; x < V_VECTOR; ++x) sums[group * ROOM + (d * LANES + lane) * V_VECTOR + x] = sum[d][x];
   if (lane == 0) {
     totals[group] = total;
     maxima[group] = largest;
@@ -112,17 +131,17 @@ inline constexpr std::string_view streamed = R"cuda(
   for (int g = 0; g < GROUPS; ++g) largest = most(largest, maxima[g]);
   total = 0;
   for (int g = 0; g < GROUPS; ++g) total += maxima[g] == -INFINITE ? (A)0 : totals[g] * exp(maxima[g] - largest);
-  A* own = PARTS > 1 ? partial + (item * PARTS + blockIdx.y) * (V_SIZE + 2) : nullptr;
+  A* own = DIVIDED ? partial + (item * PARTS + blockIdx.y) * (V_SIZE + 2) : nullptr;
   for (int column = threadIdx.x; column < V_SIZE; column += THREADS_EACH) {
     A r = 0;
     for (int g = 0; g < GROUPS; ++g)
-      if (maxima[g] != -INFINITE) r += sums[g * V_EACH * LANES + column] * exp(maxima[g] - largest);
-    if (PARTS > 1)
+      if (maxima[g] != -INFINITE) r += sums[g * ROOM + column] * exp(maxima[g] - largest);
+    if (DIVIDED)
       own[column + 2] = r;
     else
       y[Y_AT(b, h, s) + column] = narrow<Q>(total == 0 ? (A)0 : r / total);
   }
-  if (PARTS > 1 && threadIdx.x == 0) {
+  if (DIVIDED && threadIdx.x == 0) {
     own[0] = largest;
     own[1] = total;
   }

@@ -1,6 +1,7 @@
 #include <optional>
 
 #include "ops/cuda_support/arguments.h"
+#include "ops/cuda_support/coordinates.h"
 #include "ops/cuda_support/rows.h"
 
 namespace tenon::ops {
@@ -48,7 +49,7 @@ class BatchNormalization final : public Kernel {
  private:
   CudaLoop apply(KernelRun& run, const Tensor& x) const {
     const int64_t channels = x.rank() == 1 ? 1 : x.dim(1), size = x.rank() < 3 ? 1 : x.shape().elements(2, x.rank());
-    const char* index = x.elements() < int64_t{1} << 31 ? "u32" : "u64";
+    const std::string_view index = division_type(x.elements());
     const std::string text =
         fmt::format("const {} c = ({})i / ({})v[0] % ({})v[1];\n    ", index, index, index, index) +
         fmt::format("const A factor = (A)widen(scale[c]) / sqrt((A)widen(variance_in[c]) + (A){});\n    ", epsilon_) +

@@ -1,5 +1,5 @@
+#include "ops/cuda_support/coordinates.h"
 #include "ops/cuda_support/expressions.h"
-#include "ops/cuda_support/loop.h"
 #include "ops/fused_activation.h"
 
 namespace tenon::ops {
@@ -8,7 +8,7 @@ namespace {
 class ChannelAffine final : public Kernel {
  public:
   explicit ChannelAffine(const NodeInfo& info)
-      : text_("const u64 c = (u64)i / v[0] % v[1];\n    float r = x[i] * scale[c] + shift[c];\n    ") {
+      : text_("const I c = (I)i / (I)v[0] % (I)v[1];\n    float r = x[i] * scale[c] + shift[c];\n    ") {
     const ir::Node& node = info.node();
     if (fused_activation(node) != FusedActivation::none) {
       const std::string name = node.string_attribute("activation", ""), operands[] = {"r"};
@@ -27,7 +27,8 @@ class ChannelAffine final : public Kernel {
     if (y.elements() == 0) return;
     const auto& loop = run.per_plan<CudaLoop>([&] {
       return CudaLoop(run, x.elements(), "const float* x, const float* scale, const float* shift, float* y", text_,
-                      {x.shape().elements(2, x.rank()), x.dim(1)});
+                      {x.shape().elements(2, x.rank()), x.dim(1)},
+                      fmt::format("typedef {} I;\n", division_type(x.elements())));
     });
     loop.run(run, {x.raw(), run.input(1).raw(), run.input(2).raw(), y.raw()});
   }

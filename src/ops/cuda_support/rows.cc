@@ -35,7 +35,7 @@ CudaRows::CudaRows(const ReducePlan& plan, int64_t parts)
     while (group_ < warp && group_ < size_) group_ *= 2;
     const int64_t held = rows_ >= 1024 ? 32 : 4;
     while (group_ >= warp && group_ < most_threads && size_ / parts_ > group_ * held) group_ *= 2;
-    per_block_ = std::max(1, 128 / group_);
+    per_block_ = group_ > warp ? 1 : 128 / group_;  // more than a warp are the block
     if (parts_ == 1) {
       items_ = 1;
       while (items_ * group_ < size_) items_ *= 2;
@@ -65,8 +65,8 @@ CudaRows::CudaRows(const ReducePlan& plan, int64_t parts)
 }
 
 std::string CudaRows::begin() const {
-  std::string text =
-      fmt::format("constexpr int GROUP = {}, PER_BLOCK = {}, PARTS = {};\n  ", group_, per_block_, parts_);
+  std::string text = fmt::format("constexpr int GROUP = {}, PER_BLOCK = {}, DIVIDED = {};\n  ", group_, per_block_,
+                                 parts_ > 1 ? 1 : 0);
   if (side_by_side_)
     text +=
         "const int lane = threadIdx.x / PER_BLOCK; const i64 row = (i64)blockIdx.x * PER_BLOCK + threadIdx.x % "
@@ -75,10 +75,10 @@ std::string CudaRows::begin() const {
     text +=
         "const int lane = threadIdx.x % GROUP; const i64 row = (i64)blockIdx.x * PER_BLOCK + threadIdx.x / GROUP;\n  ";
   text +=
-      "const i64 size = v[1], part = PARTS > 1 ? (size + PARTS - 1) / PARTS : size;\n  "
+      "const i64 size = v[1], part = DIVIDED ? (size + gridDim.y - 1) / gridDim.y : size;\n  "
       "const bool is_row = row < v[0], is_first = is_row && lane == 0;\n  " +
       base_ +
-      "const i64 begin = PARTS > 1 ? blockIdx.y * part : 0;\n  "
+      "const i64 begin = DIVIDED ? blockIdx.y * part : 0;\n  "
       "const i64 last = !is_row ? 0 : begin + part < size ? begin + part : size;\n  ";
   if (items_ == 0) return text;
   return text + fmt::format(

@@ -1,6 +1,6 @@
 #include "base/fail.h"
 #include "ops/cuda_support/arguments.h"
-#include "ops/cuda_support/loop.h"
+#include "ops/cuda_support/coordinates.h"
 
 namespace tenon::ops {
 namespace {
@@ -109,23 +109,24 @@ class GridSample final : public Kernel {
     const int axes = x.rank() - 2;
     const int64_t points = y.shape().elements(2, y.rank()), channels = x.dim(1);
     const int64_t groups = (channels + channels_each - 1) / channels_each;
-    std::vector<int64_t> numbers{points, groups, channels, x.shape().elements(2, x.rank())};
+    std::vector<int64_t> numbers{x.dim(0), groups, points, channels, x.shape().elements(2, x.rank())};
     for (int axis = 0; axis < axes; ++axis) numbers.push_back(x.dim(axis + 2));
     std::string text =
-        "const i64 point = i % v[0], group = i / v[0] % v[1], image = i / v[0] / v[1];\n    "
-        "const G* at = grid + (image * v[0] + point) * AXES;\n    ";
+        coordinates_text(3, 0, x.dim(0) * groups * points) +
+        "const i64 image = c0, group = c1, point = c2, points = v[2], channels = v[3], plane_size = v[4];\n    "
+        "const G* at = grid + (image * points + point) * AXES;\n    ";
     for (int axis = 0; axis < axes; ++axis)
-      text += fmt::format("const Taps t{} = taps_of((C)widen(at[{}]), v[{}]);\n    ", axis, axes - 1 - axis, 4 + axis);
+      text += fmt::format("const Taps t{} = taps_of((C)widen(at[{}]), v[{}]);\n    ", axis, axes - 1 - axis, 5 + axis);
     text += fmt::format(
-        "const i64 last = group * {0} + {0} < v[2] ? group * {0} + {0} : v[2];\n    "
+        "const i64 last = group * {0} + {0} < channels ? group * {0} + {0} : channels;\n    "
         "for (i64 c = group * {0}; c < last; ++c) {{\n    "
-        "const T* plane = x + (image * v[2] + c) * v[3];\n    ",
+        "const T* plane = x + (image * channels + c) * plane_size;\n    ",
         channels_each);
-    const std::string to = "y[(image * v[2] + c) * v[0] + point]";
+    const std::string to = "y[(image * channels + c) * points + point]";
     std::string index = "t0.index[k0]", weight = "t0.weight[k0]", outside = "t0.index[k0] < 0",
                 loops = "for (int k0 = 0; k0 < TAPS; ++k0) ";
     for (int axis = 1; axis < axes; ++axis) {
-      index = fmt::format("({}) * v[{}] + t{}.index[k{}]", index, 4 + axis, axis, axis);
+      index = fmt::format("({}) * v[{}] + t{}.index[k{}]", index, 5 + axis, axis, axis);
       weight += fmt::format(" * t{0}.weight[k{0}]", axis);
       outside += fmt::format(" || t{0}.index[k{0}] < 0", axis);
       loops += fmt::format("for (int k{0} = 0; k{0} < TAPS; ++k{0}) ", axis);
@@ -167,7 +168,7 @@ void run_affine_grid(KernelRun& run) {
     const int axes = y.rank() - 2;
     std::vector<int64_t> numbers;
     for (int axis = 0; axis < y.rank(); ++axis) numbers.push_back(y.dim(axis));
-    std::string text = coordinates_text(y.rank(), 0);
+    std::string text = coordinates_text(y.rank(), 0, y.elements());
     text += fmt::format("const T* row = theta + (c0 * {0} + c{1}) * {2};\n    A r = widen(row[{0}]);\n    ", axes,
                         axes + 1, axes + 1);
     // The last axis of the image is the first coordinate.

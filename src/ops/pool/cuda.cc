@@ -3,7 +3,7 @@
 #include "base/checked.h"
 #include "base/fail.h"
 #include "ops/cuda_support/arguments.h"
-#include "ops/cuda_support/loop.h"
+#include "ops/cuda_support/coordinates.h"
 #include "ops/window.h"
 
 namespace tenon::ops {
@@ -12,7 +12,8 @@ namespace {
 // One thread for each window. What it does with an element is text of `value` and `place`, its number in the plane.
 class Windows {
  public:
-  Windows(const WindowAttributes& window, const Shape& x, const Shape& y) : spatial_(x.rank() - 2) {
+  Windows(const WindowAttributes& window, const Shape& x, const Shape& y)
+      : spatial_(x.rank() - 2), outputs_(y.elements()) {
     // v: the planes, the sizes of a plane of y, then for each axis the size of x, kernel, stride, dilation and pads.
     numbers_.push_back(checked_mul(y[0], y[1]));
     for (int d = 0; d < spatial_; ++d) numbers_.push_back(y[d + 2]);
@@ -28,7 +29,7 @@ class Windows {
   }
 
   std::string text(std::string_view start, std::string_view body, std::string_view finish) const {
-    std::string text = coordinates_text(spatial_ + 1, 0) + "i64 image = c0;\n    ", place = "0", close;
+    std::string text = coordinates_text(spatial_ + 1, 0, outputs_) + "i64 image = c0;\n    ", place = "0", close;
     for (int d = 0; d < spatial_; ++d) {
       // Taps from begin to end are inside of the image.
       text += fmt::format(
@@ -62,12 +63,15 @@ class Windows {
   }
 
   std::string number(int d, int which) const {
-    return fmt::format("v[{}]", first_ + static_cast<size_t>(d * 6 + which));
+    const size_t at = first_ + static_cast<size_t>(d * 6 + which);
+    // As text, the usual dilation needs no division.
+    return which == 3 && numbers_[at] == 1 ? "(i64)1" : fmt::format("v[{}]", at);
   }
   const std::vector<int64_t>& numbers() const { return numbers_; }
 
  private:
   int spatial_;
+  int64_t outputs_;
   size_t first_;
   std::vector<int64_t> numbers_;
 };

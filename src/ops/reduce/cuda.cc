@@ -96,7 +96,7 @@ class Reduce final : public Kernel {
     }
     CudaRows rows(plan, parts), totals(ReducePlan(Shape{plan.outer * plan.inner, parts}, std::vector<int64_t>{1}));
     return {blocks(run, rows, types, "const T* x, Total* partial", "A", "(A)widen(x[e])", reduction_.map,
-                   "if (is_first) partial[row * PARTS + blockIdx.y] = total;", plan.count),
+                   "if (is_first) partial[row * gridDim.y + blockIdx.y] = total;", plan.count),
             queue_of(run).gpu().allocate(plan.outer * plan.inner * parts * 16),
             blocks(run, totals, types, "const Total* x, T* y", "Total", "x[e]", "value", finish, plan.count)};
   }

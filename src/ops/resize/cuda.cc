@@ -5,7 +5,7 @@
 
 #include "base/fail.h"
 #include "ops/cuda_support/arguments.h"
-#include "ops/cuda_support/strided_copy.h"
+#include "ops/cuda_support/coordinates.h"
 #include "ops/resize/sampling.h"
 
 namespace tenon::ops {
@@ -119,15 +119,15 @@ class Resize final : public Kernel {
                              : uploaded(run, std::vector<float>(tables.weights.begin(), tables.weights.end()));
     std::vector<int64_t> numbers;
     for (const Axis& axis : axes) numbers.push_back(axis.size);
-    const std::string text = text_of(axes, numbers);
+    const std::string text = text_of(axes, y.elements(), numbers);
     plan.loop.emplace(run, y.elements(), "const T* x, T* y, const i32* indices, const A* weights", text, numbers,
                       functions_of(x.type()));
     return plan;
   }
 
-  std::string text_of(const std::vector<Axis>& axes, std::vector<int64_t>& numbers) const {
+  std::string text_of(const std::vector<Axis>& axes, int64_t count, std::vector<int64_t>& numbers) const {
     const bool is_nearest = mode_.filter == ResizeMode::Filter::nearest;
-    std::string text = coordinates_text(static_cast<int>(axes.size()), 0), sums, ends;
+    std::string text = coordinates_text(static_cast<int>(axes.size()), 0, count), sums;
     std::string place = "0";
     std::vector<size_t> changed;
     for (size_t k = 0; k < axes.size(); ++k) {
