@@ -1,5 +1,8 @@
 #include "op_test.h"
 
+#include <cstdlib>
+#include <sstream>
+
 #include "passes/lift.h"
 
 namespace tenon {
@@ -154,7 +157,13 @@ NamedValues OpTest::outputs(const SessionOptions& options, bool lift_steps, Decl
     passes::lift_to_opsets(*read, {{"", version}});
     bytes = onnx::serialize_model(*read);
   }
-  Session session = Session::from_bytes(std::as_bytes(std::span(bytes)), options);
+  SessionOptions where = options;
+  if (const char* providers = std::getenv("TENON_TEST_PROVIDERS")) {
+    where.providers.clear();
+    std::istringstream names(providers);
+    for (std::string name; std::getline(names, name, ',');) where.providers.push_back(name);
+  }
+  Session session = Session::from_bytes(std::as_bytes(std::span(bytes)), where);
   return session.run(feeds);
 }
 

@@ -154,8 +154,9 @@ CudaLoop element_loop(KernelRun& run, const Tensor& y, std::string_view pointers
       "u32 word = 0;\n    for (int g = 0; g < {}; ++g) {{\n    const i64 e = i * {} + g;\n    if (e >= v[{}]) break;\n"
       "    Value_y r;\n    {}\n    word |= {} << g * {};\n    }}\n    u8* to = (u8*)y + i * {};\n    ",
       together, together, last, body, code, bits, bytes);
-  if (bytes == 4 && unit_for(4, {y.raw()}) == 4)
-    text += fmt::format("if (i * 4 + 4 <= v[{}]) {{ *(u32*)to = word; continue; }}\n    ", last + 1);
+  if (bytes == 4)
+    text +=
+        fmt::format("if (((u64)to & 3) == 0 && i * 4 + 4 <= v[{}]) {{ *(u32*)to = word; continue; }}\n    ", last + 1);
   text += fmt::format("for (int k = 0; k < {} && i * {} + k < v[{}]; ++k) to[k] = (u8)(word >> 8 * k);", bytes, bytes,
                       last + 1);
   return {run, (count + together - 1) / together, all, text, std::move(numbers), before + std::string(functions)};

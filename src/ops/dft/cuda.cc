@@ -12,7 +12,7 @@ constexpr int64_t most_shared = 2048;
 
 struct DftPlan {
   std::shared_ptr<void> table;  // cos and sin of 2 pi k / n, for k < n
-  std::optional<CudaLoop> fill, sums;
+  std::optional<CudaLoop> sums;
   std::optional<CudaBlocks> fft;
 };
 
@@ -32,10 +32,11 @@ DftPlan prepare(KernelRun& run, ElementType type, const Transform& t) {
   const std::string functions = fmt::format("typedef {} T; typedef Wide<T> C;\n", cuda::type_text(type));
   std::vector<int64_t> numbers{t.n, t.rows, t.results, std::countr_zero(static_cast<uint64_t>(t.n))};
   numbers.insert(numbers.end(), t.numbers.begin(), t.numbers.end());
-  plan.fill.emplace(run, t.n, "C* table",
-                    "const double angle = 6.283185307179586476925 * (double)i / (double)v[0];\n    "
-                    "table[2 * i] = (C)cos(angle);\n    table[2 * i + 1] = (C)sin(angle);",
-                    numbers, functions);
+  const CudaLoop fill(run, t.n, "C* table",
+                      "const double angle = 6.283185307179586476925 * (double)i / (double)v[0];\n    "
+                      "table[2 * i] = (C)cos(angle);\n    table[2 * i + 1] = (C)sin(angle);",
+                      numbers, functions);
+  fill.run(run, {plan.table.get()});
   const std::string pointers = "const C* table, " + t.pointers;
   const char* sign = t.inverse ? "" : "-";
   if (std::has_single_bit(static_cast<uint64_t>(t.n)) && t.n <= most_shared && t.n > 1) {
@@ -99,7 +100,6 @@ DftPlan prepare(KernelRun& run, ElementType type, const Transform& t) {
 
 template <typename... Pointers>
 void run_plan(KernelRun& run, const DftPlan& plan, Pointers... pointers) {
-  plan.fill->run(run, {plan.table.get()});
   if (plan.sums) plan.sums->run(run, {plan.table.get(), pointers...});
   if (plan.fft) plan.fft->run(run, {plan.table.get(), pointers...});
 }

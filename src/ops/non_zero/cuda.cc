@@ -113,6 +113,15 @@ struct CompressPlan {
   std::shared_ptr<void> kept;  // the places
 };
 
+// A condition may be longer than what it selects from, if it selects nothing there.
+void refuse_beyond(KernelRun& run, const int64_t* last, int64_t size) {
+  int64_t place = 0;
+  queue_of(run).download(&place, last, sizeof place);
+  queue_of(run).wait_for_downloads();
+  if (place >= size)
+    fail(ErrorCode::invalid_value, "the condition selects index {}, there are {} elements", place, size);
+}
+
 void run_compress(KernelRun& run) {
   const Tensor &x = run.input(0), &condition = run.input(1);
   const ir::Node& node = run.node();
@@ -132,16 +141,19 @@ void run_compress(KernelRun& run) {
     });
     count = count_places(run, plan->places, condition.raw());
   }
-  if (count > size) fail(ErrorCode::invalid_value, "the condition selects {} elements, there are {}", count, size);
+  if (count > 0) {
+    plan->places.write.run(run, {condition.raw(), plan->places.offsets.get(), plan->kept.get()});
+    if (condition.elements() > size)
+      refuse_beyond(run, static_cast<const int64_t*>(plan->kept.get()) + count - 1, size);
+  }
   Shape shape = is_flat ? Shape{count} : x.shape();
   if (!is_flat) shape[axis] = count;
   Tensor& y = run.output(0, x.type(), shape);
   if (y.elements() == 0) return;
-  plan->places.write.run(run, {condition.raw(), plan->places.offsets.get(), plan->kept.get()});
   const std::string_view type = moved_type_text(x.type());
   const CudaLoop loop(run, outer * count * inner, fmt::format("const {0}* x, const i64* kept, {0}* y", type),
                       "const i64 row = i / v[0], from = kept[row % v[1]];\n    "
-                      "y[i] = x[(row / v[1] * v[2] + (from < v[2] ? from : v[2] - 1)) * v[0] + i % v[0]];",
+                      "y[i] = x[(row / v[1] * v[2] + from) * v[0] + i % v[0]];",
                       {inner, count, size});
   loop.run(run, {x.raw(), plan->kept.get(), y.raw()});
 }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 
 #include "base/fail.h"
 #include "ops/cuda_support/element_text.h"
@@ -114,7 +115,7 @@ void run_dequantize(KernelRun& run) {
 struct DynamicPlan {
   std::shared_ptr<void> scratch;  // a scale, a zero point, then pairs of lowest and highest
   CudaBlocks find, finish;
-  CudaLoop quantize;
+  std::optional<CudaLoop> quantize;
 };
 
 constexpr const char* range_text = R"(
@@ -135,16 +136,16 @@ inline void range_of_block(float& low, float& high) {
 }
 )";
 
-DynamicPlan prepare_dynamic(KernelRun& run, const Tensor& x, const Tensor& y) {
+DynamicPlan prepare_dynamic(KernelRun& run, const Tensor& x) {
   constexpr int64_t threads = 256;
   const int64_t blocks = std::clamp<int64_t>(x.elements() / (16 * threads), 1, 1024);
   cuda::Grid grid;
   grid.threads = threads;
   const cuda::Grid one = grid;
   grid.blocks[0] = static_cast<unsigned>(blocks);
-  return {queue_of(run).allocate(8 + blocks * 8),
-          CudaBlocks(run, "const float* x, float* pairs", range_text,
-                     R"(float low = 0, high = 0;
+  DynamicPlan plan{queue_of(run).allocate(8 + blocks * 8),
+                   CudaBlocks(run, "const float* x, float* pairs", range_text,
+                              R"(float low = 0, high = 0;
   for (i64 i = THREAD; i < v[0]; i += THREADS) {
     const float value = x[i];
     if (value < low) low = value;
@@ -155,9 +156,9 @@ DynamicPlan prepare_dynamic(KernelRun& run, const Tensor& x, const Tensor& y) {
     pairs[2 + 2 * blockIdx.x] = low;
     pairs[3 + 2 * blockIdx.x] = high;
   })",
-                     {x.elements()}, grid),
-          CudaBlocks(run, "float* pairs, float* scale, u8* zero_point", range_text,
-                     R"(float low = 0, high = 0;
+                              {x.elements()}, grid),
+                   CudaBlocks(run, "float* pairs, float* scale, u8* zero_point", range_text,
+                              R"(float low = 0, high = 0;
   for (i64 i = threadIdx.x; i < v[0]; i += blockDim.x) {
     if (pairs[2 + 2 * i] < low) low = pairs[2 + 2 * i];
     if (pairs[3 + 2 * i] > high) high = pairs[3 + 2 * i];
@@ -170,24 +171,24 @@ DynamicPlan prepare_dynamic(KernelRun& run, const Tensor& x, const Tensor& y) {
   pairs[1] = zero;
   if (scale) *scale = step;
   if (zero_point) *zero_point = (u8)zero;)",
-                     {blocks}, one),
-          element_loop(run, y, "const float* x, const float* pairs",
-                       "const float q = rint(x[e] / pairs[0]) + pairs[1];\n    "
-                       "r = (u8)(i32)(q > 0.0f ? (q < 255.0f ? q : 255.0f) : 0.0f);",
-                       {}, "")};
+                              {blocks}, one),
+                   {}};
+  if (run.wants_output(0))
+    plan.quantize.emplace(element_loop(run, run.output(0), "const float* x, const float* pairs",
+                                       "const float q = rint(x[e] / pairs[0]) + pairs[1];\n    "
+                                       "r = (u8)(i32)(q > 0.0f ? (q < 255.0f ? q : 255.0f) : 0.0f);",
+                                       {}, ""));
+  return plan;
 }
 
 void run_dynamic_quantize(KernelRun& run) {
   const Tensor& x = run.input(0);
-  Tensor spare;
-  if (!run.wants_output(0)) spare = Tensor(ElementType::uint8, x.shape(), run.allocator());
-  Tensor& y = run.wants_output(0) ? run.output(0) : spare;
-  const auto& plan = run.per_plan<DynamicPlan>([&] { return prepare_dynamic(run, x, y); });
+  const auto& plan = run.per_plan<DynamicPlan>([&] { return prepare_dynamic(run, x); });
   const void* pairs = plan.scratch.get();
   plan.find.run(run, {x.raw(), pairs});
   plan.finish.run(run, {pairs, run.wants_output(1) ? run.output(1).raw() : nullptr,
                         run.wants_output(2) ? run.output(2).raw() : nullptr});
-  plan.quantize.run(run, {y.raw(), x.raw(), pairs});
+  if (plan.quantize) plan.quantize->run(run, {run.output(0).raw(), x.raw(), pairs});
 }
 
 }  // namespace

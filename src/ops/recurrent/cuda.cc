@@ -55,7 +55,10 @@ std::vector<std::string> activation_texts(const ir::Node& node, Cell cell, int64
     std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     const auto* found = std::ranges::find_if(activations, [&](const Activation& a) { return lower == a.name; });
     if (found == std::end(activations))
-      fail(ErrorCode::invalid_attribute, "'{}' is no activation of recurrent operators", names[i]);
+      fail(ErrorCode::invalid_attribute,
+           "'{}' is none of the activations Sigmoid, Tanh, Relu, Affine, LeakyRelu, ThresholdedRelu, "
+           "ScaledTanh, HardSigmoid, Elu, Softsign and Softplus",
+           names[i]);
     float alpha = found->alpha, beta = found->beta;
     if (found->takes_alpha && next_alpha < alphas.size()) alpha = alphas[next_alpha++];
     if (found->takes_beta && next_beta < betas.size()) beta = betas[next_beta++];
