@@ -98,7 +98,7 @@ def test_exit_codes(call, model, tmp_path):
     assert call("--version").stdout.strip()
     (tmp_path / "web.onnx").write_text("<html></html>")
     assert "web page" in call("run", tmp_path / "web.onnx", code=BROKEN).stderr
-    assert "there is no provider 'cuda' in this build" in call("run", model, "--provider", "cuda", code=MISSING).stderr
+    assert "there is no provider 'npu' in this build" in call("run", model, "--provider", "npu", code=MISSING).stderr
     assert "did you mean 'x'?" in call("run", model, "--input", f"X={model}", code=BROKEN).stderr
 
 

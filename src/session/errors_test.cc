@@ -141,10 +141,10 @@ TEST(LoadErrors, Provider) {
   b.node("Relu", {"x"}, {"y"});
   b.output("y");
   SessionOptions options;
-  options.providers = {"cuda", "cpu"};
+  options.providers = {"npu", "cpu"};
   EXPECT_EQ(
       error_of([&] { b.session(options); }),
-      "provider-unavailable: there is no provider 'cuda' in this build\n  hint: the providers of this build are: cpu");
+      "provider-unavailable: there is no provider 'npu' in this build\n  hint: the providers of this build are: cpu, cuda");
 }
 
 // y = x + other

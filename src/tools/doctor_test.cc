@@ -127,7 +127,7 @@ TEST(Doctor, HasEverySection) {
       EXPECT_FALSE(value.empty() && section.title != "Environment") << name;
   }
   EXPECT_EQ(titles, (std::vector<std::string>{"Tenon", "System", "CPU", "Threads", "Memory", "Environment", "Providers",
-                                              "CUDA libraries", "Image formats", "Self-test"}));
+                                              "GPU", "CUDA libraries", "Image formats", "Self-test"}));
   EXPECT_FALSE(report.speed);
 }
 

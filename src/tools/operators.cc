@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "ops/cuda_support/kernels.h"
 #include "ops/operator.h"
 #include "providers/cpu/cpu_provider.h"
 
@@ -52,6 +53,7 @@ OperatorInfo describe(const ops::Operator& op, const char* folder) {
     info.additions.emplace_back(addition.input < 0 ? addition.attribute : op.inputs.at(input).name, addition.since);
   }
   if (cpu_kernels().find(op.domain, op.name)) info.providers.emplace_back("cpu");
+  if (ops::cuda_kernels().find(op.domain, op.name)) info.providers.emplace_back("cuda");
   for (const auto* parameters : {&op.inputs, &op.outputs}) {
     for (const ops::Parameter& parameter : *parameters) {
       const std::string& key = parameter.variable.empty() ? parameter.name : parameter.variable;

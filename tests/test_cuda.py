@@ -1,0 +1,59 @@
+"""The CUDA provider, on the stand-in for NVIDIA's libraries of tests/cuda; `make test-cuda` runs the whole suite."""
+import json
+import os
+import subprocess
+
+import numpy as np
+import onnx
+import pytest
+from conftest import ROOT
+from onnx import helper
+
+EMULATED = ROOT / "build" / "cuda_emulated"
+CASES = """abs add_bcast argmax_keepdims_example averagepool_2d_same_upper basic_conv_with_padding cast_FLOAT_to_FLOAT16 clip_example
+concat_3d_axis_1 convtranspose_pads cumsum_2d_axis_1 depthtospace_example dequantizelinear_axis dynamicquantizelinear einsum_batch_matmul
+expand_dim_changed gather_0 gather_elements_1 gathernd_example_float32 gemm_all_attributes gru_defaults
+layer_normalization_2d_axis1 logsoftmax_axis_1 lstm_defaults matmul_3d matmulinteger maxpool_2d_default nonzero_example constant_pad
+pow quantizelinear_axis reduce_sum_keepdims_example resize_upsample_scales_linear scatter_elements_with_axis scatternd_add
+slice softmax_axis_2 split_equal_parts_2d tile top_k transpose_all_permutations_3 triu unsqueeze_axis_1 where_example""".split()
+
+
+def emulated(*arguments, code=0, **environment):
+    result = subprocess.run([ROOT / "build" / "tenon", *map(str, arguments)], capture_output=True, text=True, timeout=600,
+                            env={**os.environ, "TENON_CUDA_PATH": str(EMULATED), "TENON_KERNEL_CACHE": str(EMULATED / "kernels"),
+                                 **environment})
+    assert result.returncode == code, result.stderr + result.stdout[-2000:]
+    return result
+
+
+def test_cases_of_every_kind_of_kernel():
+    folders = [ROOT / "build" / "suite" / "node" / f"test_{name}" for name in CASES]
+    report = json.loads(emulated("test", "--provider", "cuda,cpu", "--json", *folders).stdout)
+    assert [case["name"] for case in report["cases"] if case["nodes"].get("cpu") or not case["nodes"].get("cuda")] == []
+    assert report["passed"] == len(CASES)
+
+
+def relu(path):
+    value = helper.make_tensor_value_info
+    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"], name="only")], "g", [value("x", 1, [2])], [value("y", 1, [2])])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10), path)
+    return path
+
+
+def test_without_the_libraries(tmp_path):
+    """Each library that was looked for, the paths tried and the fix; nothing runs on the CPU instead."""
+    model = relu(tmp_path / "m.onnx")
+    if "GPU cannot be used" not in subprocess.run([ROOT / "build/tenon", "doctor", "--no-measure"], capture_output=True, text=True).stdout:
+        pytest.skip("this machine has a GPU")
+    error = subprocess.run([ROOT / "build/tenon", "run", model, "--provider", "cuda"], capture_output=True, text=True)
+    assert error.returncode == 4 and "libcuda.so.1" in error.stderr and "install the NVIDIA driver" in error.stderr
+    assert "no CUDA-capable device" in emulated("run", model, "--provider", "cuda", code=4, TENON_EMULATED_NO_DEVICE="1").stderr
+
+
+def test_placement_and_onnxruntimes_name(tmp_path):
+    model = relu(tmp_path / "m.onnx")
+    np.save(tmp_path / "x.npy", np.array([-1, 2], np.float32))
+    text = emulated("run", model, "--provider", "CUDAExecutionProvider", "--input", f"x={tmp_path / 'x.npy'}", "--placement").stdout
+    assert "[0, 2]" in text and "Relu 'only'" in text and "cuda" in text
+    lines = emulated("doctor", "--no-measure").stdout
+    assert "emulated GPU" in lines and f"{EMULATED}/libcuda.so.1" in lines
