@@ -13,18 +13,21 @@ constexpr int convolution = 1, engine_heuristics = 4, engine_configuration = 3, 
 constexpr int forward = 10, backward_data = 12, operation_graph = 15, variant_pack = 16, tensor = 17;
 }  // namespace kind
 namespace attribute {
-constexpr int compute_type = 100, mode = 101, dilations = 102, strides = 103, pads_end = 104, pads_begin = 105, spatial = 106;
+constexpr int compute_type = 100, mode = 101, dilations = 102, strides = 103, pads_end = 104, pads_begin = 105,
+              spatial = 106;
 constexpr int heuristics_mode = 200, heuristics_graph = 201, heuristics_results = 202;
 constexpr int configuration_engine = 300, engine_notes = 1303;
 constexpr int plan_handle = 400, plan_configuration = 401, plan_workspace = 402;
-constexpr int forward_alpha = 700, forward_beta = 701, forward_convolution = 702, forward_w = 703, forward_x = 704, forward_y = 705;
+constexpr int forward_alpha = 700, forward_beta = 701, forward_convolution = 702, forward_w = 703, forward_x = 704,
+              forward_y = 705;
 constexpr int data_alpha = 706, data_beta = 707, data_convolution = 708, data_w = 709, data_dx = 710, data_dy = 711;
 constexpr int graph_handle = 800, graph_operations = 801;
 constexpr int alignment = 900, data_type = 901, dimensions = 902, tensor_strides = 903, unique_id = 906;
 constexpr int pack_ids = 1000, pack_pointers = 1001, pack_workspace = 1003;
 }  // namespace attribute
 namespace type {
-constexpr int handle = 0, data_type = 1, int64 = 3, float_ = 4, double_ = 5, pointer = 6, mode = 7, heuristics = 8, note = 11;
+constexpr int handle = 0, data_type = 1, int64 = 3, float_ = 4, double_ = 5, pointer = 6, mode = 7, heuristics = 8,
+              note = 11;
 constexpr int descriptor = 15;
 }  // namespace type
 constexpr int cross_correlation = 1, heuristics_a = 3, heuristics_fallback = 2, note_tensor_core = 0;
@@ -32,10 +35,14 @@ constexpr int64_t most_configurations = 16;
 
 int data_type_of(ElementType element) {
   switch (element) {
-    case ElementType::float32: return 0;
-    case ElementType::float64: return 1;
-    case ElementType::float16: return 2;
-    default: return 9;  // bfloat16
+    case ElementType::float32:
+      return 0;
+    case ElementType::float64:
+      return 1;
+    case ElementType::float16:
+      return 2;
+    default:
+      return 9;  // bfloat16
   }
 }
 
@@ -160,13 +167,14 @@ std::optional<Convolution> Convolution::plan(GpuQueue& queue, const ConvolutionS
     if (shape.type != ElementType::float32 || shape.allow_tf32) return true;
     Descriptor engine(api, kind::engine);
     int64_t count = 0;
-    if (api.cudnnBackendGetAttribute(configuration.handle(), attribute::configuration_engine, type::descriptor, 1, &count,
-                                     engine.place()) != 0)
+    if (api.cudnnBackendGetAttribute(configuration.handle(), attribute::configuration_engine, type::descriptor, 1,
+                                     &count, engine.place()) != 0)
       return false;
     int notes[16] = {};
     if (api.cudnnBackendGetAttribute(engine.handle(), attribute::engine_notes, type::note, 16, &count, notes) != 0)
       return false;
-    return std::find(notes, notes + std::min<int64_t>(count, 16), note_tensor_core) == notes + std::min<int64_t>(count, 16);
+    return std::find(notes, notes + std::min<int64_t>(count, 16), note_tensor_core) ==
+           notes + std::min<int64_t>(count, 16);
   };
 
   for (int mode : {heuristics_a, heuristics_fallback}) {
@@ -181,8 +189,8 @@ std::optional<Convolution> Convolution::plan(GpuQueue& queue, const ConvolutionS
       handles.push_back(configurations.back().handle());
     }
     int64_t count = 0;
-    if (api.cudnnBackendGetAttribute(heuristics.handle(), attribute::heuristics_results, type::descriptor, most_configurations,
-                                     &count, handles.data()) != 0)
+    if (api.cudnnBackendGetAttribute(heuristics.handle(), attribute::heuristics_results, type::descriptor,
+                                     most_configurations, &count, handles.data()) != 0)
       continue;
     for (int64_t i = 0; i < std::min(count, most_configurations); ++i) {
       Descriptor& configuration = configurations[static_cast<size_t>(i)];
@@ -191,8 +199,8 @@ std::optional<Convolution> Convolution::plan(GpuQueue& queue, const ConvolutionS
       plan.set(attribute::plan_handle, type::handle, 1, &handle);
       plan.set(attribute::plan_configuration, configuration);
       int64_t workspace = 0, found = 0;
-      if (!plan.finish() || api.cudnnBackendGetAttribute(plan.handle(), attribute::plan_workspace, type::int64, 1, &found,
-                                                         &workspace) != 0)
+      if (!plan.finish() || api.cudnnBackendGetAttribute(plan.handle(), attribute::plan_workspace, type::int64, 1,
+                                                         &found, &workspace) != 0)
         continue;
       if (workspace > GpuQueue::workspace_bytes) continue;
       Convolution result;

@@ -13,13 +13,20 @@ constexpr int preference_workspace = 1;
 
 int data_type(ElementType type) {
   switch (type) {
-    case ElementType::float32: return 0;
-    case ElementType::float64: return 1;
-    case ElementType::float16: return 2;
-    case ElementType::int8: return 3;
-    case ElementType::int32: return 10;
-    case ElementType::bfloat16: return 14;
-    default: fail(ErrorCode::internal, "cublasLt does not multiply {}", name_of(type));
+    case ElementType::float32:
+      return 0;
+    case ElementType::float64:
+      return 1;
+    case ElementType::float16:
+      return 2;
+    case ElementType::int8:
+      return 3;
+    case ElementType::int32:
+      return 10;
+    case ElementType::bfloat16:
+      return 14;
+    default:
+      fail(ErrorCode::internal, "cublasLt does not multiply {}", name_of(type));
   }
 }
 
@@ -99,10 +106,10 @@ void Gemm::run(GpuQueue& queue, const void* a, const void* b, void* y) const {
   const void *alpha = &alpha_float, *beta = &beta_float;
   if (shape_.type == ElementType::float64) alpha = &shape_.alpha, beta = &shape_.beta;
   if (shape_.type == ElementType::int8) alpha = &alpha_int, beta = &beta_int;
-  gpu.check_blas(gpu.api().cublasLtMatmul(gpu.blas(), d.product, alpha, b, d.first, a, d.second, beta, y, d.result, y,
-                                          d.result, &d.algorithm, queue.workspace(), GpuQueue::workspace_bytes,
-                                          queue.stream()),
-                 "cublasLtMatmul");
+  gpu.check_blas(
+      gpu.api().cublasLtMatmul(gpu.blas(), d.product, alpha, b, d.first, a, d.second, beta, y, d.result, y, d.result,
+                               &d.algorithm, queue.workspace(), GpuQueue::workspace_bytes, queue.stream()),
+      "cublasLtMatmul");
 }
 
 }  // namespace tenon::cuda

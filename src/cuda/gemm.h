@@ -5,8 +5,8 @@
 
 namespace tenon::cuda {
 
-// y = alpha * a @ b + beta * y, for matrices in rows that lie `a_row` and so on elements apart, and for `batch` of them,
-// `a_step` and so on apart. a is [m, k] ([k, m] where it is transposed), b [k, n], y [m, n].
+// y = alpha * a @ b + beta * y, for matrices in rows that lie `a_row` and so on elements apart, and for `batch` of
+// them, `a_step` and so on apart. a is [m, k] ([k, m] where it is transposed), b [k, n], y [m, n].
 struct GemmShape {
   ElementType type = ElementType::float32, output = ElementType::float32;
   int64_t m = 0, n = 0, k = 0;

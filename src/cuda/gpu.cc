@@ -16,7 +16,8 @@ namespace {
 
 // Results and constants of the driver, as its documentation numbers them.
 constexpr Result out_of_memory = 2, no_device = 100;
-constexpr Result lost[] = {46, 214, 700, 701, 702, 714, 715, 716, 717, 718, 719, 720};  // the context is of no use any more
+constexpr Result lost[] = {46,  214, 700, 701, 702, 714,
+                           715, 716, 717, 718, 719, 720};  // the context is of no use any more
 constexpr int attribute_processors = 16, attribute_major = 75, attribute_minor = 76;
 constexpr unsigned non_blocking_stream = 1;
 constexpr int capture_of_this_thread = 1;
@@ -95,10 +96,11 @@ Gpu::Gpu(int ordinal) : api_(libraries()), cache_(cache_folder()) {
     if (result == 0) return;
     const char* text = nullptr;
     api_.cuGetErrorString(result, &text);
-    throw Error(ErrorCode::provider_unavailable,
-                fmt::format("the GPU cannot be used: {} failed with error {} ({})", call, result, text ? text : "unknown"),
-                result == no_device ? "no GPU is visible: see CUDA_VISIBLE_DEVICES, and --gpus of containers"
-                                    : "`nvidia-smi` shows whether driver and GPU work");
+    throw Error(
+        ErrorCode::provider_unavailable,
+        fmt::format("the GPU cannot be used: {} failed with error {} ({})", call, result, text ? text : "unknown"),
+        result == no_device ? "no GPU is visible: see CUDA_VISIBLE_DEVICES, and --gpus of containers"
+                            : "`nvidia-smi` shows whether driver and GPU work");
   };
   require(api_.cuInit(0), "cuInit");
   int count = 0;
@@ -175,7 +177,8 @@ Tensor Gpu::download(const Tensor& tensor) {
   Tensor result(tensor.type(), tensor.shape());
   Handle stream = nullptr;  // the one that waits for all others
   if (tensor.bytes() > 0) {
-    check(api_.cuMemcpyDtoHAsync_v2(result.mutable_raw(), address_of(tensor.raw()), static_cast<size_t>(tensor.bytes()), stream),
+    check(api_.cuMemcpyDtoHAsync_v2(result.mutable_raw(), address_of(tensor.raw()), static_cast<size_t>(tensor.bytes()),
+                                    stream),
           "cuMemcpyDtoHAsync");
     check(api_.cuStreamSynchronize(stream), "cuStreamSynchronize");
   }
@@ -271,7 +274,8 @@ std::shared_ptr<void> Gpu::allocate(int64_t bytes) {
     check(result, "cuMemAlloc");
     block = reinterpret_cast<void*>(address);
   }
-  return {block, DeviceMemoryOwner{shared_from_this(), [this, size](void* given_back) { free_block(given_back, size); }}};
+  return {block,
+          DeviceMemoryOwner{shared_from_this(), [this, size](void* given_back) { free_block(given_back, size); }}};
 }
 
 void Gpu::free_block(void* block, int64_t bytes) {
@@ -343,8 +347,8 @@ void GpuQueue::fill(void* to, unsigned char byte, int64_t bytes) {
 void GpuQueue::launch_with(Function function, const Grid& grid, void** arguments) {
   gpu_->use();
   ++gpu_->counts_.launches;
-  gpu_->check(gpu_->api().cuLaunchKernel(function.handle, grid.blocks[0], grid.blocks[1], grid.blocks[2], grid.threads, 1,
-                                         1, grid.shared_bytes, stream(), arguments, nullptr),
+  gpu_->check(gpu_->api().cuLaunchKernel(function.handle, grid.blocks[0], grid.blocks[1], grid.blocks[2], grid.threads,
+                                         1, 1, grid.shared_bytes, stream(), arguments, nullptr),
               "cuLaunchKernel");
 }
 

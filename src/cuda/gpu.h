@@ -48,8 +48,8 @@ class Gpu final : public Device, public std::enable_shared_from_this<Gpu> {
   Tensor download(const Tensor& tensor) override;
   std::string_view memory_name() const override { return "cuda"; }
 
-  // The kernel `name` of a source that the prelude (kernel_text.h) comes before. Compiled when first asked for, and kept
-  // in memory and on disk by its text.
+  // The kernel `name` of a source that the prelude (kernel_text.h) comes before. Compiled when first asked for, and
+  // kept in memory and on disk by its text.
   Function function(const std::string& source, const std::string& name);
 
   // Device memory, from what was given back before if possible. Throws ErrorCode::out_of_memory.

@@ -84,22 +84,38 @@ inline double power(double a, double b) { return pow(a, b); }
 
 std::string_view type_text(ElementType type) {
   switch (type) {
-    case ElementType::float32: return "float";
-    case ElementType::float64: return "double";
-    case ElementType::float16: return "f16";
-    case ElementType::bfloat16: return "bf16";
-    case ElementType::int8: return "i8";
-    case ElementType::uint8: return "u8";
-    case ElementType::int16: return "i16";
-    case ElementType::uint16: return "u16";
-    case ElementType::int32: return "i32";
-    case ElementType::uint32: return "u32";
-    case ElementType::int64: return "i64";
-    case ElementType::uint64: return "u64";
-    case ElementType::boolean: return "bool";
-    case ElementType::complex64: return "c64";
-    case ElementType::complex128: return "c128";
-    default: return "u8";
+    case ElementType::float32:
+      return "float";
+    case ElementType::float64:
+      return "double";
+    case ElementType::float16:
+      return "f16";
+    case ElementType::bfloat16:
+      return "bf16";
+    case ElementType::int8:
+      return "i8";
+    case ElementType::uint8:
+      return "u8";
+    case ElementType::int16:
+      return "i16";
+    case ElementType::uint16:
+      return "u16";
+    case ElementType::int32:
+      return "i32";
+    case ElementType::uint32:
+      return "u32";
+    case ElementType::int64:
+      return "i64";
+    case ElementType::uint64:
+      return "u64";
+    case ElementType::boolean:
+      return "bool";
+    case ElementType::complex64:
+      return "c64";
+    case ElementType::complex128:
+      return "c128";
+    default:
+      return "u8";
   }
 }
 
@@ -107,9 +123,7 @@ std::string_view wide_type_text(ElementType type) {
   return type == ElementType::float16 || type == ElementType::bfloat16 ? "float" : type_text(type);
 }
 
-bool has_type_text(ElementType type) {
-  return type == ElementType::uint8 || type_text(type) != "u8";
-}
+bool has_type_text(ElementType type) { return type == ElementType::uint8 || type_text(type) != "u8"; }
 
 std::string number_text(double number, ElementType type) {
   const bool is_double = type == ElementType::float64;

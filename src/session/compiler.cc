@@ -83,8 +83,7 @@ struct Program::Compiler {
       int outer_slot = outer->slot_of(value, on_device);
       program->captures_.push_back({outer_slot, slot});
     } else if (value->constant()) {
-      if (on_device)
-        program->device_constants_.emplace(slot, program->device_->upload(value->constant()->tensor));
+      if (on_device) program->device_constants_.emplace(slot, program->device_->upload(value->constant()->tensor));
       constant_slots.emplace_back(slot, value);
     }
     return slot;
@@ -133,8 +132,7 @@ struct Program::Compiler {
     const std::string reason_for_host = devices ? devices->reason_for_host(node) : "";
     for (const Provider* provider : providers) {
       if (devices && !devices->allows(*provider, node)) continue;
-      Claim claim =
-          provider->device() && !reason_for_host.empty() ? Claim::no(reason_for_host) : provider->claim(node);
+      Claim claim = provider->device() && !reason_for_host.empty() ? Claim::no(reason_for_host) : provider->claim(node);
       if (claim.accepted) {
         if (!is_copy(node)) placement.nodes.push_back({&node, provider->name(), claim.text, std::move(declined)});
         step.provider = provider->name();
@@ -162,16 +160,15 @@ struct Program::Compiler {
     }
     for (size_t i = 0; i < node.input_count(); ++i) {
       const ir::Value* value = node.input(i);
-      const bool there =
-          step.copy == Step::Copy::to_host || (step.on_device && !provider.reads_on_host(node, i));
+      const bool there = step.copy == Step::Copy::to_host || (step.on_device && !provider.reads_on_host(node, i));
       step.inputs.push_back(slot_of(value, there));
       step.device_inputs.push_back(value && program->is_on_device(step.inputs.back()));
       step.input_types.push_back(value ? value->type.element : ElementType::undefined);
     }
     for (const ir::Attribute& attribute : node.attributes) {
       attribute.for_each_graph([&](const ir::Graph& subgraph) {
-        Compiler inner{subgraph, providers, threads,  precision, placement, copies, constants,
-                       packed,   devices,   programs, this};
+        Compiler inner{subgraph,  providers, threads, precision, placement, copies,
+                       constants, packed,    devices, programs,  this};
         step.subgraphs.push_back(inner.compile());
       });
     }
@@ -185,7 +182,8 @@ struct Program::Compiler {
     }
     if (step.on_device) step.host_kernel = make_host_kernel(node, known);
     constants.add(node, info);
-    for (const ir::Value* value : node.outputs()) step.outputs.push_back(slot_of(value, step.on_device || step.copy == Step::Copy::to_device));
+    for (const ir::Value* value : node.outputs())
+      step.outputs.push_back(slot_of(value, step.on_device || step.copy == Step::Copy::to_device));
     return step;
   }
 

@@ -88,9 +88,7 @@ void DevicePlacement::visit(ir::Graph& graph) {
       const bool is_there = place != places_.end() && place->second == Where::device;
       if (wanted_there != is_there) node->set_input(i, &copied(*value, wanted_there, graph, node));
     }
-    const Where where = on_device                        ? Where::device
-                        : !reason_for_host(*node).empty() ? Where::sizes
-                                                          : Where::host;
+    const Where where = on_device ? Where::device : !reason_for_host(*node).empty() ? Where::sizes : Where::host;
     for (const ir::Value* value : node->outputs()) {
       if (value && where != Where::host) places_[value] = where;
     }
@@ -112,7 +110,8 @@ ir::Value& DevicePlacement::copied(ir::Value& value, bool to_device, ir::Graph& 
   ir::Value*& copy = copies_[&value][&graph];
   if (copy) return *copy;
   // What the caller gives is there first, so that the device goes on undisturbed.
-  if (to_device && !value.producer() && &value.graph() == &graph && !graph.nodes().empty()) before = &graph.nodes().front();
+  if (to_device && !value.producer() && &value.graph() == &graph && !graph.nodes().empty())
+    before = &graph.nodes().front();
   ir::Node& node = graph.add_node("Copy", std::string(ops::tenon_domain), before);
   node.set_attribute({"to", std::string(to_device ? "device" : "host")});
   node.add_input(&value);

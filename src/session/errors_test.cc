@@ -142,9 +142,9 @@ TEST(LoadErrors, Provider) {
   b.output("y");
   SessionOptions options;
   options.providers = {"npu", "cpu"};
-  EXPECT_EQ(
-      error_of([&] { b.session(options); }),
-      "provider-unavailable: there is no provider 'npu' in this build\n  hint: the providers of this build are: cpu, cuda");
+  EXPECT_EQ(error_of([&] { b.session(options); }),
+            "provider-unavailable: there is no provider 'npu' in this build\n  hint: the providers of this build are: "
+            "cpu, cuda");
 }
 
 // y = x + other

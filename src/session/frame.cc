@@ -89,11 +89,13 @@ void Frame::bind(std::shared_ptr<const Plan> plan) {
       }
       outputs_.push_back(std::move(output));
     }
-    calls_.push_back({step.kernel.get(),
-                      KernelRun(*step.node, std::span(inputs_).subspan(first_input),
-                                std::span(outputs_).subspan(first_output), {}, threads_,
-                                step.on_device ? *queue_ : allocator_),
-                      item.is_placed && step.on_device == (queue_ != nullptr) && step.copy == Step::Copy::none && !item.needs_check && item.buffers.empty() && item.drops.empty(), first_output});
+    calls_.push_back(
+        {step.kernel.get(),
+         KernelRun(*step.node, std::span(inputs_).subspan(first_input), std::span(outputs_).subspan(first_output), {},
+                   threads_, step.on_device ? *queue_ : allocator_),
+         item.is_placed && step.on_device == (queue_ != nullptr) && step.copy == Step::Copy::none &&
+             !item.needs_check && item.buffers.empty() && item.drops.empty(),
+         first_output});
   }
   find_recordable_items();
 }
@@ -401,7 +403,9 @@ void Frame::allocate(const RunState& state, int index, std::span<const Tensor> d
   for (size_t i = 0; i < destinations.size() && !base; ++i) {
     const int slot = program_.output_slots()[i];
     const Plan::Slot& output = at(plan_->slots, slot);
-    if (!destinations[i].defined() || output.block != index || block.on_device || destinations[i].bytes() != block.bytes) continue;
+    if (!destinations[i].defined() || output.block != index || block.on_device ||
+        destinations[i].bytes() != block.bytes)
+      continue;
     if (destinations[i].type() != output.element || !(destinations[i].shape() == output.shape)) continue;
     owner = destinations[i].owner();
     base = const_cast<void*>(destinations[i].raw());

@@ -61,8 +61,8 @@ class Frame {
     size_t first_output;
   };
 
-  // Items one after the other that always do the same on the device with the same memory: recorded when they run for the
-  // second time, and given to the device as a whole from then on.
+  // Items one after the other that always do the same on the device with the same memory: recorded when they run for
+  // the second time, and given to the device as a whole from then on.
   struct Recorded {
     size_t first, last;
     std::unique_ptr<Recording> recording;

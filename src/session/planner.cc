@@ -256,7 +256,8 @@ class Planner {
       const std::optional<int64_t> offset = view_offset(step, layout, i);
       // What is given out or kept is not to hold on to more than itself.
       const bool is_whole = bytes_of(slot) == at(plan_->blocks, from.block).bytes;
-      if (!offset || (leaves(slot) && !is_whole) || program_.is_on_device(slot) != program_.is_on_device(step.inputs[0])) {
+      if (!offset || (leaves(slot) && !is_whole) ||
+          program_.is_on_device(slot) != program_.is_on_device(step.inputs[0])) {
         all = false;
         continue;
       }
@@ -289,9 +290,10 @@ class Planner {
       if (input < 0 || !step.kernel->may_overwrite(i)) continue;
       const Plan::Slot& from = at(plan_->slots, input);
       const Plan::Block& block = at(plan_->blocks, from.block);
-      if (block.home != Home::arena || block.on_device != program_.is_on_device(slot) || block.last_step > here || block.bytes != bytes_of(slot) ||
-          bytes_of(input) != block.bytes || from.shape.elements() != at(plan_->slots, slot).shape.elements() ||
-          reads_elsewhere(step, i, from.block) || others_read(step, block, here))
+      if (block.home != Home::arena || block.on_device != program_.is_on_device(slot) || block.last_step > here ||
+          block.bytes != bytes_of(slot) || bytes_of(input) != block.bytes ||
+          from.shape.elements() != at(plan_->slots, slot).shape.elements() || reads_elsewhere(step, i, from.block) ||
+          others_read(step, block, here))
         continue;
       at(plan_->slots, slot).block = from.block;
       at(plan_->slots, slot).placing = Plan::Placing::over_input;
@@ -332,8 +334,7 @@ class Planner {
       const Plan::Slot& from = at(plan_->slots, slot);
       const Plan::Block& block = at(plan_->blocks, from.block);
       if (!first || *first * bits_of(from.element) % 8 != 0 || from.block == target || block.home != Home::arena ||
-          block.on_device != at(plan_->blocks, target).on_device ||
-          block.bytes != bytes_of(slot)) {
+          block.on_device != at(plan_->blocks, target).on_device || block.bytes != bytes_of(slot)) {
         all = false;
         continue;
       }
@@ -405,7 +406,8 @@ class Planner {
   void squeeze(bool on_device, int64_t& arena_bytes) {
     std::vector<int> indices;
     for (size_t i = 0; i < plan_->blocks.size(); ++i) {
-      if (plan_->blocks[i].home == Home::arena && plan_->blocks[i].on_device == on_device) indices.push_back(static_cast<int>(i));
+      if (plan_->blocks[i].home == Home::arena && plan_->blocks[i].on_device == on_device)
+        indices.push_back(static_cast<int>(i));
     }
     std::ranges::stable_sort(indices, std::ranges::greater{}, [&](int i) { return at(plan_->blocks, i).room; });
     std::vector<ArenaBlock> blocks;

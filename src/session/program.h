@@ -45,9 +45,9 @@ struct Step {
   SmallVector<ElementType, 4> input_types;  // as declared
   SmallVector<int, 2> outputs;
   std::vector<std::unique_ptr<Program>> subgraphs;
-  bool on_device = false;               // it runs on the program's device, and its outputs are there
+  bool on_device = false;  // it runs on the program's device, and its outputs are there
   enum class Copy : uint8_t { none, to_device, to_host } copy = Copy::none;  // a tenon.Copy: what it does in a run
-  SmallVector<bool, 4> device_inputs;   // those that are there
+  SmallVector<bool, 4> device_inputs;                                        // those that are there
   std::unique_ptr<Kernel> host_kernel;  // of a step on the device: computes on the host what a plan must know
   std::string_view provider;
   std::string kernel_name;
@@ -60,8 +60,8 @@ class Program {
  public:
   // `providers` in order of preference. `placement` receives every node, and the tensors that go from one provider to
   // another. Graph and providers must outlive the program. Of constants that no kernel reads any more, only type and
-  // shape stay in the graph. `archive`, which may be null, gives memory to what kernels pack. `devices`: of a graph that
-  // a device runs in part.
+  // shape stay in the graph. `archive`, which may be null, gives memory to what kernels pack. `devices`: of a graph
+  // that a device runs in part.
   static std::unique_ptr<Program> compile(ir::Graph& graph, std::span<const Provider* const> providers,
                                           ThreadPool& threads, Placement& placement,
                                           MemoryUse memory = MemoryUse::normal, const PrecisionChoice& precision = {},

@@ -25,8 +25,8 @@ std::unique_ptr<Provider> start_cpu() {
 
 struct Registry {
   std::mutex mutex;
-  std::map<std::string, StartProvider> starts{
-      {"cpu", start_cpu}, {"cuda", [] { return std::make_unique<CudaProvider>(); }}};
+  std::map<std::string, StartProvider> starts{{"cpu", start_cpu},
+                                              {"cuda", [] { return std::make_unique<CudaProvider>(); }}};
 };
 
 Registry& registry() {

@@ -175,8 +175,7 @@ BenchResult bench(const Session& session, const NamedValues& inputs, const Bench
   const double first_run = seconds_between(start, Clock::now());
   NamedValues there;
   if (options.on_device) {
-    for (const auto& [name, value] : inputs)
-      there[name] = value.is_tensor() ? Value(on_device(value.tensor())) : value;
+    for (const auto& [name, value] : inputs) there[name] = value.is_tensor() ? Value(on_device(value.tensor())) : value;
   }
   Bench bench(session, options.on_device ? there : inputs, options);
   bench.run();

@@ -17,9 +17,9 @@
 #include "base/cpu_feature_names.h"
 #include "base/source_hash.h"
 #include "base/thread_pool.h"
+#include "cuda/gpu.h"
 #include "ops/image_decoder/cpu_formats.h"
 #include "ops/operator.h"
-#include "cuda/gpu.h"
 #include "session/providers.h"
 #include "tenon/error.h"
 #include "tenon/version.h"
@@ -195,7 +195,8 @@ Section gpu_section() {
     section.lines.emplace_back("name", std::string(gpu->name()));
     section.lines.emplace_back("compute capability", fmt::format("{}.{}", gpu->major(), gpu->minor()));
     section.lines.emplace_back("memory", fmt::format("{} MiB", gpu->total_bytes() >> 20));
-    section.lines.emplace_back("driver", fmt::format("CUDA {}.{}", gpu->driver_version() / 1000, gpu->driver_version() % 1000 / 10));
+    section.lines.emplace_back(
+        "driver", fmt::format("CUDA {}.{}", gpu->driver_version() / 1000, gpu->driver_version() % 1000 / 10));
   } catch (const Error& error) {
     section.lines.emplace_back("usable", "no: " + error.message());
   }
@@ -277,8 +278,8 @@ DoctorReport examine_machine(const DoctorOptions& options) {
   MachineFacts facts = machine_facts();
   if (options.measure && facts.threads > 0) facts.speed = measure_machine();
   return {.sections = {tenon_section(facts), system_section(), cpu_section(facts), thread_section(facts),
-                       memory_section(facts), environment_section(), provider_section(), gpu_section(), library_section(),
-                       format_section(), speed_section(facts.speed, options)},
+                       memory_section(facts), environment_section(), provider_section(), gpu_section(),
+                       library_section(), format_section(), speed_section(facts.speed, options)},
           .warnings = warnings_of(facts),
           .speed = facts.speed};
 }

@@ -1,5 +1,5 @@
-// A stand-in for NVIDIA's libraries that runs kernels on the CPU: NVRTC is the system's C++ compiler, the driver's memory
-// is the host's. For tests on machines without a GPU. TENON_EMULATED_MEMORY limits its memory, in bytes.
+// A stand-in for NVIDIA's libraries that runs kernels on the CPU: NVRTC is the system's C++ compiler, the driver's
+// memory is the host's. For tests on machines without a GPU. TENON_EMULATED_MEMORY limits its memory, in bytes.
 #include <dlfcn.h>
 #include <unistd.h>
 
@@ -124,7 +124,8 @@ std::string callers(const std::string& source) {
 std::string temporary_name() {
   static int count = 0;
   const char* folder = std::getenv("TMPDIR");
-  return std::string(folder ? folder : "/tmp") + "/tenon_emulated_" + std::to_string(getpid()) + "_" + std::to_string(++count);
+  return std::string(folder ? folder : "/tmp") + "/tenon_emulated_" + std::to_string(getpid()) + "_" +
+         std::to_string(++count);
 }
 
 Module* load(const char* image, size_t size) {
@@ -155,11 +156,16 @@ enum Type { f32 = 0, f64 = 1, f16 = 2, i8 = 3, i32 = 10, bf16 = 14 };
 
 double load_element(const void* data, int type, int64_t i) {
   switch (type) {
-    case f32: return static_cast<const float*>(data)[i];
-    case f64: return static_cast<const double*>(data)[i];
-    case f16: return static_cast<float>(static_cast<const _Float16*>(data)[i]);
-    case i8: return static_cast<const int8_t*>(data)[i];
-    case i32: return static_cast<const int32_t*>(data)[i];
+    case f32:
+      return static_cast<const float*>(data)[i];
+    case f64:
+      return static_cast<const double*>(data)[i];
+    case f16:
+      return static_cast<float>(static_cast<const _Float16*>(data)[i]);
+    case i8:
+      return static_cast<const int8_t*>(data)[i];
+    case i32:
+      return static_cast<const int32_t*>(data)[i];
     default: {
       const uint32_t bits = static_cast<uint32_t>(static_cast<const uint16_t*>(data)[i]) << 16;
       float value = 0;
@@ -171,11 +177,21 @@ double load_element(const void* data, int type, int64_t i) {
 
 void store_element(void* data, int type, int64_t i, double value) {
   switch (type) {
-    case f32: static_cast<float*>(data)[i] = static_cast<float>(value); break;
-    case f64: static_cast<double*>(data)[i] = value; break;
-    case f16: static_cast<_Float16*>(data)[i] = static_cast<_Float16>(value); break;
-    case i8: static_cast<int8_t*>(data)[i] = static_cast<int8_t>(value); break;
-    case i32: static_cast<int32_t*>(data)[i] = static_cast<int32_t>(value); break;
+    case f32:
+      static_cast<float*>(data)[i] = static_cast<float>(value);
+      break;
+    case f64:
+      static_cast<double*>(data)[i] = value;
+      break;
+    case f16:
+      static_cast<_Float16*>(data)[i] = static_cast<_Float16>(value);
+      break;
+    case i8:
+      static_cast<int8_t*>(data)[i] = static_cast<int8_t>(value);
+      break;
+    case i32:
+      static_cast<int32_t*>(data)[i] = static_cast<int32_t>(value);
+      break;
     default: {
       const auto single = static_cast<float>(value);
       uint32_t bits = 0;
@@ -199,12 +215,16 @@ Result cuGetErrorName(Result result, const char** name) {
   return *name = result == out_of_memory ? "CUDA_ERROR_OUT_OF_MEMORY" : "CUDA_ERROR", success;
 }
 Result cuGetErrorString(Result result, const char** text) {
-  return *text = result == out_of_memory ? "out of memory" : result == 100 ? "no CUDA-capable device is detected" : "an error",
+  return *text = result == out_of_memory ? "out of memory"
+                 : result == 100         ? "no CUDA-capable device is detected"
+                                         : "an error",
          success;
 }
 Result cuDeviceGetCount(int* count) { return *count = 1, success; }
 Result cuDeviceGet(int* device, int ordinal) { return *device = ordinal, success; }
-Result cuDeviceGetName(char* name, int size, int) { return std::snprintf(name, static_cast<size_t>(size), "emulated GPU"), success; }
+Result cuDeviceGetName(char* name, int size, int) {
+  return std::snprintf(name, static_cast<size_t>(size), "emulated GPU"), success;
+}
 Result cuDeviceTotalMem_v2(size_t* bytes, int) { return *bytes = memory(), success; }
 Result cuDeviceGetAttribute(int* value, int attribute, int) {
   return *value = attribute == 75 ? 9 : attribute == 16 ? 4 : 0, success;
@@ -237,7 +257,9 @@ Result cuMemFree_v2(Address address) {
   std::free(reinterpret_cast<void*>(address));
   return success;
 }
-Result cuMemHostAlloc(void** pointer, size_t bytes, unsigned) { return (*pointer = std::malloc(bytes)) ? success : out_of_memory; }
+Result cuMemHostAlloc(void** pointer, size_t bytes, unsigned) {
+  return (*pointer = std::malloc(bytes)) ? success : out_of_memory;
+}
 Result cuMemFreeHost(void* pointer) { return std::free(pointer), success; }
 Result cuMemcpyHtoD_v2(Address to, const void* from, size_t bytes) {
   return std::memcpy(reinterpret_cast<void*>(to), from, bytes), success;
@@ -249,7 +271,8 @@ Result cuMemcpyDtoHAsync_v2(void* to, Address from, size_t bytes, Handle stream)
   return give(stream, [=] { std::memcpy(to, reinterpret_cast<void*>(from), bytes); }), success;
 }
 Result cuMemcpyDtoDAsync_v2(Address to, Address from, size_t bytes, Handle stream) {
-  return give(stream, [=] { std::memmove(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), bytes); }), success;
+  return give(stream, [=] { std::memmove(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), bytes); }),
+         success;
 }
 Result cuMemsetD8Async(Address to, unsigned char byte, size_t bytes, Handle stream) {
   return give(stream, [=] { std::memset(reinterpret_cast<void*>(to), byte, bytes); }), success;
@@ -304,8 +327,8 @@ Result cuModuleGetFunction(Handle* function, Handle module, const char* name) {
   return success;
 }
 Result cuFuncSetAttribute(Handle, int, int) { return success; }
-Result cuLaunchKernel(Handle function, unsigned x, unsigned y, unsigned z, unsigned threads, unsigned, unsigned, unsigned,
-                      Handle stream, void** arguments, void**) {
+Result cuLaunchKernel(Handle function, unsigned x, unsigned y, unsigned z, unsigned threads, unsigned, unsigned,
+                      unsigned, Handle stream, void** arguments, void**) {
   const Kernel kernel = *static_cast<Kernel*>(function);
   if (threads == 0 || threads > 1024 || x == 0 || y == 0 || z == 0 || y > 65535 || z > 65535) return invalid;
   std::vector<std::vector<char>> copies;
@@ -325,7 +348,8 @@ Result cuLaunchKernel(Handle function, unsigned x, unsigned y, unsigned z, unsig
 
 Result nvrtcVersion(int* major, int* minor) { return *major = 0, *minor = 1, success; }
 const char* nvrtcGetErrorString(Result) { return "NVRTC_ERROR_COMPILATION"; }
-Result nvrtcCreateProgram(Handle* program, const char* source, const char*, int, const char* const*, const char* const*) {
+Result nvrtcCreateProgram(Handle* program, const char* source, const char*, int, const char* const*,
+                          const char* const*) {
   return *program = new Program{source, "", ""}, success;
 }
 Result nvrtcCompileProgram(Handle handle, int, const char* const*) {
@@ -337,7 +361,8 @@ Result nvrtcCompileProgram(Handle handle, int, const char* const*) {
     std::ofstream(std::string(folder) + "/" + std::to_string(std::hash<std::string>()(program.source)) + ".cu")
         << program.source;
   std::ofstream(name + ".cc") << program.source << callers(program.source);
-  const std::string command = std::string(TENON_EMULATED_COMMAND " -shared ") + name + ".cc -o " + name + ".so 2> " + name + ".log";
+  const std::string command =
+      std::string(TENON_EMULATED_COMMAND " -shared ") + name + ".cc -o " + name + ".so 2> " + name + ".log";
   const int status = std::system(command.c_str());
   program.log = read_file(name + ".log");
   program.image = read_file(name + ".so");
@@ -389,8 +414,8 @@ Result cublasLtMatrixLayoutSetAttribute(Handle handle, int attribute, const void
 Result cublasLtMatmulPreferenceCreate(Handle* preference) { return *preference = new int, success; }
 Result cublasLtMatmulPreferenceDestroy(Handle preference) { return delete static_cast<int*>(preference), success; }
 Result cublasLtMatmulPreferenceSetAttribute(Handle, int, const void*, size_t) { return success; }
-Result cublasLtMatmulAlgoGetHeuristic(Handle, Handle, Handle, Handle, Handle, Handle, Handle, int, MatmulChoice* choices,
-                                      int* found) {
+Result cublasLtMatmulAlgoGetHeuristic(Handle, Handle, Handle, Handle, Handle, Handle, Handle, int,
+                                      MatmulChoice* choices, int* found) {
   choices[0] = {};
   *found = 1;
   return success;

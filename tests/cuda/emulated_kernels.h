@@ -155,7 +155,11 @@ inline float rsqrtf(float x) { return 1 / std::sqrt(x); }
 inline double rsqrt(double x) { return 1 / std::sqrt(x); }
 inline int __clz(int x) { return x == 0 ? 32 : __builtin_clz(static_cast<unsigned>(x)); }
 inline int __popc(unsigned x) { return __builtin_popcount(x); }
-inline long long __float_as_int(float x) { int b; std::memcpy(&b, &x, 4); return b; }
+inline long long __float_as_int(float x) {
+  int b;
+  std::memcpy(&b, &x, 4);
+  return b;
+}
 
 extern "C" void tenon_run_kernel(void (*kernel)(void**), void** arguments, const unsigned* grid, int waits) {
   using namespace emulated;

@@ -19,7 +19,8 @@ void run_concat(KernelRun& run) {
     int64_t first = 0;
     for (size_t i = 0; i < run.input_count(); ++i) {
       const Tensor& x = run.input(i);
-      if (x.elements() > 0) list.push_back({i, first, CudaStridedCopy(run, x.type(), x.shape(), steps_of(x.shape()), to)});
+      if (x.elements() > 0)
+        list.push_back({i, first, CudaStridedCopy(run, x.type(), x.shape(), steps_of(x.shape()), to)});
       first += x.dim(static_cast<int>(axis)) * to[static_cast<size_t>(axis)];
     }
     return list;

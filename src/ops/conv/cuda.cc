@@ -15,31 +15,35 @@ std::vector<int64_t> dims_of(const Tensor& tensor) { return {tensor.shape().begi
 // Where cuDNN has no way: one thread for each element of the output.
 CudaLoop direct(KernelRun& run, const cuda::ConvolutionShape& shape) {
   const int spatial = static_cast<int>(shape.strides.size());
-  // v: sizes of y (rank), channels of a group in and out, groups' outputs, then for each axis x, kernel, stride, dilation,
-  // pad.
+  // v: sizes of y (rank), channels of a group in and out, groups' outputs, then for each axis x, kernel, stride,
+  // dilation, pad.
   std::vector<int64_t> numbers = shape.y;
   const size_t more = numbers.size();
   numbers.push_back(shape.x[1] / shape.groups);
   numbers.push_back(shape.y[1] / shape.groups);
   const size_t first = numbers.size();
   for (size_t d = 0; d < shape.strides.size(); ++d)
-    numbers.insert(numbers.end(), {shape.x[d + 2], shape.w[d + 2], shape.strides[d], shape.dilations[d], shape.pads_begin[d]});
+    numbers.insert(numbers.end(),
+                   {shape.x[d + 2], shape.w[d + 2], shape.strides[d], shape.dilations[d], shape.pads_begin[d]});
   std::string text = coordinates_text(spatial + 2, 0);
-  text += fmt::format("const i64 inputs = v[{}], outputs = v[{}], group = c1 / outputs;\n    Wide<T> sum = 0;\n    "
-                      "for (i64 c = 0; c < inputs; ++c) {{\n    ",
-                      more, more + 1);
+  text += fmt::format(
+      "const i64 inputs = v[{}], outputs = v[{}], group = c1 / outputs;\n    Wide<T> sum = 0;\n    "
+      "for (i64 c = 0; c < inputs; ++c) {{\n    ",
+      more, more + 1);
   std::string x_at = "c0 * inputs * " + std::to_string(shape.groups) + " + group * inputs + c",
               w_at = shape.transposed ? "(group * inputs + c) * outputs + c1 % outputs" : "c1 * inputs + c";
   for (int d = 0; d < spatial; ++d) {
     const size_t at = first + static_cast<size_t>(d) * 5;
     text += fmt::format("for (i64 k{} = 0; k{} < v[{}]; ++k{}) {{\n    ", d, d, at + 1, d);
     if (shape.transposed)
-      text += fmt::format("i64 p{} = c{} + v[{}] - k{} * v[{}]; if (p{} < 0 || p{} % v[{}] != 0) continue; p{} /= v[{}]; "
-                          "if (p{} >= v[{}]) continue;\n    ",
-                          d, d + 2, at + 4, d, at + 3, d, d, at + 2, d, at + 2, d, at);
+      text += fmt::format(
+          "i64 p{} = c{} + v[{}] - k{} * v[{}]; if (p{} < 0 || p{} % v[{}] != 0) continue; p{} /= v[{}]; "
+          "if (p{} >= v[{}]) continue;\n    ",
+          d, d + 2, at + 4, d, at + 3, d, d, at + 2, d, at + 2, d, at);
     else
-      text += fmt::format("const i64 p{} = c{} * v[{}] - v[{}] + k{} * v[{}]; if (p{} < 0 || p{} >= v[{}]) continue;\n    ", d,
-                          d + 2, at + 2, at + 4, d, at + 3, d, d, at);
+      text +=
+          fmt::format("const i64 p{} = c{} * v[{}] - v[{}] + k{} * v[{}]; if (p{} < 0 || p{} >= v[{}]) continue;\n    ",
+                      d, d + 2, at + 2, at + 4, d, at + 3, d, d, at);
     x_at = fmt::format("({}) * v[{}] + p{}", x_at, at, d);
     w_at = fmt::format("({}) * v[{}] + k{}", w_at, at + 1, d);
   }
@@ -48,7 +52,8 @@ CudaLoop direct(KernelRun& run, const cuda::ConvolutionShape& shape) {
   text += "\n    y[i] = narrow<T>(sum);";
   int64_t count = 1;
   for (int64_t size : shape.y) count *= size;
-  return {run, count, "const T* x, const T* w, T* y", text, numbers, fmt::format("typedef {} T;", cuda::type_text(shape.type))};
+  return {run,  count,   "const T* x, const T* w, T* y",
+          text, numbers, fmt::format("typedef {} T;", cuda::type_text(shape.type))};
 }
 
 class Conv final : public Kernel {
@@ -101,7 +106,8 @@ class Conv final : public Kernel {
         if (transposed_) {
           const int64_t pad = axis.transposed_pad(x.dim(d + 2), y.dim(d + 2), has_output_shape_);
           shape.pads_begin.push_back(pad);
-          shape.pads_end.push_back((x.dim(d + 2) - 1) * axis.stride + (w.dim(d + 2) - 1) * axis.dilation + 1 - pad - y.dim(d + 2));
+          shape.pads_end.push_back((x.dim(d + 2) - 1) * axis.stride + (w.dim(d + 2) - 1) * axis.dilation + 1 - pad -
+                                   y.dim(d + 2));
         } else {
           const auto [begin, end] = axis.pads(x.dim(d + 2), y.dim(d + 2));
           shape.pads_begin.push_back(begin);
@@ -119,8 +125,10 @@ class Conv final : public Kernel {
 
   // cuDNN takes two or three spatial axes, and no negative padding.
   static std::optional<cuda::Convolution> plan_with_cudnn(KernelRun& run, cuda::ConvolutionShape shape) {
-    for (int64_t pad : shape.pads_begin) if (pad < 0) return std::nullopt;
-    for (int64_t pad : shape.pads_end) if (pad < 0) return std::nullopt;
+    for (int64_t pad : shape.pads_begin)
+      if (pad < 0) return std::nullopt;
+    for (int64_t pad : shape.pads_end)
+      if (pad < 0) return std::nullopt;
     if (shape.strides.size() == 1) {
       for (auto* dims : {&shape.x, &shape.w, &shape.y}) dims->insert(dims->begin() + 2, 1);
       for (auto* list : {&shape.strides, &shape.dilations}) list->insert(list->begin(), 1);

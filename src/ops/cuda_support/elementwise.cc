@@ -55,7 +55,9 @@ Axes collapse(const Shape& y, const std::vector<const Tensor*>& inputs) {
   return axes;
 }
 
-bool is_aligned(const void* address, int64_t bytes) { return reinterpret_cast<uintptr_t>(address) % static_cast<uintptr_t>(bytes) == 0; }
+bool is_aligned(const void* address, int64_t bytes) {
+  return reinterpret_cast<uintptr_t>(address) % static_cast<uintptr_t>(bytes) == 0;
+}
 
 // How many elements are read and written at once: up to 16 bytes of the largest type.
 int64_t pack_of(const Axes& axes, const Tensor& y, const std::vector<const Tensor*>& inputs) {
@@ -99,21 +101,26 @@ CudaElementwise::Prepared CudaElementwise::prepare(KernelRun& run, const Tensor&
     const std::string here = axis == 0 ? "rest" : fmt::format("c{}", axis);
     const std::string size = fmt::format("({})s.size[{}]", index, axis);
     if (axis > 0) text += fmt::format("  const {} c{} = rest % {};\n  rest /= {};\n", index, axis, size, size);
-    for (size_t i = 0; i < inputs.size(); ++i) text += fmt::format("  at{} += {} * s.stride[{}][{}];\n", i, here, i, axis);
+    for (size_t i = 0; i < inputs.size(); ++i)
+      text += fmt::format("  at{} += {} * s.stride[{}][{}];\n", i, here, i, axis);
   }
   for (size_t i = 0; i < inputs.size(); ++i) {
     const std::string_view type = type_text(inputs[i]->type());
     if (axes.strides[i].back() == 1)
-      text += fmt::format("  const Pack<{}, {}> p{} = *(const Pack<{}, {}>*)(x{} + at{});\n", type, pack, i, type, pack, i, i);
+      text += fmt::format("  const Pack<{}, {}> p{} = *(const Pack<{}, {}>*)(x{} + at{});\n", type, pack, i, type, pack,
+                          i, i);
     else
       text += fmt::format("  const {} p{} = x{}[at{}];\n", type, i, i, i);
   }
-  text += fmt::format("  Pack<{}, {}> result;\n#pragma unroll\n  for (int v = 0; v < {}; ++v) {{\n", type_text(y.type()), pack, pack);
+  text += fmt::format("  Pack<{}, {}> result;\n#pragma unroll\n  for (int v = 0; v < {}; ++v) {{\n",
+                      type_text(y.type()), pack, pack);
   for (size_t i = 0; i < inputs.size(); ++i) {
     const bool is_pack = axes.strides[i].back() == 1;
-    text += fmt::format("    const Wide<{}> a{} = widen(p{}{});\n", type_text(inputs[i]->type()), i, i, is_pack ? ".v[v]" : "");
+    text += fmt::format("    const Wide<{}> a{} = widen(p{}{});\n", type_text(inputs[i]->type()), i, i,
+                        is_pack ? ".v[v]" : "");
   }
-  text += fmt::format("    Wide<{}> r;\n    {}\n    result.v[v] = narrow<{}>(r);\n  }}\n", type_text(y.type()), body_, type_text(y.type()));
+  text += fmt::format("    Wide<{}> r;\n    {}\n    result.v[v] = narrow<{}>(r);\n  }}\n", type_text(y.type()), body_,
+                      type_text(y.type()));
   text += fmt::format("  *(Pack<{}, {}>*)(y + i * {}) = result;\n}}\n", type_text(y.type()), pack, pack);
 
   Prepared prepared;

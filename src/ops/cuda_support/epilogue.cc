@@ -27,7 +27,8 @@ std::optional<CudaLoop> CudaEpilogue::prepare(KernelRun& run, const Tensor& y, i
 }
 
 void CudaEpilogue::run(KernelRun& run, const CudaLoop& loop, Tensor& y) const {
-  loop.run(run, {y.raw(), run.has_input(2) ? run.input(2).raw() : nullptr, run.has_input(3) ? run.input(3).raw() : nullptr});
+  loop.run(run,
+           {y.raw(), run.has_input(2) ? run.input(2).raw() : nullptr, run.has_input(3) ? run.input(3).raw() : nullptr});
 }
 
 }  // namespace tenon::ops

@@ -27,7 +27,8 @@ void CudaKernels::add(std::string_view op, Make make, CudaKernelOptions options)
 }
 
 void CudaKernels::add_simple(std::string_view op, void (*run)(KernelRun&), CudaKernelOptions options) {
-  add(op, [run](const NodeInfo&) { return std::make_unique<SimpleKernel>(run); }, std::move(options));
+  add(
+      op, [run](const NodeInfo&) { return std::make_unique<SimpleKernel>(run); }, std::move(options));
 }
 
 const CudaKernels::Entry* CudaKernels::find(std::string_view domain, std::string_view op) const {

@@ -5,11 +5,12 @@
 namespace tenon::ops {
 namespace {
 
-void launch(cuda::GpuQueue& queue, cuda::Function function, const cuda::Grid& grid,
-            const std::vector<int64_t>& numbers, std::span<const void* const> addresses) {
+void launch(cuda::GpuQueue& queue, cuda::Function function, const cuda::Grid& grid, const std::vector<int64_t>& numbers,
+            std::span<const void* const> addresses) {
   SmallVector<void*, 12> arguments;
   arguments.push_back(const_cast<int64_t*>(numbers.data()));
-  for (const void* const& address : addresses) arguments.push_back(const_cast<void**>(const_cast<const void**>(&address)));
+  for (const void* const& address : addresses)
+    arguments.push_back(const_cast<void**>(const_cast<const void**>(&address)));
   queue.launch_with(function, grid, arguments.data());
 }
 

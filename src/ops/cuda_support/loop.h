@@ -6,8 +6,8 @@
 namespace tenon::ops {
 
 // For every i below `count`, the statements of `body`, which may use i, the pointers that `pointers` declares
-// ("const float* x, float* y"), and v[0], v[1], … : the numbers. Sizes belong there and not into the text, so that other
-// shapes need no other kernel; what the text depends on (types, ranks, attributes) belongs into it.
+// ("const float* x, float* y"), and v[0], v[1], … : the numbers. Sizes belong there and not into the text, so that
+// other shapes need no other kernel; what the text depends on (types, ranks, attributes) belongs into it.
 //
 //   const auto& loop = run.per_plan<CudaLoop>([&] { return CudaLoop(run, n, "float* y", "y[i] = v[0];", {1}); });
 //   loop.run(run, {y.raw()});

@@ -33,12 +33,18 @@ constexpr int tile = 32;
 
 std::string_view moved_type_text(ElementType type) {
   switch (bits_of(type)) {
-    case 8: return "u8";
-    case 16: return "u16";
-    case 32: return "u32";
-    case 64: return "u64";
-    case 128: return "c128";
-    default: fail(ErrorCode::internal, "elements of {} have no whole bytes", name_of(type));
+    case 8:
+      return "u8";
+    case 16:
+      return "u16";
+    case 32:
+      return "u32";
+    case 64:
+      return "u64";
+    case 128:
+      return "c128";
+    default:
+      fail(ErrorCode::internal, "elements of {} have no whole bytes", name_of(type));
   }
 }
 
@@ -66,7 +72,8 @@ CudaStridedCopy::CudaStridedCopy(KernelRun& run, ElementType type, const Shape& 
   const std::string_view element = moved_type_text(type);
   // The axis that is dense in the source, if another one is in the destination.
   auto dense = std::ranges::find_if(axes, [](const Axis& axis) { return axis.from == 1; });
-  if (dense != axes.end() && axes.back().to == 1 && axes.back().from != 1 && dense->size >= 8 && axes.back().size >= 8) {
+  if (dense != axes.end() && axes.back().to == 1 && axes.back().from != 1 && dense->size >= 8 &&
+      axes.back().size >= 8) {
     const Axis rows = *dense, columns = axes.back();
     axes.erase(dense);
     axes.pop_back();
@@ -76,8 +83,8 @@ CudaStridedCopy::CudaStridedCopy(KernelRun& run, ElementType type, const Shape& 
     for (size_t i = axes.size(); i-- > 0;) {
       const size_t at = numbers.size();
       numbers.insert(numbers.end(), {axes[i].size, axes[i].from, axes[i].to});
-      offsets += fmt::format("{{ const i64 c = rest % v[{}]; rest /= v[{}]; a += c * v[{}]; b += c * v[{}]; }}\n  ", at, at,
-                             at + 1, at + 2);
+      offsets += fmt::format("{{ const i64 c = rest % v[{}]; rest /= v[{}]; a += c * v[{}]; b += c * v[{}]; }}\n  ", at,
+                             at, at + 1, at + 2);
       others *= axes[i].size;
     }
     const int64_t across = (columns.size + tile - 1) / tile, down = (rows.size + tile - 1) / tile;
@@ -99,8 +106,8 @@ CudaStridedCopy::CudaStridedCopy(KernelRun& run, ElementType type, const Shape& 
           "  __syncthreads();\n"
           "  for (int k = y; k < {}; k += 8)\n"
           "    if (row + k < v[0] && column + x < v[2]) to[b + (row + k) * v[1] + column + x] = held[x][k];",
-          offsets, numbers.size() - 1, element, tile, tile + 1, numbers.size() - 2, tile, numbers.size() - 2, tile, tile,
-          tile, tile, tile);
+          offsets, numbers.size() - 1, element, tile, tile + 1, numbers.size() - 2, tile, numbers.size() - 2, tile,
+          tile, tile, tile, tile);
       tiles_.emplace(run, fmt::format("const {}* from, {}* to", element, element), "", body, numbers, grid);
       return;
     }

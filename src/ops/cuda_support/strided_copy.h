@@ -8,11 +8,10 @@
 namespace tenon::ops {
 
 // Element types that have whole bytes.
-inline constexpr TypeSet cuda_movable =
-    types::numbers | types::bools | types::complexes | types::float8s;
+inline constexpr TypeSet cuda_movable = types::numbers | types::bools | types::complexes | types::float8s;
 
-// Copies `shape` elements, which lie `from` elements apart along each axis of the source (0: the same one again) and `to`
-// apart in the destination. A tile of both goes through shared memory where neither is read in its own order.
+// Copies `shape` elements, which lie `from` elements apart along each axis of the source (0: the same one again) and
+// `to` apart in the destination. A tile of both goes through shared memory where neither is read in its own order.
 class CudaStridedCopy {
  public:
   CudaStridedCopy(KernelRun& run, ElementType type, const Shape& shape, std::span<const int64_t> from,

@@ -9,7 +9,9 @@ namespace {
 using Body = std::function<std::string(const ir::Node&)>;
 
 ElementType type_of(const ir::Node& node, size_t input) { return node.input(input)->type.element; }
-std::string wide_type(const ir::Node& node, size_t input) { return std::string(cuda::wide_type_text(type_of(node, input))); }
+std::string wide_type(const ir::Node& node, size_t input) {
+  return std::string(cuda::wide_type_text(type_of(node, input)));
+}
 
 std::string fused_body(const ir::Node& node) {
   const ElementwiseProgram program = ElementwiseProgram::of(node);
@@ -103,10 +105,12 @@ void cuda_fused_elementwise(CudaKernels& list) {
   };
   const TypeSet floats = types::floats, numbers = types::numbers, bools = types::bools;
   add("FusedElementwise", floats, fused_body, tenon_domain);
-  for (const char* op :
-       {"Sqrt", "Exp",  "Log",  "Tanh", "Sigmoid", "Floor", "Ceil", "Round", "Reciprocal", "Sin",  "Cos",
-        "Tan",  "Asin", "Acos", "Atan", "Sinh",    "Cosh",  "Asinh", "Acosh", "Atanh",      "Softplus", "Softsign",
-        "HardSwish", "Mish", "HardSigmoid", "LeakyRelu", "Elu", "Selu", "Celu", "ThresholdedRelu", "Swish"})
+  for (const char* op : {"Sqrt",        "Exp",       "Log",        "Tanh",     "Sigmoid",   "Floor",
+                         "Ceil",        "Round",     "Reciprocal", "Sin",      "Cos",       "Tan",
+                         "Asin",        "Acos",      "Atan",       "Sinh",     "Cosh",      "Asinh",
+                         "Acosh",       "Atanh",     "Softplus",   "Softsign", "HardSwish", "Mish",
+                         "HardSigmoid", "LeakyRelu", "Elu",        "Selu",     "Celu",      "ThresholdedRelu",
+                         "Swish"})
     add(op, floats, [op](const ir::Node& node) { return single_body(node, op); });
   for (const char* op : {"Abs", "Neg", "Relu", "Sign", "Erf", "Add", "Sub", "Mul", "Div", "PRelu"})
     add(op, numbers, [op](const ir::Node& node) { return single_body(node, op); });

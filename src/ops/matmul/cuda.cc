@@ -132,19 +132,20 @@ CudaLoop integer_product(KernelRun& run, const Product& product, const Shape& a_
   std::string body = "const i64 column = i % v[1], row = i / v[1] % v[0];\n    i64 at_a = 0, at_b = 0;\n    ";
   body += coordinates_text(rank, 3, "i / (v[0] * v[1])");
   for (int axis = 0; axis < rank; ++axis)
-    body += fmt::format("at_a += c{} * v[{}]; at_b += c{} * v[{}];\n    ", axis, 3 + rank + axis, axis, 3 + 2 * rank + axis);
-  body += fmt::format("{} sum = 0;\n    for (i64 k = 0; k < v[2]; ++k) sum += a[at_a + {}] * b[at_b + {}];\n    y[i] = {}sum;",
-                      type, product.transpose_a ? "k * v[0] + row" : "row * v[2] + k",
-                      product.transpose_b ? "column * v[2] + k" : "k * v[1] + column",
-                      product.alpha == 1 ? "" : fmt::format("({}){} * ", type, product.alpha));
+    body += fmt::format("at_a += c{} * v[{}]; at_b += c{} * v[{}];\n    ", axis, 3 + rank + axis, axis,
+                        3 + 2 * rank + axis);
+  body += fmt::format(
+      "{} sum = 0;\n    for (i64 k = 0; k < v[2]; ++k) sum += a[at_a + {}] * b[at_b + {}];\n    y[i] = {}sum;", type,
+      product.transpose_a ? "k * v[0] + row" : "row * v[2] + k",
+      product.transpose_b ? "column * v[2] + k" : "k * v[1] + column",
+      product.alpha == 1 ? "" : fmt::format("({}){} * ", type, product.alpha));
   return {run, y.elements(), fmt::format("const {}* a, const {}* b, {}* y", type, type, type), body, numbers};
 }
 
 // MatMul, Gemm and FusedMatMul.
 class MatMul final : public Kernel {
  public:
-  explicit MatMul(const NodeInfo& info)
-      : allow_tf32_(info.precision() == Precision::fast) {
+  explicit MatMul(const NodeInfo& info) : allow_tf32_(info.precision() == Precision::fast) {
     const ir::Node& node = info.node();
     if (node.op_type == "MatMul") return;
     is_gemm_ = node.op_type == "Gemm";
@@ -209,8 +210,15 @@ class MatMul final : public Kernel {
     const std::string text =
         fmt::format("y[i] = narrow<T>(widen(y[i]) + (Wide<T>){} * widen(c[i / v[0] * v[1] + i % v[0] * v[2]]));",
                     cuda::number_text(beta_, ElementType::float64));
-    return {run, y.elements(), "T* y, const T* c", text,
-            {y.dim(1), !has_rows ? 0 : has_columns ? y.dim(1) : 1, has_columns ? 1 : 0},
+    return {run,
+            y.elements(),
+            "T* y, const T* c",
+            text,
+            {y.dim(1),
+             !has_rows     ? 0
+             : has_columns ? y.dim(1)
+                           : 1,
+             has_columns ? 1 : 0},
             fmt::format("typedef {} T;", cuda::type_text(y.type()))};
   }
 

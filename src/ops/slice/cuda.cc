@@ -29,8 +29,7 @@ Slice prepare(KernelRun& run, const Tensor& x) {
     if (count > 0) slice.first += range.start * dense[at];
     from[at] = range.step * dense[at];
   }
-  if (slice.shape.elements() > 0)
-    slice.copy.emplace(run, x.type(), slice.shape, from, steps_of(slice.shape));
+  if (slice.shape.elements() > 0) slice.copy.emplace(run, x.type(), slice.shape, from, steps_of(slice.shape));
   return slice;
 }
 

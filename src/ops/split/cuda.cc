@@ -34,8 +34,6 @@ void run_split(KernelRun& run) {
 
 }  // namespace
 
-void cuda_split(CudaKernels& list) {
-  list.add_simple("Split", run_split, {.types = cuda_movable, .host_inputs = {1}});
-}
+void cuda_split(CudaKernels& list) { list.add_simple("Split", run_split, {.types = cuda_movable, .host_inputs = {1}}); }
 
 }  // namespace tenon::ops

@@ -25,7 +25,8 @@ std::string why_not_on_device(const ir::Node& node) {
 
 bool has_subgraph(const ir::Node& node) {
   bool has = false;
-  for (const ir::Attribute& attribute : node.attributes) attribute.for_each_graph([&](const ir::Graph&) { has = true; });
+  for (const ir::Attribute& attribute : node.attributes)
+    attribute.for_each_graph([&](const ir::Graph&) { has = true; });
   return has;
 }
 
@@ -51,7 +52,8 @@ Claim CudaProvider::claim(const ir::Node& node) const {
       const ir::Value* value = is_input ? node.input(i) : node.output(i - node.input_count());
       if (!value || entry->options.types.contains(value->type.element)) continue;
       if (is_input && std::ranges::find(entry->options.host_inputs, i) != entry->options.host_inputs.end()) continue;
-      return Claim::no(fmt::format("the CUDA kernel of {} does not take {}", node.op_type, name_of(value->type.element)));
+      return Claim::no(
+          fmt::format("the CUDA kernel of {} does not take {}", node.op_type, name_of(value->type.element)));
     }
   }
   if (entry->options.decline) {

@@ -185,10 +185,12 @@ TEST(Cuda, RunsTheBodyOfALoop) {
 
 TEST(Cuda, IsMissedWithEveryPathThatWasTried) {
   cuda::Libraries none;
-  none.reports[0] = {"CUDA driver", "runs kernels", false, {{"libcuda.so.1", "cannot open shared object file"}}, "install it"};
+  none.reports[0] = {
+      "CUDA driver", "runs kernels", false, {{"libcuda.so.1", "cannot open shared object file"}}, "install it"};
   for (int i = 1; i < 4; ++i) none.reports[i].is_found = true;
-  EXPECT_EQ(cuda::what_is_missing(none),
-            "CUDA driver, which runs kernels, is not there (tried libcuda.so.1: cannot open shared object file); install it");
+  EXPECT_EQ(
+      cuda::what_is_missing(none),
+      "CUDA driver, which runs kernels, is not there (tried libcuda.so.1: cannot open shared object file); install it");
 }
 
 }  // namespace
