@@ -86,10 +86,7 @@ class Descriptor {
 }  // namespace
 
 struct Convolution::Plan {
-  std::shared_ptr<Gpu> gpu;
   Descriptor plan;
-  int64_t workspace = 0;
-  bool transposed = false;
 };
 
 std::optional<Convolution> Convolution::plan(GpuQueue& queue, const ConvolutionShape& shape) {
@@ -206,7 +203,6 @@ std::optional<Convolution> Convolution::plan(GpuQueue& queue, const ConvolutionS
       Convolution result;
       result.plan_ = std::make_shared<Plan>();
       result.plan_->plan = std::move(plan);
-      result.plan_->workspace = workspace;
       return result;
     }
   }
@@ -225,6 +221,8 @@ void Convolution::run(GpuQueue& queue, const void* x, const void* w, void* y) co
   pack.set(attribute::pack_pointers, type::pointer, 3, pointers);
   pack.set(attribute::pack_workspace, type::pointer, 1, &workspace);
   if (!pack.finish()) fail(ErrorCode::internal, "cuDNN does not take the addresses of a convolution");
+  // The handle is the GPU's, the stream that of this queue.
+  std::lock_guard lock(gpu.dnn_mutex());
   gpu.check_blas(api.cudnnSetStream(gpu.dnn(), queue.stream()), "cudnnSetStream");
   gpu.check_blas(api.cudnnBackendExecute(gpu.dnn(), plan_->plan.handle(), pack.handle()), "cudnnBackendExecute");
 }

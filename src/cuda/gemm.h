@@ -22,7 +22,6 @@ struct GemmShape {
 class Gemm {
  public:
   Gemm(GpuQueue& queue, const GemmShape& shape);
-  // `bias`, of n elements, may be null.
   void run(GpuQueue& queue, const void* a, const void* b, void* y) const;
 
  private:

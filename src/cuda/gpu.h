@@ -61,6 +61,7 @@ class Gpu final : public Device, public std::enable_shared_from_this<Gpu> {
   // cublasLt and cudnn.
   Handle blas();
   Handle dnn();
+  std::mutex& dnn_mutex() { return dnn_mutex_; }  // for calls that belong together
   int major() const { return major_; }
   int minor() const { return minor_; }
   int processors() const { return processors_; }
@@ -95,6 +96,7 @@ class Gpu final : public Device, public std::enable_shared_from_this<Gpu> {
   int64_t total_bytes_ = 0;
   Handle context_ = nullptr, blas_ = nullptr, dnn_ = nullptr;
   std::filesystem::path cache_;
+  std::mutex dnn_mutex_;
   std::mutex mutex_;  // guards what follows
   std::unordered_map<std::string, Handle> modules_;
   std::map<int64_t, std::vector<void*>> free_;  // by size

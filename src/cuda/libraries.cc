@@ -12,30 +12,22 @@ namespace {
 struct Wanted {
   std::string_view name, purpose, fix;
   std::vector<std::string> files;  // the newest version first
-  std::string_view package;        // the folder of a Python package below site-packages/nvidia
 };
 
 const Wanted wanted[] = {
     {"CUDA driver",
      "runs kernels",
      "install the NVIDIA driver; in a container, start it with --gpus all",
-     {"libcuda.so.1"},
-     ""},
+     {"libcuda.so.1"}},
     {"NVRTC",
      "compiles kernels",
      "install the CUDA toolkit 12 or 13, or the package nvidia-cuda-nvrtc of PyPI",
-     {"libnvrtc.so.13", "libnvrtc.so.12"},
-     "cuda_nvrtc"},
+     {"libnvrtc.so.13", "libnvrtc.so.12"}},
     {"cuBLASLt",
      "multiplies matrices",
      "install the CUDA toolkit 12 or 13, or the package nvidia-cublas of PyPI",
-     {"libcublasLt.so.13", "libcublasLt.so.12"},
-     "cublas"},
-    {"cuDNN",
-     "convolves images",
-     "install cuDNN 9, or the package nvidia-cudnn-cu13 of PyPI",
-     {"libcudnn.so.9"},
-     "cudnn"},
+     {"libcublasLt.so.13", "libcublasLt.so.12"}},
+    {"cuDNN", "convolves images", "install cuDNN 9, or the package nvidia-cudnn-cu13 of PyPI", {"libcudnn.so.9"}},
 };
 
 std::vector<std::string> folders_of(std::string_view variable) {
