@@ -62,9 +62,9 @@ inline const V* value_row(const i64* v, const V* values, const V* past, i64 b, i
 }
 )cuda";
 
-// A block for each query and part of its keys (one, unless DIVIDED): LANES threads for each key. Every such group has a softmax of its own,
-// which are put together at the end. A thread has K_EACH and V_EACH vectors of a row, of
-// K_VECTOR and V_VECTOR elements.
+// A block for each query and part of its keys (one, unless DIVIDED): LANES threads for each key. Every such group has a
+// softmax of its own, which are put together at the end. A thread has K_EACH and V_EACH vectors of a row, of K_VECTOR
+// and V_VECTOR elements.
 inline constexpr std::string_view streamed = R"cuda(
   constexpr int GROUPS = THREADS_EACH / LANES;
   const i64 item = blockIdx.x, s = item % QUERIES, h = item / QUERIES % HEADS, b = item / QUERIES / HEADS;
