@@ -9,7 +9,7 @@ namespace {
 constexpr int compute_32f = 68, compute_64f = 70, compute_32i = 72, compute_tf32 = 77;
 constexpr int description_transpose_a = 3, description_transpose_b = 4;
 constexpr int layout_batch = 5, layout_step = 6;
-constexpr int preference_workspace = 1;
+constexpr int preference_workspace = 1, preference_alignments[] = {5, 6, 7, 8};
 
 int data_type(ElementType type) {
   switch (type) {
@@ -86,6 +86,9 @@ Gemm::Gemm(GpuQueue& queue, const GemmShape& shape) : shape_(shape) {
   gpu.check_blas(api.cublasLtMatmulPreferenceCreate(&preference), "cublasLtMatmulPreferenceCreate");
   const size_t workspace = GpuQueue::workspace_bytes;
   api.cublasLtMatmulPreferenceSetAttribute(preference, preference_workspace, &workspace, sizeof workspace);
+  const auto alignment = static_cast<uint32_t>(shape.alignment);
+  for (int side : preference_alignments)
+    api.cublasLtMatmulPreferenceSetAttribute(preference, side, &alignment, sizeof alignment);
   MatmulChoice choice{};
   int found = 0;
   const Result result = api.cublasLtMatmulAlgoGetHeuristic(gpu.blas(), d.product, d.first, d.second, d.result, d.result,

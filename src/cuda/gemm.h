@@ -15,6 +15,7 @@ struct GemmShape {
   int64_t batch = 1, a_step = 0, b_step = 0, y_step = 0;
   double alpha = 1, beta = 0;
   bool allow_tf32 = false;
+  int64_t alignment = 16;  // that all addresses have, in bytes
 
   static bool takes(ElementType type);
 };

@@ -252,13 +252,13 @@ std::string Gpu::compile(const std::string& source) const {
   return image;
 }
 
-std::shared_ptr<void> Gpu::allocate(int64_t bytes) {
+std::shared_ptr<void> Gpu::allocate(int64_t bytes, const std::shared_ptr<Pool>& pool) {
   use();
   const int64_t size = block_size(bytes);
   void* block = nullptr;
   {
-    std::lock_guard lock(mutex_);
-    if (auto found = free_.find(size); found != free_.end() && !found->second.empty()) {
+    std::lock_guard lock(pool->mutex);
+    if (auto found = pool->free.find(size); found != pool->free.end() && !found->second.empty()) {
       block = found->second.back();
       found->second.pop_back();
     }
@@ -274,24 +274,45 @@ std::shared_ptr<void> Gpu::allocate(int64_t bytes) {
     check(result, "cuMemAlloc");
     block = reinterpret_cast<void*>(address);
   }
-  return {block,
-          DeviceMemoryOwner{shared_from_this(), [this, size](void* given_back) { free_block(given_back, size); }}};
+  return {block, DeviceMemoryOwner{shared_from_this(), [pool, size](void* given_back) {
+                                     std::lock_guard lock(pool->mutex);
+                                     pool->free[size].push_back(given_back);
+                                   }}};
 }
 
-void Gpu::free_block(void* block, int64_t bytes) {
+std::shared_ptr<Gpu::Pool> Gpu::make_pool() {
+  // What is left when nobody uses it any more goes back to the driver.
+  std::shared_ptr<Pool> pool(new Pool, [gpu = weak_from_this()](Pool* gone) {
+    const std::unique_ptr<Pool> owner(gone);
+    if (auto alive = gpu.lock()) alive->free_all(*gone);
+  });
   std::lock_guard lock(mutex_);
-  free_[bytes].push_back(block);
+  std::erase_if(pools_, [](const std::weak_ptr<Pool>& old) { return old.expired(); });
+  pools_.push_back(pool);
+  return pool;
+}
+
+void Gpu::free_all(Pool& pool) {
+  std::lock_guard lock(pool.mutex);
+  // The driver waits until no work uses it.
+  for (auto& [_, blocks] : pool.free) {
+    for (void* block : blocks) api_.cuMemFree_v2(address_of(block));
+  }
+  pool.free.clear();
 }
 
 void Gpu::trim() {
-  std::lock_guard lock(mutex_);
-  for (auto& [_, blocks] : free_) {
-    for (void* block : blocks) api_.cuMemFree_v2(address_of(block));
+  std::vector<std::shared_ptr<Pool>> pools{pool_};
+  {
+    std::lock_guard lock(mutex_);
+    for (const std::weak_ptr<Pool>& pool : pools_) {
+      if (auto alive = pool.lock()) pools.push_back(std::move(alive));
+    }
   }
-  free_.clear();
+  for (const auto& pool : pools) free_all(*pool);
 }
 
-GpuQueue::GpuQueue(std::shared_ptr<Gpu> gpu) : gpu_(std::move(gpu)) {
+GpuQueue::GpuQueue(std::shared_ptr<Gpu> gpu) : gpu_(std::move(gpu)), pool_(gpu_->make_pool()) {
   gpu_->use();
   gpu_->check(gpu_->api().cuStreamCreate(&stream_, non_blocking_stream), "cuStreamCreate");
 }

@@ -52,8 +52,15 @@ class Gpu final : public Device, public std::enable_shared_from_this<Gpu> {
   // kept in memory and on disk by its text.
   Function function(const std::string& source, const std::string& name);
 
-  // Device memory, from what was given back before if possible. Throws ErrorCode::out_of_memory.
-  std::shared_ptr<void> allocate(int64_t bytes);
+  // Blocks that were given back. Those of a queue are for that queue again, whose work may still be using them.
+  struct Pool {
+    std::mutex mutex;
+    std::map<int64_t, std::vector<void*>> free;  // by size
+  };
+  // Device memory, from what was given back to the pool before if possible. Throws ErrorCode::out_of_memory.
+  std::shared_ptr<void> allocate(int64_t bytes, const std::shared_ptr<Pool>& pool);
+  std::shared_ptr<void> allocate(int64_t bytes) { return allocate(bytes, pool_); }
+  std::shared_ptr<Pool> make_pool();
   // Gives what nobody uses back to the driver.
   void trim();
 
@@ -88,7 +95,7 @@ class Gpu final : public Device, public std::enable_shared_from_this<Gpu> {
   [[noreturn]] void fail_call(Result result, std::string_view call) const;
   [[noreturn]] void fail_library(Result result, std::string_view call) const;
   std::string compile(const std::string& source) const;
-  void free_block(void* block, int64_t bytes);
+  void free_all(Pool& pool);
 
   const Libraries& api_;
   std::string name_;
@@ -99,7 +106,8 @@ class Gpu final : public Device, public std::enable_shared_from_this<Gpu> {
   std::mutex dnn_mutex_;
   std::mutex mutex_;  // guards what follows
   std::unordered_map<std::string, Handle> modules_;
-  std::map<int64_t, std::vector<void*>> free_;  // by size
+  std::vector<std::weak_ptr<Pool>> pools_;
+  std::shared_ptr<Pool> pool_ = std::make_shared<Pool>();  // of what no queue works on
   mutable CallCounts counts_;
 };
 
@@ -109,7 +117,7 @@ class GpuQueue final : public Queue {
   explicit GpuQueue(std::shared_ptr<Gpu> gpu);
   ~GpuQueue() override;
 
-  std::shared_ptr<void> allocate(int64_t bytes) override { return gpu_->allocate(bytes); }
+  std::shared_ptr<void> allocate(int64_t bytes) override { return gpu_->allocate(bytes, pool_); }
   void upload(void* to, const void* from, int64_t bytes) override;
   void download(void* to, const void* from, int64_t bytes) override;
   void wait_for_downloads() override;
@@ -137,6 +145,7 @@ class GpuQueue final : public Queue {
  private:
   std::shared_ptr<Gpu> gpu_;
   Handle stream_ = nullptr;
+  std::shared_ptr<Gpu::Pool> pool_;
   std::once_flag workspace_once_;
   std::shared_ptr<void> workspace_;
   std::atomic<bool> has_downloads_ = false;

@@ -81,8 +81,14 @@ class BatchedGemm {
       shape.b_step = b_step;
       shape.y_step = product.m * product.n;
     }
-    gemm_.emplace(queue_of(run), shape);
     add_offsets(product, a_steps, b_steps, axis, type);
+    // What divides all addresses, up to what matters.
+    auto low_bits = uintptr_t{16};
+    for (const void* address : {run.input(0).raw(), run.input(1).raw(), run.output(0).raw()})
+      low_bits |= reinterpret_cast<uintptr_t>(address);
+    for (const Offsets& at : offsets_) low_bits |= static_cast<uintptr_t>(at.a | at.b | at.y);
+    shape.alignment = static_cast<int64_t>(low_bits & (~low_bits + 1));
+    gemm_.emplace(queue_of(run), shape);
   }
 
   void run(KernelRun& run, const void* a, const void* b, void* y) const {

@@ -22,13 +22,16 @@ void range(KernelRun& run) {
       constexpr int64_t at_once = 8;
       int64_t i = begin;
       if constexpr (std::is_integral_v<T>) {
-        // Sums instead of products, which there is no vector instruction for; they wrap around to the same.
-        Wide values[at_once];
-        for (int64_t k = 0; k < at_once; ++k) values[k] = first + static_cast<Wide>(begin + k) * step;
+        // Sums instead of products, which there is no vector instruction for; they wrap around to the same. They have
+        // the width of the elements: GCC 12 stores wider ones wrong.
+        using Sum = std::make_unsigned_t<T>;
+        Sum values[at_once];
+        for (int64_t k = 0; k < at_once; ++k) values[k] = static_cast<Sum>(first + static_cast<Wide>(begin + k) * step);
+        const auto ahead = static_cast<Sum>(at_once * step);
         for (; i + at_once <= end; i += at_once) {
           for (int64_t k = 0; k < at_once; ++k) {
             out[i + k] = static_cast<T>(values[k]);
-            values[k] += at_once * step;
+            values[k] = static_cast<Sum>(values[k] + ahead);
           }
         }
       }

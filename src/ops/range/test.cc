@@ -31,5 +31,17 @@ TEST(Range, Errors) {
   EXPECT_NE(range<float>(0, INFINITY, 1).error().find("a range from 0 to inf by 1 has no length"), std::string::npos);
 }
 
+TEST(Range, LongOnesOfIntegers) {
+  const auto check = [](auto zero) {
+    using T = decltype(zero);
+    std::vector<T> expected;
+    for (int i = 0; i < 53; ++i) expected.push_back(static_cast<T>(3 + 2 * i));
+    range<T>(3, 109, 2).template expect<T>({53}, expected).run();
+  };
+  check(int16_t{});
+  check(int32_t{});
+  check(int64_t{});
+}
+
 }  // namespace
 }  // namespace tenon
