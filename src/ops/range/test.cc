@@ -36,7 +36,7 @@ TEST(Range, LongOnesOfIntegers) {
     using T = decltype(zero);
     std::vector<T> expected;
     for (int i = 0; i < 53; ++i) expected.push_back(static_cast<T>(3 + 2 * i));
-    range<T>(3, 109, 2).template expect<T>({53}, expected).run();
+    range<T>(3, 109, 2).expect(Tensor(Shape{53}, std::span<const T>(expected))).run();
   };
   check(int16_t{});
   check(int32_t{});
