@@ -175,7 +175,7 @@ Tensor Gpu::upload(const Tensor& tensor) {
 Tensor Gpu::download(const Tensor& tensor) {
   use();
   Tensor result(tensor.type(), tensor.shape());
-  Handle stream = nullptr;  // the one that waits for all others
+  Handle stream = nullptr;  // queues that wrote it have been waited for
   if (tensor.bytes() > 0) {
     check(api_.cuMemcpyDtoHAsync_v2(result.mutable_raw(), address_of(tensor.raw()), static_cast<size_t>(tensor.bytes()),
                                     stream),

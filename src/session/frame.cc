@@ -310,7 +310,10 @@ void Frame::copy(const Step& step, bool is_placed) {
 }
 
 void Frame::run_observed(const RunState& state, size_t index, std::span<const Tensor> destinations) {
-  const auto run = [&] { run_kernel(state, index, destinations); };
+  const auto run = [&] {
+    run_kernel(state, index, destinations);
+    if (queue_) queue_->wait();  // what a step does is done when it is looked at
+  };
   const auto run_and_watch = [&] { state.watcher ? run_watched(*state.watcher, index, run) : run(); };
   // Outputs are described before they are let go.
   if (state.profile)
@@ -323,11 +326,16 @@ void Frame::run_observed(const RunState& state, size_t index, std::span<const Te
 void Frame::run_watched(RunWatcher& watcher, size_t index, FunctionRef<void()> run) const {
   const Step& step = at(program_.steps(), plan_->items[index].step);
   WatchedStep watched{step.node->describe(), step.node->op_type, {}, {}};
+  // What is on the device is looked at on the host.
+  std::deque<Value> copies;
   const auto operands = [&](std::span<const int> slots, std::span<ir::Value* const> values) {
     std::vector<WatchedStep::Operand> list;
     for (size_t i = 0; i < slots.size(); ++i) {
-      if (slots[i] >= 0)
-        list.push_back({values[i]->name, &at(values_, slots[i])});
+      const Value* value = slots[i] >= 0 ? &at(values_, slots[i]) : nullptr;
+      if (value && value->defined() && program_.is_on_device(slots[i]))
+        value = &copies.emplace_back(program_.device()->download(value->tensor()));
+      if (value)
+        list.push_back({values[i]->name, value});
       else
         list.push_back({"", nullptr});
     }
@@ -337,6 +345,8 @@ void Frame::run_watched(RunWatcher& watcher, size_t index, FunctionRef<void()> r
   watched.outputs = operands({step.outputs.data(), step.outputs.size()}, step.node->outputs());
   watcher.before(watched);
   run();
+  if (queue_) watched.inputs = operands({step.inputs.data(), step.inputs.size()}, step.node->inputs());
+  if (queue_) watched.outputs = operands({step.outputs.data(), step.outputs.size()}, step.node->outputs());
   watcher.after(watched);
 }
 
