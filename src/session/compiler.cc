@@ -97,7 +97,7 @@ struct Program::Compiler {
     for (const ir::Value* value : graph.inputs()) {
       program->input_slots_.push_back(slot_of(value));
       program->device_inputs_.push_back(
-          std::ranges::all_of(value->users(), [](const ir::Node* user) { return is_copy(*user); }) &&
+          std::ranges::all_of(value->users(), [&](const ir::Node* user) { return is_copy(*user); }) &&
           std::ranges::find(graph.outputs(), value) == graph.outputs().end());
       program->input_is_read_.push_back(!value->users().empty() ||
                                         std::ranges::find(graph.outputs(), value) != graph.outputs().end());
@@ -124,7 +124,7 @@ struct Program::Compiler {
     return "host";
   }
 
-  static bool is_copy(const ir::Node& node) { return node.op_type == "Copy" && node.domain == ops::tenon_domain; }
+  bool is_copy(const ir::Node& node) const { return devices && devices->is_copy(node); }
 
   const Provider& place(const ir::Node& node, Step& step) {
     std::vector<std::pair<std::string, std::string>> declined;

@@ -28,8 +28,7 @@ const std::string& DevicePlacement::reason_for_host(const ir::Node& node) const 
 }
 
 bool DevicePlacement::allows(const Provider& provider, const ir::Node& node) const {
-  const bool is_copy = node.op_type == "Copy" && node.domain == ops::tenon_domain;
-  if (&provider != support_ || is_copy || !reason_for_host(node).empty()) return true;
+  if (&provider != support_ || is_copy(node) || !reason_for_host(node).empty()) return true;
   return std::ranges::any_of(node.attributes, [](const ir::Attribute& attribute) {
     bool has_graph = false;
     attribute.for_each_graph([&](const ir::Graph&) { has_graph = true; });
@@ -113,6 +112,7 @@ ir::Value& DevicePlacement::copied(ir::Value& value, bool to_device, ir::Graph& 
   if (to_device && !value.producer() && &value.graph() == &graph && !graph.nodes().empty())
     before = &graph.nodes().front();
   ir::Node& node = graph.add_node("Copy", std::string(ops::tenon_domain), before);
+  inserted_.insert(&node);
   node.set_attribute({"to", std::string(to_device ? "device" : "host")});
   node.add_input(&value);
   copy = &graph.add_value(value.name + (to_device ? "_on_device" : "_on_host"), /*fresh=*/true);

@@ -3,6 +3,7 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "ir/graph.h"
 #include "provider/provider.h"
@@ -20,6 +21,8 @@ class DevicePlacement {
 
   // Empty where the providers' own answers decide.
   const std::string& reason_for_host(const ir::Node& node) const;
+  // Whether it is one of the copies that were put in.
+  bool is_copy(const ir::Node& node) const { return inserted_.contains(&node); }
   // Whether the provider may have the node.
   bool allows(const Provider& provider, const ir::Node& node) const;
 
@@ -32,6 +35,7 @@ class DevicePlacement {
   std::span<const Provider* const> providers_;
   const Provider* support_;
   std::unordered_map<const ir::Node*, std::string> host_nodes_;
+  std::unordered_set<const ir::Node*> inserted_;
   enum class Where : unsigned char { host, sizes, device };  // sizes: made of shapes alone, on the host
   std::unordered_map<const ir::Value*, Where> places_;       // what is not here is on the host
   std::unordered_map<const ir::Value*, std::unordered_map<const ir::Graph*, ir::Value*>> copies_;
