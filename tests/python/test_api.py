@@ -253,7 +253,7 @@ def test_inspect_optimize_and_verify_optimization(file, tmp_path):
     np.testing.assert_allclose(tenon.load(tmp_path / "out.onnx").run(x=x)["z"], linear_reference(x)[1])
     assert tenon.verify_optimization(file, {"x": x}, level="all") == []
     assert any(p.name == "identity" and p.exact and p.level == "basic" for p in tenon.optimization_passes())
-    assert any(op.name == "Conv" and op.providers == ["cpu"] and 22 in op.versions for op in tenon.operators())
+    assert any(op.name == "Conv" and op.providers == ["cpu", "cuda"] and 22 in op.versions for op in tenon.operators())
     assert tenon.doctor(measure=False)["Tenon"]["version"] == tenon.__version__
 
 
