@@ -29,6 +29,39 @@ std::vector<Axis> collapse(const Shape& shape, std::span<const int64_t> from, st
 
 constexpr int tile = 32;
 
+// Makes `count` elements that lie side by side in both arrangements one, if all axes allow that.
+bool pack(std::vector<Axis>& axes, int64_t count) {
+  const Axis last = axes.back();
+  if (last.from != 1 || last.to != 1 || last.size % count != 0) return false;
+  const auto others = std::span(axes).first(axes.size() - 1);
+  if (std::ranges::any_of(others, [&](const Axis& axis) { return axis.from % count != 0 || axis.to % count != 0; }))
+    return false;
+  for (Axis& axis : others) axis = {axis.size, axis.from / count, axis.to / count};
+  axes.back().size /= count;
+  return true;
+}
+
+// A thread for each element. Numbers of 32 bits are divided far faster than those of 64.
+CudaLoop loop_over(KernelRun& run, const std::vector<Axis>& axes, std::string_view element) {
+  int64_t count = 1;
+  for (const Axis& axis : axes) count *= axis.size;
+  const char* index = count < int64_t{1} << 31 ? "u32" : "u64";
+  std::vector<int64_t> numbers;
+  std::string body = fmt::format("{} rest = ({})i;\n    i64 a = 0, b = 0;\n    ", index, index);
+  for (size_t i = axes.size(); i-- > 0;) {
+    const size_t at = numbers.size();
+    numbers.insert(numbers.end(), {axes[i].size, axes[i].from, axes[i].to});
+    const std::string step = fmt::format("a += c * v[{}]; b += c * v[{}];", at + 1, at + 2);
+    if (i == 0)
+      body += fmt::format("{{ const {} c = rest; {} }}\n    ", index, step);
+    else
+      body += fmt::format("{{ const {} size = ({})v[{}], c = rest % size; rest /= size; {} }}\n    ", index, index, at,
+                          step);
+  }
+  body += "to[b] = from[a];";
+  return {run, count, fmt::format("const {}* from, {}* to", element, element), body, std::move(numbers)};
+}
+
 }  // namespace
 
 std::string_view moved_type_text(ElementType type) {
@@ -113,22 +146,23 @@ CudaStridedCopy::CudaStridedCopy(KernelRun& run, ElementType type, const Shape& 
     }
     axes = collapse(shape, from, to);
   }
-  std::vector<int64_t> numbers;
-  for (const Axis& axis : axes) numbers.push_back(axis.size);
-  std::string body = coordinates_text(static_cast<int>(axes.size()), 0);
-  std::string a = "0", b = "0";
-  for (size_t i = 0; i < axes.size(); ++i) {
-    a += fmt::format(" + c{} * v[{}]", i, numbers.size());
-    b += fmt::format(" + c{} * v[{}]", i, numbers.size() + 1);
-    numbers.insert(numbers.end(), {axes[i].from, axes[i].to});
+  loop_.emplace(loop_over(run, axes, element));
+  const int64_t bytes = bits_of(type) / 8;
+  for (pack_bytes_ = 16; pack_bytes_ > bytes; pack_bytes_ /= 2) {
+    if (!pack(axes, pack_bytes_ / bytes)) continue;
+    packs_.emplace(loop_over(run, axes, pack_bytes_ == 16 ? "Pack<u64, 2>" : fmt::format("u{}", 8 * pack_bytes_)));
+    break;
   }
-  body += fmt::format("to[{}] = from[{}];", b, a);
-  loop_.emplace(run, shape.elements(), fmt::format("const {}* from, {}* to", element, element), body, numbers);
 }
 
 void CudaStridedCopy::run(KernelRun& run, const void* from, void* to) const {
-  if (loop_) loop_->run(run, {from, to});
-  if (tiles_) tiles_->run(run, {from, to});
+  const auto addresses = reinterpret_cast<uintptr_t>(from) | reinterpret_cast<uintptr_t>(to);
+  if (tiles_)
+    tiles_->run(run, {from, to});
+  else if (packs_ && addresses % static_cast<uintptr_t>(pack_bytes_) == 0)
+    packs_->run(run, {from, to});
+  else if (loop_)
+    loop_->run(run, {from, to});
 }
 
 }  // namespace tenon::ops

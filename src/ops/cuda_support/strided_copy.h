@@ -20,7 +20,8 @@ class CudaStridedCopy {
   void run(KernelRun& run, const void* from, void* to) const;
 
  private:
-  std::optional<CudaLoop> loop_;
+  std::optional<CudaLoop> loop_, packs_;  // one element at a time, or as many as fit into pack_bytes_
+  int64_t pack_bytes_ = 0;
   std::optional<CudaBlocks> tiles_;
 };
 
