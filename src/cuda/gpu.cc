@@ -151,7 +151,7 @@ void Gpu::fail_call(Result result, std::string_view call) const {
     throw Error(ErrorCode::provider_unavailable,
                 fmt::format("the GPU is lost: {} failed with {} ({})", call, name ? name : "an unknown error",
                             text ? text : "it says no more"),
-                "the process must be started again; TENON_CUDA_WAIT=1 finds the node that it happens in");
+                "the process must be started again");
   }
   fail(ErrorCode::internal, "{} failed with {} ({})", call, name ? name : std::to_string(result),
        text ? text : "it says no more");
