@@ -68,12 +68,10 @@ class Graph final : public Recording {
 
 }  // namespace
 
-Grid Grid::over(int64_t elements, unsigned threads, int64_t per_thread) {
+Grid Grid::over(int64_t elements) {
   constexpr int64_t most = 0x7fffffff;
   Grid grid;
-  const int64_t each = threads * per_thread;
-  grid.blocks[0] = static_cast<unsigned>(std::clamp<int64_t>((elements + each - 1) / each, 1, most));
-  grid.threads = threads;
+  grid.blocks[0] = static_cast<unsigned>(std::clamp<int64_t>((elements + grid.threads - 1) / grid.threads, 1, most));
   return grid;
 }
 

@@ -28,8 +28,8 @@ struct Grid {
   unsigned threads = 256;
   unsigned shared_bytes = 0;
 
-  // So many threads, at least one for each element, each of which does `per_thread` in turn.
-  static Grid over(int64_t elements, unsigned threads = 256, int64_t per_thread = 1);
+  // A thread for each element.
+  static Grid over(int64_t elements);
 };
 
 // What calls cost the host, for tests: counted since the process began.

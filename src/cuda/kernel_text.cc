@@ -123,8 +123,6 @@ std::string_view wide_type_text(ElementType type) {
   return type == ElementType::float16 || type == ElementType::bfloat16 ? "float" : type_text(type);
 }
 
-bool has_type_text(ElementType type) { return type == ElementType::uint8 || type_text(type) != "u8"; }
-
 std::string number_text(double number, ElementType type) {
   const bool is_double = type == ElementType::float64;
   const bool is_float = is_double || wide_type_text(type) == "float";

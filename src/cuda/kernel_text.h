@@ -15,8 +15,6 @@ std::string_view kernel_prelude();
 std::string_view type_text(ElementType type);
 // The type that kernels compute in: "float" for all floats of at most 32 bits, else the type itself.
 std::string_view wide_type_text(ElementType type);
-// Whether kernels can compute with it or at least convert it.
-bool has_type_text(ElementType type);
 
 // A number as text that means just that one in the wide type.
 std::string number_text(double number, ElementType type);

@@ -10,6 +10,13 @@ void for_each_subgraph(const Node& node, Visit&& visit) {
   for (const Attribute& attribute : node.attributes) attribute.for_each_graph(visit);
 }
 
+// Whether there are any: the node is control flow, or alike.
+inline bool has_subgraphs(const Node& node) {
+  bool found = false;
+  for_each_subgraph(node, [&](const Graph&) { found = true; });
+  return found;
+}
+
 // Calls visit(Graph&) for a graph and all graphs in it, outer ones first.
 template <typename Visit>
 void for_each_graph(Graph& graph, Visit&& visit) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ir/visit.h"
 #include "ops/decomposition.h"
 #include "passes/infer.h"
 
@@ -24,10 +25,8 @@ void constants_to_nodes(ir::Graph& body) {
 }
 
 bool can_be_called(const ir::Node& node) {
-  bool plain = true;
-  for (const ir::Attribute& attribute : node.attributes)
-    attribute.for_each_graph([&](const ir::Graph&) { plain = false; });
-  return plain && std::ranges::none_of(node.outputs(), [](const ir::Value* value) { return !value; });
+  return !ir::has_subgraphs(node) &&
+         std::ranges::none_of(node.outputs(), [](const ir::Value* value) { return !value; });
 }
 
 }  // namespace

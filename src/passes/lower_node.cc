@@ -6,6 +6,7 @@
 #include <map>
 #include <vector>
 
+#include "ir/visit.h"
 #include "ops/type_history.h"
 
 namespace tenon::passes {
@@ -50,12 +51,6 @@ std::string missing_inverse(const ops::Operator& op, int version) {
       return fmt::format("its meaning changed with version {}, and there is no way back", adapter.to);
   }
   return {};
-}
-
-bool has_subgraphs(const ir::Node& node) {
-  bool found = false;
-  for (const ir::Attribute& attribute : node.attributes) attribute.for_each_graph([&](ir::Graph&) { found = true; });
-  return found;
 }
 
 // A copy of the node in a graph of its own, with what is known of its inputs and outputs.
@@ -114,7 +109,7 @@ std::string lower_node(ir::Node& node, const ops::Operator& op, int version) {
 
 std::string why_not_lower(const ir::Node& node, const ops::Operator& op, int version) {
   if (op.newest_version() <= version) return {};
-  if (has_subgraphs(node)) return missing_inverse(op, version);
+  if (ir::has_subgraphs(node)) return missing_inverse(op, version);
   ir::Graph scratch;
   return lower_node(copy_into(scratch, node), op, version);
 }

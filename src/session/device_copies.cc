@@ -4,6 +4,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "ir/visit.h"
 #include "ops/operator.h"
 
 namespace tenon {
@@ -29,11 +30,7 @@ const std::string& DevicePlacement::reason_for_host(const ir::Node& node) const 
 
 bool DevicePlacement::allows(const Provider& provider, const ir::Node& node) const {
   if (&provider != support_ || is_copy(node) || !reason_for_host(node).empty()) return true;
-  return std::ranges::any_of(node.attributes, [](const ir::Attribute& attribute) {
-    bool has_graph = false;
-    attribute.for_each_graph([&](const ir::Graph&) { has_graph = true; });
-    return has_graph;
-  });
+  return ir::has_subgraphs(node);
 }
 
 // Sizes are computed from shapes while a plan is made, and then read by kernels on the host.

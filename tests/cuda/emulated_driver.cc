@@ -231,7 +231,6 @@ Result cuDeviceGetAttribute(int* value, int attribute, int) {
 }
 Result cuDevicePrimaryCtxRetain(Handle* context, int) { return *context = &blocks, success; }
 Result cuCtxSetCurrent(Handle) { return success; }
-Result cuCtxGetCurrent(Handle* context) { return *context = &blocks, success; }
 Result cuMemGetInfo_v2(size_t* available, size_t* total) {
   std::lock_guard lock(mutex);
   *total = memory();
@@ -257,10 +256,6 @@ Result cuMemFree_v2(Address address) {
   std::free(reinterpret_cast<void*>(address));
   return success;
 }
-Result cuMemHostAlloc(void** pointer, size_t bytes, unsigned) {
-  return (*pointer = std::malloc(bytes)) ? success : out_of_memory;
-}
-Result cuMemFreeHost(void* pointer) { return std::free(pointer), success; }
 Result cuMemcpyHtoD_v2(Address to, const void* from, size_t bytes) {
   return std::memcpy(reinterpret_cast<void*>(to), from, bytes), success;
 }
@@ -276,9 +271,6 @@ Result cuMemcpyDtoDAsync_v2(Address to, Address from, size_t bytes, Handle strea
 }
 Result cuMemsetD8Async(Address to, unsigned char byte, size_t bytes, Handle stream) {
   return give(stream, [=] { std::memset(reinterpret_cast<void*>(to), byte, bytes); }), success;
-}
-Result cuMemsetD32Async(Address to, unsigned word, size_t count, Handle stream) {
-  return give(stream, [=] { std::fill_n(reinterpret_cast<unsigned*>(to), count, word); }), success;
 }
 Result cuStreamCreate(Handle* stream, unsigned) { return *stream = new Stream, success; }
 Result cuStreamDestroy_v2(Handle stream) { return delete static_cast<Stream*>(stream), success; }
@@ -299,11 +291,6 @@ Result cuGraphLaunch(Handle executable, Handle) {
 }
 Result cuGraphDestroy(Handle graph) { return delete static_cast<Graph*>(graph), success; }
 Result cuGraphExecDestroy(Handle graph) { return delete static_cast<Graph*>(graph), success; }
-Result cuEventCreate(Handle* event, unsigned) { return *event = new int, success; }
-Result cuEventRecord(Handle, Handle) { return success; }
-Result cuEventSynchronize(Handle) { return success; }
-Result cuEventElapsedTime(float* milliseconds, Handle, Handle) { return *milliseconds = 0, success; }
-Result cuEventDestroy_v2(Handle event) { return delete static_cast<int*>(event), success; }
 
 Result cuModuleLoadData(Handle* module, const void* image) {
   std::lock_guard lock(mutex);
@@ -326,7 +313,6 @@ Result cuModuleGetFunction(Handle* function, Handle module, const char* name) {
   *function = &kernel;
   return success;
 }
-Result cuFuncSetAttribute(Handle, int, int) { return success; }
 Result cuLaunchKernel(Handle function, unsigned x, unsigned y, unsigned z, unsigned threads, unsigned, unsigned,
                       unsigned, Handle stream, void** arguments, void**) {
   const Kernel kernel = *static_cast<Kernel*>(function);
@@ -388,8 +374,6 @@ Result nvrtcGetCUBIN(Handle program, char* image) {
 Result nvrtcDestroyProgram(Handle* program) { return delete static_cast<Program*>(*program), success; }
 
 Result cublasLtCreate(Handle* handle) { return *handle = new int, success; }
-Result cublasLtDestroy(Handle handle) { return delete static_cast<int*>(handle), success; }
-size_t cublasLtGetVersion() { return 130000; }
 Result cublasLtMatmulDescCreate(Handle* description, int, int) { return *description = new Matmul, success; }
 Result cublasLtMatmulDescDestroy(Handle description) { return delete static_cast<Matmul*>(description), success; }
 Result cublasLtMatmulDescSetAttribute(Handle description, int attribute, const void* value, size_t bytes) {
@@ -455,10 +439,7 @@ Result cublasLtMatmul(Handle, Handle description, const void* alpha, const void*
 }
 
 // Convolutions fall back to kernels of our own.
-size_t cudnnGetVersion() { return 91000; }
-const char* cudnnGetErrorString(Result) { return "CUDNN_STATUS_NOT_SUPPORTED"; }
 Result cudnnCreate(Handle* handle) { return *handle = new int, success; }
-Result cudnnDestroy(Handle handle) { return delete static_cast<int*>(handle), success; }
 Result cudnnSetStream(Handle, Handle) { return success; }
 Result cudnnBackendCreateDescriptor(int, Handle*) { return not_supported; }
 Result cudnnBackendDestroyDescriptor(Handle) { return success; }

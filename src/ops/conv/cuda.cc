@@ -63,7 +63,7 @@ class Conv final : public Kernel {
         groups_(info.node().int_attribute("group", 1)),
         transposed_(info.node().op_type == "ConvTranspose"),
         has_output_shape_(info.node().attribute("output_shape")),
-        allow_tf32_(info.precision() == Precision::fast),
+        allow_tf32_(info.precision() == Precision::fast && info.element(0) == ElementType::float32),
         epilogue_(info.node()) {}
 
   std::string_view rounds_to() const override { return allow_tf32_ ? "tf32" : ""; }

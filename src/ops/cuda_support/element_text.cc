@@ -1,36 +1,12 @@
 #include "ops/cuda_support/element_text.h"
 
 #include "base/fail.h"
-#include "tenon/scalar.h"
+#include "ops/small_floats.h"
 
 namespace tenon::ops {
 namespace {
 
-const SmallFloatFormat* small_format(ElementType type) {
-  switch (type) {
-    case ElementType::float8e4m3fn:
-      return &float8e4m3fn::format;
-    case ElementType::float8e4m3fnuz:
-      return &float8e4m3fnuz::format;
-    case ElementType::float8e5m2:
-      return &float8e5m2::format;
-    case ElementType::float8e5m2fnuz:
-      return &float8e5m2fnuz::format;
-    case ElementType::float8e8m0:
-      return &float8e8m0::format;
-    case ElementType::float6e2m3:
-      return &float6e2m3::format;
-    case ElementType::float6e3m2:
-      return &float6e3m2::format;
-    case ElementType::float4e2m1:
-      return &float4e2m1::format;
-    default:
-      return nullptr;
-  }
-}
-
-bool is_signed_code(ElementType type) { return type == ElementType::int4 || type == ElementType::int2; }
-bool is_small_int(ElementType type) { return bits_of(type) < 8 && !small_format(type); }
+bool is_small_int(ElementType type) { return bits_of(type) < 8 && !small_float_format(type); }
 
 // The parts of a format as constants that the functions below use.
 std::string format_text(const SmallFloatFormat& f) {
@@ -53,7 +29,7 @@ std::string decode_text(ElementType type, std::string_view name) {
         "inline float decode_{}(u32 code) {{\n"
         "  return code == 255 ? NOT_A_NUMBER : code == 0 ? float_of(0x400000) : float_of(code << 23);\n}}\n",
         name);
-  return fmt::format("inline float decode_{}(u32 code) {{\n  ", name) + format_text(*small_format(type)) +
+  return fmt::format("inline float decode_{}(u32 code) {{\n  ", name) + format_text(*small_float_format(type)) +
          R"(const u32 magnitude = code & all_ones, exponent = magnitude >> mantissa;
   const bool negative = (code & sign_bit) != 0;
   if (nan_is_negative_zero && negative && magnitude == 0) return NOT_A_NUMBER;
@@ -70,7 +46,7 @@ std::string decode_text(ElementType type, std::string_view name) {
 std::string encode_text(ElementType type, bool saturates) {
   if (type == ElementType::float8e8m0)  // of powers of two
     return "inline u32 encode_y(float value) { return value != value ? 255 : bits_of(value) >> 23; }\n";
-  return "inline u32 encode_y(float value) {\n  " + format_text(*small_format(type)) +
+  return "inline u32 encode_y(float value) {\n  " + format_text(*small_float_format(type)) +
          fmt::format("const bool saturates = {};\n  ", saturates) +
          R"(const u32 bits = bits_of(value), magnitude = bits & 0x7fffffff;
   u32 sign = bits >> 31 ? sign_bit : 0;
@@ -99,22 +75,22 @@ std::string encode_text(ElementType type, bool saturates) {
 std::string load_text(ElementType type, std::string_view name) {
   const std::string_view memory = cuda::type_text(type);
   const int bits = bits_of(type);
-  if (bits >= 8 && !small_format(type))
+  if (bits >= 8 && !small_float_format(type))
     return fmt::format(
         "typedef {} Memory_{}; typedef Wide<{}> Value_{};\n"
         "inline Value_{} load_{}(const Memory_{}* x, i64 i) {{ return widen(x[i]); }}\n",
         memory, name, memory, name, name, name, name);
   std::string text = fmt::format("typedef u8 Memory_{}; typedef {} Value_{};\n", name,
-                                 small_format(type)     ? "float"
-                                 : is_signed_code(type) ? "i8"
-                                                        : "u8",
+                                 small_float_format(type) ? "float"
+                                 : is_signed_code(type)   ? "i8"
+                                                          : "u8",
                                  name);
   std::string code = "x[i]";
   if (bits == 6)
     code = "((x[i * 6 / 8] | (i % 4 == 0 || i % 4 == 3 ? 0 : x[i * 6 / 8 + 1] << 8)) >> i * 6 % 8 & 63)";
   else if (bits < 8)
     code = fmt::format("(x[i / {}] >> i % {} * {} & {})", 8 / bits, 8 / bits, bits, (1 << bits) - 1);
-  if (small_format(type)) {
+  if (small_float_format(type)) {
     text += decode_text(type, name);
     code = fmt::format("decode_{}({})", name, code);
   } else if (is_signed_code(type)) {
@@ -130,7 +106,7 @@ CudaLoop element_loop(KernelRun& run, const Tensor& y, std::string_view pointers
   const std::string_view memory = cuda::type_text(type);
   const int bits = bits_of(type);
   std::string before = fmt::format("typedef {} Memory_y;\n", memory);
-  if (small_format(type))
+  if (small_float_format(type))
     before += "typedef float Value_y;\n" + encode_text(type, saturates);
   else if (is_small_int(type))
     before +=
@@ -147,9 +123,9 @@ CudaLoop element_loop(KernelRun& run, const Tensor& y, std::string_view pointers
   const int together = bits == 6 ? 4 : 32 / bits, bytes = together * bits / 8;
   const size_t last = numbers.size();
   numbers.insert(numbers.end(), {count, y.bytes()});
-  const std::string code = small_format(type) || is_small_int(type) ? "encode_y(r)"
-                           : type == ElementType::boolean           ? "(u32)(r != 0)"
-                                                                    : "(u32)(u8)r";
+  const std::string code = small_float_format(type) || is_small_int(type) ? "encode_y(r)"
+                           : type == ElementType::boolean                 ? "(u32)(r != 0)"
+                                                                          : "(u32)(u8)r";
   std::string text = fmt::format(
       "u32 word = 0;\n    for (int g = 0; g < {}; ++g) {{\n    const i64 e = i * {} + g;\n    if (e >= v[{}]) break;\n"
       "    Value_y r;\n    {}\n    word |= {} << g * {};\n    }}\n    u8* to = (u8*)y + i * {};\n    ",

@@ -141,13 +141,13 @@ void CudaElementwise::run(KernelRun& run) const {
   Tensor& y = run.output(0);
   if (y.elements() == 0) return;
   const auto& prepared = run.per_plan<Prepared>([&] { return prepare(run, y); });
-  std::vector<const void*> addresses;
-  addresses.reserve(run.input_count() + 1);
+  SmallVector<const void*, 8> addresses;
   addresses.push_back(y.raw());
   for (size_t i = 0; i < run.input_count(); ++i) {
     if (run.has_input(i)) addresses.push_back(run.input(i).raw());
   }
-  std::vector<void*> arguments{const_cast<int64_t*>(prepared.sizes.data())};
+  SmallVector<void*, 8> arguments;
+  arguments.push_back(const_cast<int64_t*>(prepared.sizes.data()));
   for (const void*& address : addresses) arguments.push_back(&address);
   queue_of(run).launch_with(prepared.function, prepared.grid, arguments.data());
 }

@@ -9,7 +9,7 @@ struct Expression {
   std::string_view op, text;
 };
 
-// $a, $b and $c are the operands, $p and $q the parameters, $T the operands' type.
+// $a and $b are the operands, $p and $q the parameters, $T the operands' type.
 constexpr Expression expressions[] = {
     {"Abs", "($a <= ($T)0 ? ($T)0 - $a : $a)"},
     {"Acos", "acos($a)"},
@@ -40,7 +40,6 @@ constexpr Expression expressions[] = {
     {"GreaterOrEqual", "($a >= $b)"},
     {"HardSigmoid", "most(($T)0, least(($T)1, $p * $a + $q))"},
     {"HardSwish", "($a * most(($T)0, least(($T)1, $a / ($T)6 + ($T)0.5)))"},
-    {"Identity", "$a"},
     {"LeakyRelu", "($a < ($T)0 ? $p * $a : $a)"},
     {"Less", "($a < $b)"},
     {"LessOrEqual", "($a <= $b)"},
@@ -72,7 +71,6 @@ constexpr Expression expressions[] = {
     {"Tanh", "tanh($a)"},
     {"TanhGelu", "(($T)0.5 * $a * (($T)1 + tanh(($T)0.7978845608028654 * ($a + ($T)0.044715 * $a * $a * $a))))"},
     {"ThresholdedRelu", "($a > $p ? $a : ($T)0)"},
-    {"Where", "($a ? $b : $c)"},
     {"Xor", "($a != $b)"},
 };
 

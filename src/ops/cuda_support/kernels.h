@@ -51,8 +51,4 @@ const CudaKernels& cuda_kernels();
 // The queue that the kernel's work goes to.
 inline cuda::GpuQueue& queue_of(KernelRun& run) { return static_cast<cuda::GpuQueue&>(run.allocator()); }
 
-// The addresses of a tensor for kernels.
-inline const void* address(const Tensor& tensor) { return tensor.raw(); }
-inline void* address(Tensor& tensor) { return tensor.mutable_raw(); }
-
 }  // namespace tenon::ops

@@ -151,7 +151,8 @@ CudaLoop integer_product(KernelRun& run, const Product& product, const Shape& a_
 // MatMul, Gemm and FusedMatMul.
 class MatMul final : public Kernel {
  public:
-  explicit MatMul(const NodeInfo& info) : allow_tf32_(info.precision() == Precision::fast) {
+  explicit MatMul(const NodeInfo& info)
+      : allow_tf32_(info.precision() == Precision::fast && info.element(0) == ElementType::float32) {
     const ir::Node& node = info.node();
     if (node.op_type == "MatMul") return;
     is_gemm_ = node.op_type == "Gemm";

@@ -3,44 +3,20 @@
 
 #include "ops/dispatch.h"
 #include "ops/quantize/codec.h"
+#include "ops/small_floats.h"
 
 namespace tenon::ops {
 namespace {
 
-const SmallFloatFormat* small_format(ElementType type) {
-  switch (type) {
-    case ElementType::float8e4m3fn:
-      return &float8e4m3fn::format;
-    case ElementType::float8e4m3fnuz:
-      return &float8e4m3fnuz::format;
-    case ElementType::float8e5m2:
-      return &float8e5m2::format;
-    case ElementType::float8e5m2fnuz:
-      return &float8e5m2fnuz::format;
-    case ElementType::float8e8m0:
-      return &float8e8m0::format;
-    case ElementType::float6e2m3:
-      return &float6e2m3::format;
-    case ElementType::float6e3m2:
-      return &float6e3m2::format;
-    case ElementType::float4e2m1:
-      return &float4e2m1::format;
-    default:
-      return nullptr;
-  }
-}
-
-bool is_signed(ElementType type) { return type == ElementType::int4 || type == ElementType::int2; }
-
 void load_codes(const Tensor& from, int64_t first, int64_t count, float* to) {
   const int bits = bits_of(from.type());
-  const SmallFloatFormat* format = small_format(from.type());
+  const SmallFloatFormat* format = small_float_format(from.type());
   float values[256];
   for (int code = 0; code < 1 << bits; ++code) {
     if (format)
       values[code] = decode_small_float(*format, static_cast<uint8_t>(code));
     else
-      values[code] = static_cast<float>(is_signed(from.type()) && code >> (bits - 1) ? code - (1 << bits) : code);
+      values[code] = static_cast<float>(is_signed_code(from.type()) && code >> (bits - 1) ? code - (1 << bits) : code);
   }
   const auto* bytes = static_cast<const uint8_t*>(from.raw());
   for (int64_t i = 0; i < count; ++i)
@@ -54,8 +30,8 @@ float rounded(float value, float low, float high) {
 
 void store_codes(const float* from, Tensor& to, int64_t first, int64_t count, bool saturate) {
   const int bits = bits_of(to.type());
-  const SmallFloatFormat* format = small_format(to.type());
-  const float low = is_signed(to.type()) ? -static_cast<float>(1 << (bits - 1)) : 0;
+  const SmallFloatFormat* format = small_float_format(to.type());
+  const float low = is_signed_code(to.type()) ? -static_cast<float>(1 << (bits - 1)) : 0;
   const float high = low + static_cast<float>((1 << bits) - 1);
   auto* bytes = static_cast<uint8_t*>(to.mutable_raw());
   for (int64_t i = 0; i < count; ++i) {
@@ -68,7 +44,7 @@ void store_codes(const float* from, Tensor& to, int64_t first, int64_t count, bo
   }
 }
 
-bool has_codes(ElementType type) { return small_format(type) || bits_of(type) < 8; }
+bool has_codes(ElementType type) { return small_float_format(type) || bits_of(type) < 8; }
 
 }  // namespace
 

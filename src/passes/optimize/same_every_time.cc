@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "ir/visit.h"
 #include "ops/operator.h"
 
 namespace tenon::passes {
@@ -11,11 +12,7 @@ bool is_same_every_time(const ir::Node& node) {
   if (node.custom_operator && node.custom_operator->is_random) return false;
   constexpr std::array random = {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike",
                                  "Multinomial",  "Bernoulli",        "Dropout"};
-  if (std::ranges::find(random, node.op_type) != random.end()) return false;
-  bool has_subgraph = false;
-  for (const ir::Attribute& attribute : node.attributes)
-    attribute.for_each_graph([&](const ir::Graph&) { has_subgraph = true; });
-  return !has_subgraph;
+  return std::ranges::find(random, node.op_type) == random.end() && !ir::has_subgraphs(node);
 }
 
 }  // namespace tenon::passes

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/fail.h"
+#include "ir/visit.h"
 #include "ops/cuda_support/kernels.h"
 #include "ops/operator.h"
 
@@ -23,13 +24,6 @@ std::string why_not_on_device(const ir::Node& node) {
   return "";
 }
 
-bool has_subgraph(const ir::Node& node) {
-  bool has = false;
-  for (const ir::Attribute& attribute : node.attributes)
-    attribute.for_each_graph([&](const ir::Graph&) { has = true; });
-  return has;
-}
-
 const ops::CudaKernels::Entry* find(const ir::Node& node) {
   return node.custom_operator ? nullptr : ops::cuda_kernels().find(node.domain, node.op_type);
 }
@@ -41,7 +35,8 @@ CudaProvider::CudaProvider() : gpu_(cuda::Gpu::open()) {}
 Claim CudaProvider::claim(const ir::Node& node) const {
   const ops::CudaKernels::Entry* entry = find(node);
   if (!entry) {
-    if (has_subgraph(node)) return Claim::no("control flow is decided on the host; what is in it may run on the GPU");
+    if (ir::has_subgraphs(node))
+      return Claim::no("control flow is decided on the host; what is in it may run on the GPU");
     if (node.custom_operator) return Claim::no("custom operators run on the CPU");
     return Claim::no(fmt::format("there is no CUDA kernel for {}", node.op_type));
   }
@@ -69,7 +64,7 @@ bool CudaProvider::reads_on_host(const ir::Node& node, size_t input) const {
 }
 
 bool CudaProvider::wants_decomposed(const ir::Node& node) const {
-  return !has_subgraph(node) && !node.custom_operator && why_not_on_device(node).empty();
+  return !ir::has_subgraphs(node) && !node.custom_operator && why_not_on_device(node).empty();
 }
 
 std::unique_ptr<Kernel> CudaProvider::compile(const NodeInfo& info) const {
