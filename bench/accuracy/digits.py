@@ -76,6 +76,11 @@ def held_out_images():
     return as_input(example.load(HELD_OUT)[2])
 
 
+def calibration_images():
+    images = example.load(HELD_OUT)[0]
+    return [{"image": as_input(images[i:i + 1])} for i in range(CALIBRATION)]
+
+
 def make():
     images, labels, held_out, held_out_labels = example.load(HELD_OUT)
     path = BUILD / "digits.onnx"
@@ -86,5 +91,4 @@ def make():
     def evaluate(run):
         return float((run({"image": as_input(held_out)})[0].argmax(axis=1) == held_out_labels).mean())
 
-    calibration = [{"image": as_input(images[i:i + 1])} for i in range(CALIBRATION)]
-    return Task("digits", f"share of {HELD_OUT} held-out digits read rightly", path, calibration, evaluate)
+    return Task("digits", f"share of {HELD_OUT} held-out digits read rightly", path, calibration_images(), evaluate)
