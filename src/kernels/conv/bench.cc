@@ -75,6 +75,12 @@ void add_images(benchmark::internal::Benchmark* images) {
   images->UseRealTime();
 }
 BENCHMARK(conv_image)->Name("conv")->Apply(add_images);
+BENCHMARK(conv_image)
+    ->Name("conv_grouped")
+    ->Args({256, 256, 32, 28, 3, 1})
+    ->Args({512, 512, 32, 14, 3, 1})
+    ->Args({1024, 1024, 32, 7, 3, 1})
+    ->UseRealTime();
 BENCHMARK(conv_blocked_image<>)->Name("conv_blocked")->Apply(add_images);
 BENCHMARK(conv_blocked_image<true>)->Name("conv_blocked_cold")->Apply(add_images);
 

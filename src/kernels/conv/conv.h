@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/thread_pool.h"
@@ -11,6 +12,8 @@
 #include "kernels/scratch.h"
 
 namespace tenon::kernels {
+
+struct ConvBlockedKernels;
 
 // Spatial arrays are depth, height, width; dimensions that an image lacks stay at their defaults.
 // Output index o reads input indices o * stride - pad + i * dilation for i < kernel; what lies outside reads as zero,
@@ -44,19 +47,20 @@ struct ConvEpilogue {
 // Constant weights [out_channels, in_channels / groups, kernel...] arranged for the kernels that will use them.
 class PackedConvWeights {
  public:
-  // Only channels, groups and the kernel's size are used of `shape`.
+  // Only channels, groups and the kernel's size are used of `shape`. `direct`: whether images are multiplied where they
+  // are; if not given, where the instruction set gains by it. Depthwise ones never are.
   PackedConvWeights(ThreadPool& pool, const ConvShape& shape, const float* weights,
-                    PackedStorage& storage = fresh_storage());
-  // "depthwise" or "implicit gemm".
-  const char* algorithm() const { return matrices_.empty() ? "depthwise" : "implicit gemm"; }
+                    PackedStorage& storage = fresh_storage(), std::optional<bool> direct = std::nullopt);
   size_t bytes() const;
   // Those of a depthwise convolution, [out_channels, kernel...]; null for others.
-  const float* depthwise() const { return matrices_.empty() ? depthwise_.as<float>() : nullptr; }
+  const float* depthwise() const { return matrices_.empty() && !kernels_ ? buffer_.as<float>() : nullptr; }
 
  private:
   friend void conv(ThreadPool&, const ConvShape&, const float*, const PackedConvWeights&, float*, const ConvEpilogue&);
-  std::vector<PackedMatrix> matrices_;  // one per group
-  PackedBuffer depthwise_;
+  friend class GroupConv;
+  std::vector<PackedMatrix> matrices_;           // one per group
+  const ConvBlockedKernels* kernels_ = nullptr;  // of direct convolutions
+  PackedBuffer buffer_;                          // of depthwise and direct ones
 };
 
 // The instruction set conv uses now for depthwise convolutions; others use gemm's.

@@ -15,7 +15,11 @@ int64_t spread(int64_t floats) {
   return (lines | 1) * cache_line_floats;
 }
 
+// Whether channels that are so many floats apart share an eighth of the first cache's places or fewer.
+bool is_crowded(int64_t floats) { return floats % (8 * cache_line_floats) == 0; }
+
 using Four [[gnu::vector_size(16)]] = float;
+using Eight [[gnu::vector_size(32)]] = float;
 
 Four load(const float* p) {
   Four v;
@@ -34,6 +38,53 @@ void copy_floats(const float* from, int64_t n, float* to) {
   store(to + n - 4, load(from + n - 4));
 }
 
+// Rows of as many floats as V has to twice as many, into rows of `columns` floats from `begin` on, with at most 4 zeros
+// on both sides.
+template <class V>
+void copy_short_rows(const float* from, int64_t rows, int64_t n, int64_t begin, int64_t columns, float* to) {
+  const int64_t last = n - static_cast<int64_t>(sizeof(V) / sizeof(float));
+  for (int64_t row = 0; row < rows; ++row, from += n, to += columns) {
+    store(to, Four{});
+    store(to + columns - 4, Four{});
+    V a, b;
+    std::memcpy(&a, from, sizeof a);
+    std::memcpy(&b, from + last, sizeof b);
+    std::memcpy(to + begin, &a, sizeof a);
+    std::memcpy(to + begin + last, &b, sizeof b);
+  }
+}
+
+// Rows of an image, the same for any number of floats and zeros.
+void copy_rows(const float* from, int64_t rows, int64_t n, int64_t begin, int64_t columns, float* to) {
+  const bool few_zeros = begin <= 4 && columns - begin - n <= 4;
+  if (few_zeros && n >= 4 && n <= 8) return copy_short_rows<Four>(from, rows, n, begin, columns, to);
+  if (few_zeros && n >= 8 && n <= 16) return copy_short_rows<Eight>(from, rows, n, begin, columns, to);
+  for (int64_t row = 0; row < rows; ++row, from += n, to += columns) {
+    std::fill(to, to + begin, 0.0f);
+    copy_floats(from, n, to + begin);
+    std::fill(to + begin + n, to + columns, 0.0f);
+  }
+}
+
+// One channel, surrounded with zeros; all of its columns are read.
+void copy_whole_rows(const ConvShape& shape, const PaddedExtent& extent, const float* channel, float* to) {
+  const int64_t columns = extent.size[2], rows = extent.size[1];
+  const int64_t top = std::clamp<int64_t>(shape.pad[1], 0, rows);
+  const int64_t skipped = std::max<int64_t>(0, -shape.pad[1]);
+  const int64_t inside = std::clamp<int64_t>(shape.input[1] - skipped, 0, rows - top);
+  for (int64_t d = 0; d < extent.size[0]; ++d, to += rows * columns) {
+    const int64_t from_d = d - shape.pad[0];
+    if (from_d < 0 || from_d >= shape.input[0]) {
+      std::fill(to, to + rows * columns, 0.0f);
+      continue;
+    }
+    std::fill(to, to + top * columns, 0.0f);
+    copy_rows(channel + (from_d * shape.input[1] + skipped) * shape.input[2], inside, shape.input[2], shape.pad[2],
+              columns, to + top * columns);
+    std::fill(to + (top + inside) * columns, to + rows * columns, 0.0f);
+  }
+}
+
 // to[i] = from[2 * i] for i < n.
 void copy_every_second(const float* from, int64_t n, float* to) {
   int64_t i = 0;
@@ -46,6 +97,8 @@ void copy_every_second(const float* from, int64_t n, float* to) {
 // are phases * columns floats apart.
 void copy_phase(const ConvShape& shape, const PaddedExtent& extent, int64_t phases, int64_t phase, int64_t columns,
                 const float* channel, float* to) {
+  if (phases == 1 && shape.pad[2] >= 0 && shape.pad[2] + shape.input[2] <= columns)
+    return copy_whole_rows(shape, extent, channel, to);
   const int64_t shift = phase - shape.pad[2];  // column i of the phase is column i * phases + shift of the input
   const int64_t begin = std::clamp<int64_t>(shift >= 0 ? 0 : (-shift + phases - 1) / phases, 0, columns);
   const int64_t end =
@@ -86,12 +139,12 @@ void pad_channel(const ConvShape& shape, const PaddedExtent& extent, const float
 }
 
 // Where all columns are read, a copy of them is little to what it saves.
-ImageLayout::ImageLayout(const ConvShape& shape)
+ImageLayout::ImageLayout(const ConvShape& shape, bool spreads)
     : extent(shape),
       phases(shape.kernel[2] >= shape.stride[2] ? shape.stride[2] : 1),
       phase_columns((extent.size[2] + phases - 1) / phases),
       column_step(phases > 1 ? 1 : shape.stride[2]) {
-  is_copy = extent.needs_copy || phases > 1;
+  is_copy = extent.needs_copy || phases > 1 || (spreads && is_crowded(shape.input_size()));
   row = is_copy ? phases * phase_columns : shape.input[2];
   plane = row * (is_copy ? extent.size[1] : shape.input[1]);
   channel = is_copy ? spread(plane * extent.size[0]) : plane * shape.input[0];

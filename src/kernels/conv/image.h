@@ -20,7 +20,8 @@ void pad_channel(const ConvShape& shape, const PaddedExtent& extent, const float
 // Where the values are that the outputs read: in the image itself, or in a copy with its padding, in which columns that
 // neighbouring outputs read lie side by side, whatever the stride.
 struct ImageLayout {
-  explicit ImageLayout(const ConvShape& shape);
+  // `spreads`: also copies channels that would share few places in the first cache.
+  explicit ImageLayout(const ConvShape& shape, bool spreads = false);
   // Where the value is that output 0 reads for each channel of a group and tap, the order of the weights.
   std::vector<int64_t> offsets(const ConvShape& shape) const;
 

@@ -112,6 +112,13 @@ const std::vector<Case>& cases() {
       {1, 3, 4, 1, {17, 50}, {2, 2}, {2, 3}, {2, 1}, {1, 1}, {1, 1}},
       {2, 6, 4, 2, {11, 12}, {1, 1}, {3, 2}, {1, 1}, {1, 1}, {1, 0}},
       {1, 40, 9, 1, {61}, {3}, {5}, {1}, {2}, {2}},
+      // Groups that fill vectors of output channels, or all but a few lanes of the last one.
+      {2, 32, 64, 2, {7, 7}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}},
+      {1, 48, 96, 2, {50}, {31}, {1}, {1}, {15}, {16}},
+      {1, 20, 70, 2, {5, 29}, {3, 3}, {1, 2}, {1, 1}, {0, 1}, {2, 1}},
+      {1, 5, 33, 1, {4, 6, 5}, {2, 3, 3}, {1, 1, 2}, {1, 2, 1}, {1, 1, 0}, {1, 2, 1}},
+      {1, 9, 50, 1, {3000}, {3}, {1}, {1}, {1}, {1}},
+      {1, 70, 17, 1, {2, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}, {1, 1}},
   };
   return table;
 }
@@ -128,15 +135,18 @@ TEST_P(Conv, MatchesReference) {
       const auto x = random_floats(s.batch * s.in_channels * s.input_size(), 1);
       const auto weights = random_floats(s.out_channels * (s.in_channels / s.groups) * s.kernel_size(), 2);
       const auto bias = random_floats(s.out_channels, 3);
-      const PackedConvWeights packed(pool, s, weights.data());
       const auto residual = random_floats(s.batch * s.out_channels * s.output_size(), 4);
       for (const ConvEpilogue& e : {ConvEpilogue{}, ConvEpilogue{bias.data(), 0, 1.5f},
                                     ConvEpilogue{bias.data(), -1, 1.5f, residual.data(), square}}) {
         const auto expected = reference(s, false, x, weights, e);
-        std::vector<float> y(expected.size(), 77.0f);
-        conv(pool, s, x.data(), packed, y.data(), e);
-        for (size_t i = 0; i < y.size(); ++i) {
-          ASSERT_NEAR(y[i], expected[i], 1e-4) << "case " << &c - cases().data() << " at " << i;
+        for (bool direct : {false, true}) {
+          const PackedConvWeights packed(pool, s, weights.data(), fresh_storage(), direct);
+          std::vector<float> y(expected.size(), 77.0f);
+          conv(pool, s, x.data(), packed, y.data(), e);
+          for (size_t i = 0; i < y.size(); ++i) {
+            ASSERT_NEAR(y[i], expected[i], 1e-4)
+                << "case " << &c - cases().data() << (direct ? " direct" : "") << " at " << i;
+          }
         }
       }
     }
@@ -151,11 +161,13 @@ TEST_P(Conv, HasTheSameBitsForAnyNumberOfThreads) {
     const auto x = random_floats(s.batch * s.in_channels * s.input_size(), 1);
     const auto weights = random_floats(s.out_channels * (s.in_channels / s.groups) * s.kernel_size(), 2);
     const auto bias = random_floats(s.out_channels, 3);
-    const PackedConvWeights packed(one, s, weights.data());
-    std::vector<float> y(static_cast<size_t>(s.batch * s.out_channels * s.output_size())), z(y.size());
-    conv(one, s, x.data(), packed, y.data(), {bias.data(), -0.5f, 1.5f});
-    conv(many, s, x.data(), packed, z.data(), {bias.data(), -0.5f, 1.5f});
-    EXPECT_EQ(y, z) << "case " << &c - cases().data();
+    for (bool direct : {false, true}) {
+      const PackedConvWeights packed(one, s, weights.data(), fresh_storage(), direct);
+      std::vector<float> y(static_cast<size_t>(s.batch * s.out_channels * s.output_size())), z(y.size());
+      conv(one, s, x.data(), packed, y.data(), {bias.data(), -0.5f, 1.5f});
+      conv(many, s, x.data(), packed, z.data(), {bias.data(), -0.5f, 1.5f});
+      EXPECT_EQ(y, z) << "case " << &c - cases().data() << (direct ? " direct" : "");
+    }
   }
 }
 

@@ -13,6 +13,7 @@ struct Tile : BroadcastPixels<Avx2, 1> {
   static constexpr bool orders_statements = false;
   static constexpr int dw_pixels = 8;
   static constexpr int registers = 16, row_lines = 1;
+  static constexpr int64_t least_plain_depth = 0;
 };
 
 }  // namespace

@@ -13,6 +13,7 @@ struct Tile : BroadcastPixels<Avx512, 1> {
   static constexpr bool orders_statements = false;
   static constexpr int dw_pixels = 8;
   static constexpr int registers = 32, row_lines = 2;
+  static constexpr int64_t least_plain_depth = 5;
 };
 
 }  // namespace

@@ -13,6 +13,7 @@ struct Tile {
   static constexpr bool orders_statements = true;
   static constexpr int dw_pixels = 6;
   static constexpr int registers = 32, row_lines = 3;
+  static constexpr int64_t least_plain_depth = 0;
 
   template <class F>
   static void load(F& v, const float* p) {

@@ -81,6 +81,21 @@ struct DepthwiseTile {
   float hi;
 };
 
+// Pixel i of block b is `block` sums at sums + b * block_step + i % phases * phase_step + i / phases * block. They
+// become planes: what channel c has of the pixels is stored side by side at y + c * y_step. Pixels are read up to a
+// multiple of 16.
+struct BlocksToPlanes {
+  const float* sums;
+  int64_t block_step, phases, phase_step;
+  int64_t pixels, channels;
+  float* y;
+  int64_t y_step;
+  const float* residual;  // laid out as y is; null adds nothing
+  bool clamp;             // to [lo, hi]; NaN stays NaN
+  float lo;
+  float hi;
+};
+
 struct ConvBlockedKernels {
   Isa isa;
   int block;       // output channels side by side
@@ -97,6 +112,10 @@ struct ConvBlockedKernels {
   static constexpr int64_t blocks_at_once = 2;
   int64_t most_pixels(int64_t blocks) const { return blocks == 1 ? pixels : two_pixels; }
   DepthwiseRowTable depthwise_rows;
+  void (*to_planes)(const BlocksToPlanes& blocks);
+  // Plain images are multiplied where they are if a sum has at least so many products for each output channel of a
+  // group: more for which patches were copied, or fewer sums to be put into planes. 0: never.
+  int64_t least_plain_depth;
 };
 
 TENON_ISA_TABLES(ConvBlockedKernels, conv_blocked_kernels)

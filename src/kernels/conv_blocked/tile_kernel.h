@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "kernels/conv_blocked/depthwise_row_kernel.h"
+#include "kernels/conv_blocked/planes_kernel.h"
 #include "kernels/conv_blocked/tile.h"
 #include "kernels/simd/plain_address.h"
 #include "kernels/simd/simd.h"
@@ -12,8 +13,8 @@
 namespace tenon::kernels {
 
 // Tile is a struct of internal linkage: Arch, registers, vectors (of a block), pixels, two_pixels, orders_statements
-// (itself, so that compilers need not), dw_pixels, row_lines, load, add_product, clamp (to bounds that are not NaN; NaN
-// stays NaN) and multiply_add or multiply_add_steps.
+// (itself, so that compilers need not), dw_pixels, row_lines, least_plain_depth, load, add_product, clamp (to bounds
+// that are not NaN; NaN stays NaN) and multiply_add or multiply_add_steps.
 template <class Tile>
 struct ConvBlockedTiles {
   using S = Simd<typename Tile::Arch>;
@@ -165,7 +166,9 @@ struct ConvBlockedTiles {
             {nullptr, &run<T + 1, block, 2>...},
             {nullptr, &run<T + 1, 1, 2>...},
             {nullptr, &depthwise<D + 1>...},
-            DepthwiseRowTiles<Tile>::table()};
+            DepthwiseRowTiles<Tile>::table(),
+            &BlocksToPlanesKernel<Tile>::run,
+            Tile::least_plain_depth};
   }
   static constexpr ConvBlockedKernels table() {
     return table(std::make_integer_sequence<int, Tile::pixels>{}, std::make_integer_sequence<int, Tile::two_pixels>{},
