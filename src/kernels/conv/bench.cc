@@ -43,6 +43,26 @@ void conv_image(benchmark::State& state) {
   });
 }
 
+// Arguments: channels in and out, height and width, kernel, stride.
+void conv_transpose_image(benchmark::State& state) {
+  ConvShape s;
+  s.in_channels = state.range(0), s.out_channels = state.range(1);
+  for (int d = 1; d < 3; ++d) {
+    s.input[d] = state.range(2), s.kernel[d] = state.range(3), s.stride[d] = state.range(4);
+    s.pad[d] = (s.kernel[d] - s.stride[d] + 1) / 2;
+    s.output[d] = s.input[d] * s.stride[d];
+  }
+  ThreadPool pool(bench_threads());
+  const ThreadPool::Run run(pool);
+  const int64_t per_input = s.out_channels * s.kernel_size();
+  const std::vector<float> x(static_cast<size_t>(s.in_channels * s.input_size()), 1.0f);
+  const std::vector<float> weights(static_cast<size_t>(s.in_channels * per_input), 1.0f);
+  std::vector<float> y(static_cast<size_t>(s.out_channels * s.output_size()));
+  const PackedConvTransposeWeights packed(pool, s, weights.data());
+  for (auto _ : state) conv_transpose(pool, s, x.data(), packed, y.data());
+  report_flops(state, 2.0 * static_cast<double>(s.in_channels * s.input_size() * per_input), pool.size());
+}
+
 template <bool Cold = false>
 void conv_blocked_image(benchmark::State& state) {
   const auto prepare = [](ThreadPool& pool, const ConvShape& s, const float* weights) {
@@ -80,6 +100,13 @@ BENCHMARK(conv_image)
     ->Args({256, 256, 32, 28, 3, 1})
     ->Args({512, 512, 32, 14, 3, 1})
     ->Args({1024, 1024, 32, 7, 3, 1})
+    ->UseRealTime();
+BENCHMARK(conv_transpose_image)
+    ->Name("conv_transpose")
+    ->Args({256, 128, 28, 2, 2})
+    ->Args({64, 32, 112, 2, 2})
+    ->Args({64, 64, 56, 3, 2})
+    ->Args({128, 64, 32, 4, 2})
     ->UseRealTime();
 BENCHMARK(conv_blocked_image<>)->Name("conv_blocked")->Apply(add_images);
 BENCHMARK(conv_blocked_image<true>)->Name("conv_blocked_cold")->Apply(add_images);

@@ -70,10 +70,32 @@ Isa conv_isa();
 void conv(ThreadPool& pool, const ConvShape& shape, const float* x, const PackedConvWeights& weights, float* y,
           const ConvEpilogue& epilogue = {});
 
+// Constant weights of a transposed convolution, [in_channels, out_channels / groups, kernel...], arranged so that
+// images are multiplied where they are. Outputs whose indices plus the padding leave the same rests when they are
+// divided by the strides read the same taps: they are a convolution with a part of the weights.
+class PackedConvTransposeWeights {
+ public:
+  // Of `shape` channels, groups, kernel, strides and dilations are used.
+  PackedConvTransposeWeights(ThreadPool& pool, const ConvShape& shape, const float* weights,
+                             PackedStorage& storage = fresh_storage());
+  // Whether that is faster than conv_transpose with weights as they are, for the instruction set in use.
+  static bool suits(const ConvShape& shape);
+  size_t bytes() const { return buffer_.size(); }
+
+ private:
+  friend class TransposedConv;
+  const ConvBlockedKernels* kernels_;
+  PackedBuffer buffer_;
+  std::vector<int64_t> starts_;  // of the weights for each depth's, row's and column's rest
+  int64_t group_floats_ = 0;
+};
+
 // The gradient-like operator: x is [batch, in_channels, input...], weights [in_channels, out_channels / groups,
 // kernel...], y [batch, out_channels, output...]; input index i adds to output indices i * stride - pad + k * dilation.
 // Of the epilogue it knows bias, lo and hi.
 void conv_transpose(ThreadPool& pool, const ConvShape& shape, const float* x, const float* weights, float* y,
                     const ConvEpilogue& epilogue = {});
+void conv_transpose(ThreadPool& pool, const ConvShape& shape, const float* x, const PackedConvTransposeWeights& weights,
+                    float* y, const ConvEpilogue& epilogue = {});
 
 }  // namespace tenon::kernels

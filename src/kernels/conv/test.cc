@@ -182,12 +182,35 @@ TEST_P(Conv, TransposedMatchesReference) {
     const auto bias = random_floats(s.out_channels, 3);
     for (const ConvEpilogue& e : {ConvEpilogue{}, ConvEpilogue{bias.data(), 0, 1.5f}}) {
       const auto expected = reference(s, true, x, weights, e);
-      std::vector<float> y(expected.size(), 77.0f);
-      conv_transpose(pool, s, x.data(), weights.data(), y.data(), e);
-      for (size_t i = 0; i < y.size(); ++i) {
-        ASSERT_NEAR(y[i], expected[i], 1e-4) << "case " << &c - cases().data() << " at " << i;
+      const PackedConvTransposeWeights packed(pool, s, weights.data());
+      for (bool is_packed : {false, true}) {
+        std::vector<float> y(expected.size(), 77.0f);
+        if (is_packed)
+          conv_transpose(pool, s, x.data(), packed, y.data(), e);
+        else
+          conv_transpose(pool, s, x.data(), weights.data(), y.data(), e);
+        for (size_t i = 0; i < y.size(); ++i) {
+          ASSERT_NEAR(y[i], expected[i], 1e-4)
+              << "case " << &c - cases().data() << (is_packed ? " packed" : "") << " at " << i;
+        }
       }
     }
+  }
+}
+
+TEST_P(Conv, TransposedHasTheSameBitsForAnyNumberOfThreads) {
+  const ScopedIsa forced(GetParam());
+  ThreadPool one(1), many(5);
+  for (const Case& c : cases()) {
+    const ConvShape s = c.shape(true);
+    if (s.output_size() <= 0) continue;
+    const auto x = random_floats(s.batch * s.in_channels * s.input_size(), 1);
+    const auto weights = random_floats(s.in_channels * (s.out_channels / s.groups) * s.kernel_size(), 2);
+    const PackedConvTransposeWeights packed(one, s, weights.data());
+    std::vector<float> y(static_cast<size_t>(s.batch * s.out_channels * s.output_size())), z(y.size());
+    conv_transpose(one, s, x.data(), packed, y.data());
+    conv_transpose(many, s, x.data(), packed, z.data());
+    EXPECT_EQ(y, z) << "case " << &c - cases().data();
   }
 }
 

@@ -10,14 +10,17 @@ namespace tenon::ops {
 namespace {
 
 using kernels::ConvShape;
+using kernels::PackedConvTransposeWeights;
 using kernels::PackedConvWeights;
 
 // The kernels pad a copy of the image in memory of their own. Strides and padding can make that far larger than input
 // and output are; the run's limit decides then.
-void check_padded_image(const KernelRun& run, const ConvShape& s) {
+void check_padded_image(const KernelRun& run, const ConvShape& s, bool transposed = false) {
   int64_t floats = s.in_channels / s.groups;
-  for (int d = 0; d < most_spatial; ++d)
-    floats *= (s.output[d] - 1) * s.stride[d] + (s.kernel[d] - 1) * s.dilation[d] + 1;
+  for (int d = 0; d < most_spatial; ++d) {
+    const int64_t reach = (s.kernel[d] - 1) * s.dilation[d] + 1;
+    floats *= transposed ? (s.output[d] + reach) / s.stride[d] + 1 : (s.output[d] - 1) * s.stride[d] + reach;
+  }
   if (floats > 4 << 20 && floats > 4 * run.input(0).elements())
     run.scratch(floats * static_cast<int64_t>(sizeof(float)));
 }
@@ -118,7 +121,20 @@ class ConvTranspose final : public Kernel {
   explicit ConvTranspose(const NodeInfo& info)
       : window_(info.node()),
         groups_(info.node().int_attribute("group", 1)),
-        sizes_given_(!info.node().ints_attribute("output_shape").empty()) {}
+        sizes_given_(!info.node().ints_attribute("output_shape").empty()) {
+    const Tensor* w = info.constant(1);
+    if (!w || w->type() == ElementType::float64 || w->elements() == 0 || w->rank() < 3 || w->rank() > most_spatial + 2)
+      return;
+    if (groups_ < 1 || w->dim(0) % groups_ != 0) return;
+    const ConvShape shape = weights_shape(w->shape());
+    if (!PackedConvTransposeWeights::suits(shape)) return;
+    const auto key = fmt::format("transposed, {} groups, strides {}, dilations {}", groups_,
+                                 fmt::join(shape.stride, " "), fmt::join(shape.dilation, " "));
+    packed_ = info.packed<PackedConvTransposeWeights>({1}, key, [&](PackedStorage& storage) {
+      const Tensor weights = storage.fills() ? as_type<float>(*w, info.threads()) : *w;
+      return PackedConvTransposeWeights(info.threads(), shape, static_cast<const float*>(weights.raw()), storage);
+    });
+  }
 
   void run(KernelRun& run) const override {
     const Tensor& x = run.input(0);
@@ -127,18 +143,40 @@ class ConvTranspose final : public Kernel {
     ConvShape shape = shape_of(x.shape(), run.input(1).shape(), y.shape());
     dispatch_compute(x.type(), [&]<typename T>() {
       ComputeArguments<T> arguments(run);
-      const T *input = arguments.in(0), *weights = arguments.in(1), *bias = arguments.in(2);
+      const T *input = arguments.in(0), *bias = arguments.in(2);
       T* output = arguments.out(0);
       if constexpr (std::is_same_v<T, float>) {
-        kernels::conv_transpose(run.threads(), shape, input, weights, output, {.bias = bias});
+        if (packed_) {
+          check_padded_image(run, shape, /*transposed=*/true);
+          kernels::conv_transpose(run.threads(), shape, input, *packed_, output, {.bias = bias});
+        } else {
+          kernels::conv_transpose(run.threads(), shape, input, arguments.in(1), output, {.bias = bias});
+        }
       } else {
-        conv_transpose(run.threads(), shape, input, weights, bias, output);
+        conv_transpose(run.threads(), shape, input, arguments.in(1), bias, output);
       }
       arguments.finish();
     });
   }
 
  private:
+  // What packed weights depend on.
+  ConvShape weights_shape(const Shape& w) const {
+    ConvShape s;
+    s.in_channels = w[0];
+    s.out_channels = checked_mul(w[1], groups_);
+    s.groups = groups_;
+    const int spatial = w.rank() - 2, first = most_spatial - spatial;
+    window_.check(spatial);
+    for (int d = 0; d < spatial; ++d) {
+      const WindowAxis axis = window_.axis(d, spatial, w[d + 2]);
+      s.kernel[first + d] = w[d + 2];
+      s.stride[first + d] = axis.stride;
+      s.dilation[first + d] = axis.dilation;
+    }
+    return s;
+  }
+
   ConvShape shape_of(const Shape& x, const Shape& w, const Shape& y) const {
     ConvShape s;
     s.batch = x[0];
@@ -163,6 +201,7 @@ class ConvTranspose final : public Kernel {
   WindowAttributes window_;
   int64_t groups_;
   bool sizes_given_;
+  std::shared_ptr<const PackedConvTransposeWeights> packed_;
 };
 
 }  // namespace

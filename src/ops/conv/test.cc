@@ -122,6 +122,33 @@ TEST(ConvTranspose, Attributes) {
   two().attribute("pads", {1, 1}).attribute("dilations", {2}).expect<float>({1, 1, 4}, {2, 10, 20, 100}).run();
 }
 
+// Enough output channels for kernels to pack the weights.
+TEST(ConvTranspose, ConstantWeights) {
+  constexpr int64_t channels = 16;
+  const auto test = [](const char* padding, int64_t outputs, int64_t first) {
+    Tensor w(ElementType::float32, Shape{1, channels, 3});
+    Tensor y(ElementType::float32, Shape{1, channels, outputs});
+    for (int64_t c = 0; c < channels; ++c) {
+      const auto own = static_cast<float>(c + 1);
+      float* taps = w.mutable_data<float>().data() + 3 * c;
+      taps[0] = 1, taps[1] = own, taps[2] = 100;
+      // Outputs of a stride of 2: one input times the tap in the middle, or two times those beside it.
+      const float all[] = {1, own, 102, 2 * own, 203, 3 * own, 300};
+      std::copy_n(all + first, outputs, y.mutable_data<float>().begin() + c * outputs);
+    }
+    OpTest("ConvTranspose")
+        .attribute("strides", {2})
+        .attribute("auto_pad", padding)
+        .input<float>({1, 1, 3}, {1, 2, 3})
+        .constant(w)
+        .expect(y)
+        .run();
+  };
+  test("VALID", 7, 0);
+  test("SAME_UPPER", 6, 0);
+  test("SAME_LOWER", 6, 1);
+}
+
 TEST(ConvTranspose, Types) {
   OpTest("ConvTranspose")
       .attribute("group", 2)

@@ -18,6 +18,8 @@ struct Rates {
 };
 constexpr Rates dense = {29, 28}, winograd = {29, 10}, pointwise = {30, 28}, narrow_pointwise = {42, 32},
                 first_layer = {29, 30}, depthwise = {130, 60}, transposed = {36, 30};
+// On a Xeon with AVX-512, where plain images are multiplied where they are, by blocks of output channels too.
+constexpr Rates transposed_avx512 = {19, 19};
 // The same per thousand outputs of a pool with a stride; others take as long in both.
 constexpr Rates strided_pool = {1650, 1030};
 // Channels below which a convolution of single pixels spends its time on memory.
@@ -49,12 +51,13 @@ class BlockedRules final : public LayoutRules {
   // Blocks that channels do not fill are computed in whole.
   double conv_gain(const ir::Node& conv) {
     const Tensor& w = *Editor::constant(conv.input(1));
-    const bool is_transposed = nodes_.is_conv_transpose(conv);
+    const bool is_transposed = nodes_.is_conv_transpose(conv), is_direct = is_transposed && best_isa() == Isa::avx512;
     const bool is_depthwise = conv.int_attribute("group", 1) > 1, is_plain = nodes_.reads_plain(conv);
-    const Rates rates = is_transposed  ? transposed
-                        : is_depthwise ? depthwise
-                        : is_plain     ? first_layer
-                                       : dense_rates(conv, w);
+    const Rates rates = is_direct       ? transposed_avx512
+                        : is_transposed ? transposed
+                        : is_depthwise  ? depthwise
+                        : is_plain      ? first_layer
+                                        : dense_rates(conv, w);
     const auto filled = [&](int axis) {
       const auto channels = static_cast<double>(w.dim(axis));
       const bool is_blocked = axis == (is_transposed ? 1 : 0) || (!is_plain && !is_depthwise);
@@ -64,7 +67,7 @@ class BlockedRules final : public LayoutRules {
     const ir::Value* image = is_transposed ? conv.input(0) : conv.output(0);
     const double products =
         likely_elements(*editor_.shape(image)) * static_cast<double>(w.elements()) / static_cast<double>(w.dim(0));
-    return products * (rates.plain - rates.blocked * filled(0) * filled(1));
+    return products * (rates.plain * (is_direct ? filled(1) : 1.0) - rates.blocked * filled(0) * filled(1));
   }
 
   double pool_gain(const ir::Node& pool) {
