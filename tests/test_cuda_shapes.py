@@ -1,5 +1,5 @@
 """CUDA kernels on sizes that the ONNX suite does not have, beside the CPU's: rows that one warp, several or many blocks share, lines too
-long to be sorted at once, attention by streams, tiles and products. The stand-in for NVIDIA's libraries (tests/cuda) runs them."""
+long to be sorted at once, attention by streams, tiles, products and tensor cores. The stand-in for NVIDIA's libraries (tests/cuda) runs them."""
 import json
 import os
 import subprocess
@@ -9,7 +9,8 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-F = TensorProto.FLOAT
+F, F16, BF16 = TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16
+TOLERANCES = {F: "1e-4", F16: "2e-3", BF16: "1.6e-2"}  # of the narrow ones: two steps of the largest number
 
 
 def ints(*values):
@@ -26,7 +27,29 @@ def attention(heads, kv_heads, queries, keys, size, past=0, **attributes):
     return "Attention", inputs, attributes
 
 
-# Operator, inputs (a shape is an input of the model, an array a constant, None is left out), attributes.
+def fused(kind, heads, kv_heads, queries, keys, size, past=0, v_size=None, flat=False, mask=None, lengths=None, **attributes):
+    """Attention by tensor cores: float16 or bfloat16. A mask of numbers has the type of the queries."""
+    v_size = v_size or size
+    if flat:
+        inputs = [[2, queries, heads * size], [2, keys, kv_heads * size], [2, keys, kv_heads * v_size]]
+        attributes |= {"q_num_heads": heads, "kv_num_heads": kv_heads}
+    else:
+        inputs = [[2, heads, queries, size], [2, kv_heads, keys, size], [2, kv_heads, keys, v_size]]
+    inputs += [mask, *([[2, kv_heads, past, size], [2, kv_heads, past, v_size]] if past else [None, None]), lengths]
+    while inputs[-1] is None:
+        inputs.pop()
+    return "Attention", inputs, attributes, kind
+
+
+def hidden(*shape):
+    """A mask that hides half of the keys, and all of the first query's."""
+    mask = np.random.default_rng(2).random(size=shape) < 0.5
+    mask[..., 0, :] = False
+    return mask
+
+
+# Operator, inputs (a shape is an input of the model, an array a constant, None is left out), attributes and, where that is not float, the type of
+# the inputs.
 CASES = {
     **{f"rows_of_{n}": ("ReduceSum", [[6, n], ints(1)], {}) for n in (3, 31, 65, 200, 300, 1030, 5000, 70000)},
     "columns": ("ReduceMax", [[700, 37], ints(0)], {}),
@@ -58,18 +81,33 @@ CASES = {
     "attention_large_heads": attention(2, 1, 33, 50, 200),
     "attention_products": attention(6, 2, 70, 70, 24, past=21, is_causal=1),
     "attention_window": attention(2, 2, 64, 300, 16, left_window_size=20, right_window_size=0, softcap=2.0),
+    "fused_one_key": fused(F16, 2, 2, 17, 1, 8),
+    "fused_flat": fused(F16, 4, 4, 197, 197, 64, flat=True),
+    "fused_flat_bfloat16": fused(BF16, 4, 2, 65, 77, 80, flat=True),
+    "fused_grouped": fused(BF16, 4, 1, 64, 129, 128, is_causal=1),
+    "fused_causal_past": fused(F16, 4, 2, 150, 150, 40, past=21, is_causal=1),
+    "fused_window": fused(F16, 4, 4, 140, 200, 16, left_window_size=20, right_window_size=3, softcap=2.0),
+    "fused_odd_sizes": fused(F16, 3, 3, 33, 50, 13, v_size=37, past=7, flat=True),
+    "fused_large_heads": fused(F16, 1, 1, 33, 50, 200, v_size=256),
+    "fused_largest_heads": fused(BF16, 1, 1, 16, 40, 256, is_causal=1, mask=hidden(16, 40)),
+    "fused_wide_values": fused(F16, 6, 2, 130, 40, 24, v_size=120),
+    "fused_mask": fused(F16, 2, 2, 70, 90, 32, mask=numbers(1, 2, 70, 90).astype(np.float16)),
+    "fused_short_mask": fused(F16, 2, 2, 70, 90, 32, mask=numbers(2, 1, 1, 71).astype(np.float16), is_causal=1),
+    "fused_bool_mask": fused(BF16, 2, 2, 70, 90, 32, mask=hidden(2, 1, 70, 90)),
+    "fused_lengths": fused(F16, 2, 2, 20, 90, 64, lengths=ints(3, 71), is_causal=1),
+    "fused_negative_scale": fused(F16, 2, 2, 20, 90, 64, scale=-0.3),
 }
 
 
-def write_model(path, op, inputs, attributes):
+def write_model(path, op, inputs, attributes, kind=F):
     names, given, constants = [], [], []
     for i, value in enumerate(inputs):
         names.append("" if value is None else f"x{i}")
         if isinstance(value, list):
-            given.append(helper.make_tensor_value_info(names[-1], F, value))
+            given.append(helper.make_tensor_value_info(names[-1], kind, value))
         elif value is not None:
             constants.append(numpy_helper.from_array(value, names[-1]))
-    outputs = {"TopK": [F, TensorProto.INT64], "ArgMax": [TensorProto.INT64], "ArgMin": [TensorProto.INT64]}.get(op, [F])
+    outputs = {"TopK": [F, TensorProto.INT64], "ArgMax": [TensorProto.INT64], "ArgMin": [TensorProto.INT64]}.get(op, [kind])
     made = [helper.make_tensor_value_info(f"y{i}", kind, None) for i, kind in enumerate(outputs)]
     node = helper.make_node(op, names, [value.name for value in made], **attributes)
     graph = helper.make_graph([node], "shapes", given, made, constants)
@@ -92,4 +130,5 @@ def test_equals_cpu(tenon, tmp_path, name):
 
     nodes = call("inspect", "--placement", "--provider", "cuda,cpu")["placement"]["nodes"]
     assert {node["provider"] for node in nodes} == {"cuda"}
-    call("compare", "--provider", "cpu,cuda+cpu", "--outputs-only", "--rtol", "1e-4")
+    rtol = TOLERANCES[CASES[name][3] if len(CASES[name]) > 3 else F]
+    call("compare", "--provider", "cpu,cuda+cpu", "--outputs-only", "--rtol", rtol)

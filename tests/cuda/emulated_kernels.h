@@ -3,7 +3,11 @@
 #include <ucontext.h>
 
 #include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <vector>
 
 #define TENON_EMULATED 1
 #define __global__
@@ -41,6 +45,31 @@ inline void (*call)(void**) = nullptr;
 inline void** arguments = nullptr;
 inline unsigned char slots[most_threads][16];
 
+// What lanes show each other when they work on matrices together: one of two places in turn, so that nobody has to wait
+// until all have read.
+struct Shown {
+  float a[8], b[4];
+  const void* row;
+};
+inline Shown shown[2][most_threads];
+inline unsigned char turns[most_threads];
+
+// Copies that a thread has begun. Nothing is there before the thread waits for it.
+struct AsyncCopy {
+  void* to;
+  const void* from;
+  bool valid;
+  unsigned group;
+};
+inline std::vector<AsyncCopy> copies[most_threads];
+inline unsigned groups[most_threads];
+
+inline void require_aligned(const void* address) {
+  if (reinterpret_cast<uintptr_t>(address) % 16 == 0) return;
+  std::fprintf(stderr, "emulated kernel: an address of 16 bytes is not aligned\n");
+  std::abort();
+}
+
 inline void wait(State why) {
   Fiber& own = fibers[thread.x];
   own.state = why;
@@ -64,6 +93,9 @@ inline void run_block_with_waiting() {
     fiber.context.uc_link = &scheduler;
     makecontext(&fiber.context, run_fiber, 0);
     fiber.state = State::ready;
+    turns[i] = 0;
+    copies[i].clear();
+    groups[i] = 0;
   }
   for (bool any = true; any;) {
     any = false;
@@ -103,6 +135,29 @@ T exchange(T value, unsigned from) {
   return result;
 }
 
+// Shows what `fill` writes to the lanes of the warp; returns what they all show, lane 0 first.
+template <typename Fill>
+const Shown* show(Fill fill) {
+  Shown* own = shown[turns[thread.x] ^= 1];
+  fill(own[thread.x]);
+  wait(State::waits_for_warp);
+  return own + thread.x / warp * warp;
+}
+
+template <typename T>
+float element_of(unsigned pair, int half) {
+  const auto bits = static_cast<unsigned short>(pair >> (16 * half));
+  T x;
+  std::memcpy(&x, &bits, sizeof x);
+  return widen(x);
+}
+
+inline unsigned short half_of(const void* row, unsigned column) {
+  unsigned short bits;
+  std::memcpy(&bits, static_cast<const char*>(row) + column * 2, 2);
+  return bits;
+}
+
 }  // namespace emulated
 
 #define threadIdx emulated::thread
@@ -128,6 +183,60 @@ template <typename T>
 T __shfl_sync(unsigned, T value, int lane) {
   return emulated::exchange(value, static_cast<unsigned>(lane) % emulated::warp);
 }
+
+// Those of tensor_cores.h.
+template <typename T>
+void mma_16x8x16(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+  const auto* lanes = emulated::show([&](emulated::Shown& own) {
+    for (int i = 0; i < 8; ++i) own.a[i] = emulated::element_of<T>(a[i / 2], i % 2);
+    for (int i = 0; i < 4; ++i) own.b[i] = emulated::element_of<T>(i < 2 ? b0 : b1, i % 2);
+  });
+  const unsigned lane = threadIdx.x % emulated::warp;
+  for (unsigned x = 0; x < 4; ++x) {
+    const unsigned row = lane / 4 + x / 2 * 8, column = lane % 4 * 2 + x % 2;
+    float sum = 0;
+    for (unsigned k = 0; k < 16; ++k)
+      sum += lanes[row % 8 * 4 + k % 8 / 2].a[(row / 8 + k / 8 * 2) * 2 + k % 2] *
+             lanes[column * 4 + k % 8 / 2].b[k / 8 * 2 + k % 2];
+    d[x] += sum;
+  }
+}
+inline void load_matrix_x4(unsigned (&r)[4], const void* row) {
+  emulated::require_aligned(row);
+  const auto* lanes = emulated::show([&](emulated::Shown& own) { own.row = row; });
+  const unsigned lane = threadIdx.x % emulated::warp;
+  for (unsigned i = 0; i < 4; ++i)
+    std::memcpy(&r[i], static_cast<const char*>(lanes[i * 8 + lane / 4].row) + lane % 4 * 4, 4);
+}
+inline void load_matrix_x4_transposed(unsigned (&r)[4], const void* row) {
+  emulated::require_aligned(row);
+  const auto* lanes = emulated::show([&](emulated::Shown& own) { own.row = row; });
+  const unsigned lane = threadIdx.x % emulated::warp;
+  for (unsigned i = 0; i < 4; ++i) {
+    const auto* rows = lanes + i * 8 + lane % 4 * 2;
+    r[i] = emulated::half_of(rows[0].row, lane / 4) | static_cast<unsigned>(emulated::half_of(rows[1].row, lane / 4))
+                                                          << 16;
+  }
+}
+inline void copy_async_16(void* to, const void* from, bool valid) {
+  emulated::require_aligned(to);
+  emulated::require_aligned(from);
+  emulated::copies[threadIdx.x].push_back({to, from, valid, emulated::groups[threadIdx.x]});
+}
+inline void copy_async_commit() { ++emulated::groups[threadIdx.x]; }
+template <int N>
+void copy_async_wait() {
+  auto& copies = emulated::copies[threadIdx.x];
+  std::erase_if(copies, [](const emulated::AsyncCopy& copy) {
+    if (copy.group + N >= emulated::groups[threadIdx.x]) return false;
+    if (copy.valid)
+      std::memcpy(copy.to, copy.from, 16);
+    else
+      std::memset(copy.to, 0, 16);
+    return true;
+  });
+}
+
 template <typename T>
 T atomicAdd(T* to, T value) {
   const T before = *to;

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "base/fail.h"
+#include "ops/attention/cuda_fused.h"
 #include "ops/attention/cuda_products.h"
 #include "ops/attention/cuda_text.h"
 #include "ops/cuda_support/arguments.h"
@@ -121,8 +122,11 @@ class Attention final : public Kernel {
     Plan plan;
     const double scale = scale_ ? *scale_ : 1 / std::sqrt(static_cast<double>(n.k_size));
     const std::string functions = functions_of(run, scale);
-    const bool by_products = n.all_queries() > 0 && AttentionProducts::takes(n, run);
-    if (by_products)
+    const bool is_fused = n.all_queries() > 0 && takes_fused_attention(run, n);
+    const bool by_products = !is_fused && n.all_queries() > 0 && AttentionProducts::takes(n, run);
+    if (is_fused)
+      plan.attend.emplace(fused_attention(run, n, pointers, functions, numbers));
+    else if (by_products)
       plan.products.emplace(run, n, scale, functions, numbers, allow_tf32_);
     else if (n.all_queries() > 0 && n.v_size > 0) {
       if (n.queries >= 16 && std::max(n.k_size, n.v_size) <= 256 && run.input(0).type() != ElementType::float64)

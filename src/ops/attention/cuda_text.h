@@ -46,12 +46,13 @@ inline Range seen_by(const i64* v, const i64* lengths, i64 b, i64 s) {
 inline A capped(A score) { return SOFTCAP > 0 ? (A)SOFTCAP * tanh(score / (A)SOFTCAP) : score; }
 
 // What is masked is hidden, whatever the score.
-inline A masked(const i64* v, const M* mask, A score, i64 b, i64 h, i64 s, i64 j) {
-  if (!HAS_MASK) return score;
-  if (j >= MASK_KEYS) return -INFINITE;
-  const M own = mask[MASK_AT(b, h, s, j)];
+inline A masked_by(M own, A score) {
   const A addend = BOOL_MASK ? (narrow<bool>(widen(own)) ? (A)0 : (A)-INFINITE) : (A)widen(own);
   return addend == -INFINITE ? (A)-INFINITE : score + addend;
+}
+inline A masked(const i64* v, const M* mask, A score, i64 b, i64 h, i64 s, i64 j) {
+  if (!HAS_MASK) return score;
+  return j >= MASK_KEYS ? (A)-INFINITE : masked_by(mask[MASK_AT(b, h, s, j)], score);
 }
 
 inline const Q* key_row(const i64* v, const Q* k, const Q* past, i64 b, i64 h, i64 j) {

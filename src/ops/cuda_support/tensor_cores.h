@@ -1,0 +1,69 @@
+// The text of functions by which a warp multiplies small matrices, and fetches them while it works on others. For GPUs
+// of compute capability 8.0 and more.
+#pragma once
+
+#include <string_view>
+
+namespace tenon::ops {
+
+// Of 32 lanes that all call a function together. What lane l holds, with g = l / 4 and c = l % 4:
+//   mma_16x8x16: d += a * b for a of 16x16, b of 16x8 elements of type T.
+//     a[r]: row g + r % 2 * 8, columns 2c + r / 2 * 8 and the next. b<r>: column g, rows 2c + r * 8 and the next.
+//     d[x]: row g + x / 2 * 8, column 2c + x % 2.
+//   load_matrix_x4: four matrices of 8x8 elements of two bytes from shared memory; lane l gives the address of row
+//     l % 8 of matrix l / 8. r[i]: of matrix i, row g, columns 2c and 2c + 1; transposed, column g, rows 2c and 2c + 1.
+//   copy_async_16: 16 bytes to shared memory, zeros where not `valid` (`from` must be an address nonetheless). They are
+//     there after copy_async_wait<N>, which waits for all that was committed but the last N times.
+inline constexpr std::string_view tensor_core_functions = R"cuda(
+#ifdef TENON_EMULATED
+template <typename T> inline u32 pair_of(float low, float high) {
+  return (u32)narrow<T>(low).bits | (u32)narrow<T>(high).bits << 16;
+}
+inline float exp2_of(float x) { return exp2(x); }
+#else
+template <typename T> struct TensorCore;
+#define TENSOR_CORE(T, NAME)                                                                                       \
+  template <> struct TensorCore<T> {                                                                               \
+    static void multiply(float (&d)[4], const u32 (&a)[4], u32 b0, u32 b1) {                                       \
+      asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." NAME "." NAME                                          \
+                   ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"                          \
+                   : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])                                                \
+                   : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));                                \
+    }                                                                                                              \
+    static u32 pair(float low, float high) {                                                                       \
+      u32 r;                                                                                                       \
+      asm("cvt.rn." NAME "x2.f32 %0, %1, %2;" : "=r"(r) : "f"(high), "f"(low));                                    \
+      return r;                                                                                                    \
+    }                                                                                                              \
+  };
+TENSOR_CORE(f16, "f16")
+TENSOR_CORE(bf16, "bf16")
+template <typename T> inline void mma_16x8x16(float (&d)[4], const u32 (&a)[4], u32 b0, u32 b1) {
+  TensorCore<T>::multiply(d, a, b0, b1);
+}
+// Two numbers as elements side by side.
+template <typename T> inline u32 pair_of(float low, float high) { return TensorCore<T>::pair(low, high); }
+inline float exp2_of(float x) {
+  float r;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
+  return r;
+}
+inline u32 shared_address(const void* p) { return (u32)__cvta_generic_to_shared(p); }
+inline void load_matrix_x4(u32 (&r)[4], const void* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(shared_address(row)) : "memory");
+}
+inline void load_matrix_x4_transposed(u32 (&r)[4], const void* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(shared_address(row)) : "memory");
+}
+inline void copy_async_16(void* to, const void* from, bool valid) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+               :: "r"(shared_address(to)), "l"(__cvta_generic_to_global(from)), "r"(valid ? 16 : 0) : "memory");
+}
+inline void copy_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int N> inline void copy_async_wait() { asm volatile("cp.async.wait_group %0;" :: "n"(N) : "memory"); }
+#endif
+)cuda";
+
+}  // namespace tenon::ops
