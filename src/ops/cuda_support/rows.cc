@@ -1,11 +1,12 @@
 #include "ops/cuda_support/rows.h"
 
 #include <algorithm>
+#include <cctype>
 
 namespace tenon::ops {
 namespace {
 
-constexpr int warp = 32, most_threads = 1024, usual_threads = 256;
+constexpr int warp = 32, most_threads = 1024, most_holding_threads = 256, usual_threads = 256;
 
 // base += where number `rest` of these axes is.
 std::string axes_text(std::span<const ReducePlan::Axis> axes, std::string_view to, std::vector<int64_t>& numbers) {
@@ -21,10 +22,29 @@ std::string axes_text(std::span<const ReducePlan::Axis> axes, std::string_view t
   return text;
 }
 
+// `text` with `to` for each `from` that is not part of a longer name.
+std::string with_word(std::string_view text, std::string_view from, std::string_view to) {
+  auto is_name = [&](size_t at) {
+    return at < text.size() && (std::isalnum(static_cast<unsigned char>(text[at])) || text[at] == '_');
+  };
+  std::string result;
+  for (size_t i = 0; i < text.size();) {
+    const bool is_whole = text.substr(i).starts_with(from) && (i == 0 || !is_name(i - 1)) &&
+                          (!is_name(i + from.size() - 1) || !is_name(i + from.size()));
+    result += is_whole ? to : text.substr(i, 1);
+    i += is_whole ? from.size() : 1;
+  }
+  return result;
+}
+
 }  // namespace
 
 CudaRows::CudaRows(const ReducePlan& plan, int64_t parts)
-    : rows_(plan.outer * plan.inner), size_(plan.count), parts_(parts), side_by_side_(plan.inner != 1) {
+    : rows_(plan.outer * plan.inner),
+      size_(plan.count),
+      parts_(parts),
+      side_by_side_(plan.inner != 1),
+      in_one_piece_(plan.inner == 1 && plan.reduced.empty()) {
   numbers_ = {rows_, size_};
   if (side_by_side_) {
     // As many rows as a warp reads at once, and several threads for each where that leaves them enough to do.
@@ -32,15 +52,7 @@ CudaRows::CudaRows(const ReducePlan& plan, int64_t parts)
     if (group_ == 8 && rows_ < 64 << 10 && size_ / parts_ >= 256) group_ = 32;
     per_block_ = group_ == 32 ? warp : usual_threads / group_;
   } else {
-    while (group_ < warp && group_ < size_) group_ *= 2;
-    const int64_t held = rows_ >= 1024 ? 32 : 4;
-    while (group_ >= warp && group_ < most_threads && size_ / parts_ > group_ * held) group_ *= 2;
-    per_block_ = group_ > warp ? 1 : 128 / group_;  // more than a warp are the block
-    if (parts_ == 1) {
-      items_ = 1;
-      while (items_ * group_ < size_) items_ *= 2;
-      if (items_ > 32) items_ = 0;
-    }
+    share_rows();
   }
   base_ = "i64 rest = is_row ? row : 0, base = 0;\n  ";
   if (side_by_side_) {
@@ -64,9 +76,36 @@ CudaRows::CudaRows(const ReducePlan& plan, int64_t parts)
   }
 }
 
+void CudaRows::share_rows() {
+  const int64_t units = size_ / pack_, most_held = 32 / pack_;
+  const int64_t held = rows_ >= 1024 ? most_held : pack_ == 1 ? 4 : 1;
+  group_ = 1;
+  while (group_ < warp && group_ < units) group_ *= 2;
+  while (group_ >= warp && group_ < most_threads && units / parts_ > group_ * held) group_ *= 2;
+  // Larger blocks may have too few registers for what each thread would hold.
+  const bool holds = parts_ == 1 && units <= most_holding_threads * most_held;
+  if (holds) group_ = std::min(group_, most_holding_threads);
+  per_block_ = group_ > warp ? 1 : 128 / group_;  // more than a warp are the block
+  items_ = 0;
+  if (!holds) return;
+  items_ = 1;
+  // Few sizes have a kernel of their own.
+  while (items_ * group_ < units) items_ = pack_ == 1 ? items_ * 2 : items_ + 1;
+}
+
+void CudaRows::use_packs(std::vector<Array> arrays) {
+  if (!in_one_piece_ || arrays.empty()) return;
+  int64_t bytes = 1;
+  for (const Array& array : arrays) bytes = std::max<int64_t>(bytes, bits_of(array.type) / 8);
+  pack_ = static_cast<int>(16 / bytes);
+  while (pack_ > 1 && size_ % pack_ != 0) pack_ /= 2;
+  arrays_ = std::move(arrays);
+  share_rows();
+}
+
 std::string CudaRows::begin() const {
-  std::string text = fmt::format("constexpr int GROUP = {}, PER_BLOCK = {}, DIVIDED = {};\n  ", group_, per_block_,
-                                 parts_ > 1 ? 1 : 0);
+  std::string text = fmt::format("constexpr int GROUP = {}, PER_BLOCK = {}, DIVIDED = {}, PACK = {};\n  ", group_,
+                                 per_block_, parts_ > 1 ? 1 : 0, pack_);
   if (side_by_side_)
     text +=
         "const int lane = threadIdx.x / PER_BLOCK; const i64 row = (i64)blockIdx.x * PER_BLOCK + threadIdx.x % "
@@ -75,11 +114,20 @@ std::string CudaRows::begin() const {
     text +=
         "const int lane = threadIdx.x % GROUP; const i64 row = (i64)blockIdx.x * PER_BLOCK + threadIdx.x / GROUP;\n  ";
   text +=
-      "const i64 size = v[1], part = DIVIDED ? (size + gridDim.y - 1) / gridDim.y : size;\n  "
+      "const i64 size = v[1], part = DIVIDED ? (size + gridDim.y * PACK - 1) / (gridDim.y * PACK) * PACK : size;\n  "
       "const bool is_row = row < v[0], is_first = is_row && lane == 0;\n  " +
       base_ +
       "const i64 begin = DIVIDED ? blockIdx.y * part : 0;\n  "
       "const i64 last = !is_row ? 0 : begin + part < size ? begin + part : size;\n  ";
+  if (pack_ > 1) {
+    text += "const bool packs = true";
+    for (const Array& array : arrays_)
+      text += fmt::format(" && (u64){} % sizeof(Pack<{}, PACK>) == 0", array.name, cuda::type_text(array.type));
+    text += ";\n  ";
+    if (items_ == 0) return text;
+    return text + fmt::format("{} held[{}][PACK];\n  ", type_, items_) +
+           each_pack("", fmt::format("held[slot][p] = {};", load_));
+  }
   if (items_ == 0) return text;
   return text + fmt::format(
                     "{} held[{}];\n#pragma unroll\n  for (int slot = 0; slot < {}; ++slot) {{\n  const i64 i = lane + "
@@ -88,14 +136,56 @@ std::string CudaRows::begin() const {
                     type_, items_, items_, offset_, load_);
 }
 
+std::string CudaRows::each_pack(std::string_view before, std::string_view body) const {
+  std::string inner = fmt::format("const i64 i = first_i + p, e = first_e + p;\n  {}\n  {}", before, body);
+  std::string reads, writes;
+  for (const Array& array : arrays_) {
+    const std::string name = fmt::format("pack_of_{}", array.name);
+    std::string changed = with_word(inner, fmt::format("{}[{}]", array.name, array.index), name + ".v[p]");
+    if (changed == inner) continue;
+    inner = std::move(changed);
+    const std::string at =
+        fmt::format("{} + ({})", array.name, with_word(with_word(array.index, "e", "first_e"), "i", "first_i"));
+    reads += fmt::format("Pack<{}, PACK> {};\n  ", cuda::type_text(array.type), name);
+    if (array.is_written)
+      writes += fmt::format("write_pack<ALIGNED>({}, {});\n  ", at, name);
+    else
+      reads += fmt::format("read_pack<ALIGNED>({}, {});\n  ", name, at);
+  }
+  const std::string work = fmt::format(
+      "const i64 first_e = base + first_i;\n  {}\n#pragma unroll\n  for (int p = 0; p < PACK; ++p) {{\n  {}\n  }}\n  "
+      "{}",
+      reads, inner, writes);
+  std::string loop;
+  if (items_ == 0) {
+    loop = fmt::format(
+        "for (i64 first_i = begin + lane * PACK; first_i < last; first_i += GROUP * PACK) {{\n  {}}}\n  ", work);
+  } else {
+    // Where all threads have the same to do, nothing keeps loads from being issued together.
+    const bool is_even = size_ == int64_t{items_} * group_ * pack_;
+    loop = fmt::format(
+        "{}\n#pragma unroll\n  for (int slot = 0; slot < {}; ++slot) {{\n  const i64 first_i = (lane + slot * GROUP) * "
+        "PACK;\n  {}{{\n  {}}} }}\n  ",
+        is_even ? "if (is_row)" : "", items_, is_even ? "" : "if (first_i < last) ", work);
+  }
+  if (reads.empty()) return loop;
+  return fmt::format(
+      "if (packs) {{\n  constexpr bool ALIGNED = true;\n  {}}} else {{\n  constexpr bool ALIGNED = false;\n  {}}}\n  ",
+      loop, loop);
+}
+
 std::string CudaRows::each(std::string_view body) const {
+  if (pack_ > 1)
+    return each_pack(items_ == 0 ? fmt::format("const {} value = {};", type_, load_)
+                                 : fmt::format("{}& kept = held[slot][p]; const {} value = kept;", type_, type_),
+                     body);
   if (items_ == 0)
     return fmt::format("for (i64 i = begin + lane; i < last; i += GROUP) {{\n  {}const {} value = {};\n  {}\n  }}\n  ",
                        offset_, type_, load_, body);
   return fmt::format(
       "\n#pragma unroll\n  for (int slot = 0; slot < {}; ++slot) {{\n  const i64 i = lane + slot * GROUP;\n  "
-      "if (i < last) {{\n  {}const {} value = held[slot];\n  {}\n  }} }}\n  ",
-      items_, offset_, type_, body);
+      "if (i < last) {{\n  {}{}& kept = held[slot]; const {} value = kept;\n  {}\n  }} }}\n  ",
+      items_, offset_, type_, type_, body);
 }
 
 std::string CudaRows::fold(std::string_view op, std::string_view value) const {
@@ -140,6 +230,20 @@ struct Exponentials {
     return {b.largest, b.sum + a.sum * exp(a.largest - b.largest)};
   }
 };
+
+// ALIGNED: it is where a pack may be.
+template <bool ALIGNED, typename T, int V> inline void read_pack(Pack<T, V>& to, const T* from) {
+  if (ALIGNED)
+    to = *(const Pack<T, V>*)from;
+  else
+    for (int p = 0; p < V; ++p) to.v[p] = from[p];
+}
+template <bool ALIGNED, typename T, int V> inline void write_pack(T* to, const Pack<T, V>& from) {
+  if (ALIGNED)
+    *(Pack<T, V>*)to = from;
+  else
+    for (int p = 0; p < V; ++p) to[p] = from.v[p];
+}
 
 template <typename T> inline T from_lane(T x, int mask) { return (T)__shfl_xor_sync(0xffffffffu, x, mask); }
 template <typename T> inline Placed<T> from_lane(Placed<T> x, int mask) {

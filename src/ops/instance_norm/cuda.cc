@@ -25,6 +25,7 @@ class GroupNormalization final : public Kernel {
     const int64_t channels = x.dim(1), size = x.shape().elements(2, x.rank());
     const int64_t groups = x.dim(0) * (groups_ == 0 ? channels : groups_);
     CudaRows rows(ReducePlan(Shape{groups, x.elements() / groups}, std::vector<int64_t>{1}));
+    rows.use_packs({{"x", x.type(), "e"}, {"y", x.type(), "e", true}});
     std::vector<int64_t> numbers = rows.numbers();
     const std::string channel = groups_ == 0 ? fmt::format("row % v[{}]", numbers.size())
                                              : fmt::format("e / v[{}] % v[{}]", numbers.size() + 1, numbers.size());

@@ -71,11 +71,17 @@ class Normalization final : public Kernel {
     CudaRows rows(rows_of(shape, axis_));
     if (rows.rows() == 0) return std::nullopt;
     std::vector<int64_t> numbers = rows.numbers();
+    std::vector<CudaRows::Array> arrays{{"x", run.input(0).type(), "e"}};
+    auto broadcast = [&](size_t input, std::string_view name) {
+      const std::string index = broadcast_text(run.input(input).shape(), shape, rows.size(), numbers);
+      if (index == "i") arrays.push_back({name, run.input(1).type(), index});
+      return fmt::format("(A)widen({}[{}])", name, index);
+    };
+    std::string y = "(value - mean) * factor * " + broadcast(1, "scale");
+    if (run.has_input(2)) y += " + " + broadcast(2, "bias");
+    if (run.wants_output(0)) arrays.push_back({"y", run.output(0).type(), "e", true});
+    rows.use_packs(arrays);
     std::string text = rows.begin() + statistics_text(rows, centered_, epsilon_);
-    std::string y = "(value - mean) * factor * (A)widen(scale[" +
-                    broadcast_text(run.input(1).shape(), shape, rows.size(), numbers) + "])";
-    if (run.has_input(2))
-      y += " + (A)widen(bias[" + broadcast_text(run.input(2).shape(), shape, rows.size(), numbers) + "])";
     if (run.wants_output(0)) text += rows.each(fmt::format("y[e] = narrow<Y>({});", y));
     if (centered_ && run.wants_output(1)) text += "if (is_first) means[row] = narrow<U>(mean);\n  ";
     if (centered_ && run.wants_output(2)) text += "if (is_first) deviations[row] = narrow<U>(factor);\n  ";
@@ -110,13 +116,24 @@ class SkipNormalization final : public Kernel {
       CudaRows rows(rows_of(x.shape(), axis_));
       std::vector<int64_t> numbers = rows.numbers();
       std::string value = "x[e]";
+      const ElementType type = ElementType::float32;
+      std::vector<CudaRows::Array> arrays{
+          {"x", type, "e"}, {"scale", type, "i"}, {"y", type, "e", true}, {"sum_out", type, "e", true}};
       for (size_t input : {size_t{1}, second}) {
         if (!run.has_input(input)) continue;
-        // Its rows are repeated.
-        value += fmt::format(" + {}[row % v[{}] * size + i]", input == 1 ? "skip" : "addend", numbers.size());
-        numbers.push_back(run.input(input).elements() / rows.size());
+        const std::string_view name = input == 1 ? "skip" : "addend";
+        const int64_t own_rows = run.input(input).elements() / rows.size();
+        // Its rows are repeated, if they are fewer.
+        const std::string index = own_rows == rows.rows() ? "e"
+                                  : own_rows == 1         ? "i"
+                                                          : fmt::format("row % v[{}] * size + i", numbers.size());
+        numbers.push_back(own_rows);
+        arrays.push_back({name, type, index});
+        value += fmt::format(" + {}[{}]", name, index);
       }
       const bool has_bias = centered_ && run.has_input(3);
+      if (has_bias) arrays.push_back({"bias", type, "i"});
+      rows.use_packs(std::move(arrays));
       rows.set_elements("float", value);
       std::string text = rows.begin() + statistics_text(rows, centered_, epsilon_);
       if (run.wants_output(1)) text += rows.each("sum_out[e] = value;");

@@ -11,6 +11,7 @@ void run_lp_norm(KernelRun& run) {
   const auto& blocks = run.per_plan<CudaBlocks>([&] {
     const bool squares = run.node().int_attribute("p", 2) == 2;
     CudaRows rows(ReducePlan(x.shape(), std::vector<int64_t>{run.node().int_attribute("axis", -1)}));
+    rows.use_packs({{"x", x.type(), "e"}, {"y", x.type(), "e", true}});
     // Where all elements are zero, they stay zero.
     const std::string text =
         rows.begin() + "A norm = 0;\n  " + rows.each(squares ? "norm += value * value;" : "norm += fabs(value);") +

@@ -10,6 +10,7 @@ void run_mean_variance_norm(KernelRun& run) {
   if (y.elements() == 0) return;
   const auto& blocks = run.per_plan<CudaBlocks>([&] {
     CudaRows rows(ReducePlan(x.shape(), run.node().ints_attribute("axes", {0, 2, 3})));
+    rows.use_packs({{"x", x.type(), "e"}, {"y", x.type(), "e", true}});
     // The addend keeps the deviation of constant data from being zero.
     const std::string text =
         rows.begin() + "A sum = 0, squares = 0;\n  " + rows.each("sum += value;") + "sum = " + rows.fold("Sum", "sum") +

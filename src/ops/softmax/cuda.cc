@@ -23,12 +23,19 @@ std::string hardmax_text(const CudaRows& rows) {
 }
 
 std::string softmax_text(const CudaRows& rows, bool logarithm) {
-  return rows.begin() + "A largest = -INFINITE, sum = 0;\n  " + rows.each("largest = most(largest, value);") +
-         "largest = " + rows.fold("Largest", "largest") + ";\n  " + rows.each("sum += exp(value - largest);") +
-         "sum = " + rows.fold("Sum", "sum") + ";\n  " +
-         (logarithm
-              ? "const A logarithm = log(sum);\n  " + rows.each("y[e] = narrow<T>(value - largest - logarithm);")
-              : "const A factor = (A)1 / sum;\n  " + rows.each("y[e] = narrow<T>(exp(value - largest) * factor);"));
+  const std::string begin = rows.begin() + "A largest = -INFINITE, sum = 0;\n  " +
+                            rows.each("largest = most(largest, value);") +
+                            "largest = " + rows.fold("Largest", "largest") + ";\n  ";
+  const std::string sum = "sum = " + rows.fold("Sum", "sum") + ";\n  ";
+  if (logarithm)
+    return begin + rows.each("sum += exp(value - largest);") + sum + "const A logarithm = log(sum);\n  " +
+           rows.each("y[e] = narrow<T>(value - largest - logarithm);");
+  const std::string scale = sum + "const A factor = (A)1 / sum;\n  ";
+  if (rows.holds())
+    return begin + rows.each("kept = exp(value - largest); sum += kept;") + scale +
+           rows.each("y[e] = narrow<T>(value * factor);");
+  return begin + rows.each("sum += exp(value - largest);") + scale +
+         rows.each("y[e] = narrow<T>(exp(value - largest) * factor);");
 }
 
 class Softmax final : public Kernel {
@@ -43,6 +50,7 @@ class Softmax final : public Kernel {
       std::vector<int64_t> axes;
       if (x.rank() > 0) axes.push_back(axis_);
       CudaRows rows(ReducePlan(x.shape(), axes));
+      rows.use_packs({{"x", x.type(), "e"}, {"y", x.type(), "e", true}});
       const std::string& op = run.node().op_type;
       const std::string text = op == "Hardmax" ? hardmax_text(rows) : softmax_text(rows, op == "LogSoftmax");
       const std::string functions = CudaRows::functions() + std::string(first_largest) + types_text(x.type());
