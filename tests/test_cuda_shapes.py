@@ -10,7 +10,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 F, F16, BF16 = TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16
-TOLERANCES = {F: "1e-4", F16: "2e-3", BF16: "1.6e-2"}  # of the narrow ones: two steps of the largest number
+TF32 = "float that may be rounded to TF32"
+TOLERANCES = {F: "1e-4", F16: "2e-3", BF16: "1.6e-2", TF32: "2e-3"}  # of the narrow ones: two steps of the largest number
 
 
 def ints(*values):
@@ -28,7 +29,7 @@ def attention(heads, kv_heads, queries, keys, size, past=0, **attributes):
 
 
 def fused(kind, heads, kv_heads, queries, keys, size, past=0, v_size=None, flat=False, mask=None, lengths=None, **attributes):
-    """Attention by tensor cores: float16 or bfloat16. A mask of numbers has the type of the queries."""
+    """Attention by tensor cores: of F16, BF16 or TF32. A mask of numbers has the type of the queries."""
     v_size = v_size or size
     if flat:
         inputs = [[2, queries, heads * size], [2, keys, kv_heads * size], [2, keys, kv_heads * v_size]]
@@ -106,12 +107,17 @@ CASES = {
     "fused_short_mask": fused(F16, 2, 2, 70, 90, 32, mask=numbers(2, 1, 1, 71).astype(np.float16), is_causal=1),
     "fused_bool_mask": fused(BF16, 2, 2, 70, 90, 32, mask=hidden(2, 1, 70, 90)),
     "fused_lengths": fused(F16, 2, 2, 20, 90, 64, lengths=ints(3, 71), is_causal=1),
+    "fused_tf32": fused(TF32, 4, 2, 130, 77, 64, past=30, is_causal=1),
+    "fused_tf32_flat": fused(TF32, 2, 2, 65, 90, 80, flat=True, mask=numbers(2, 2, 65, 90)),
+    "fused_tf32_odd_sizes": fused(TF32, 3, 3, 33, 50, 13, v_size=37, past=7, flat=True, softcap=3.0),
+    "fused_tf32_large_heads": fused(TF32, 2, 1, 33, 50, 128, v_size=200, mask=hidden(33, 57), past=7),
     "fused_negative_scale": fused(F16, 2, 2, 20, 90, 64, scale=-0.3),
 }
 
 
 def write_model(path, op, inputs, attributes, kind=F):
     names, given, constants = [], [], []
+    kind = F if kind == TF32 else kind
     for i, value in enumerate(inputs):
         names.append("" if value is None else f"x{i}")
         if isinstance(value, list):
@@ -141,5 +147,6 @@ def test_equals_cpu(tenon, tmp_path, name):
 
     nodes = call("inspect", "--placement", "--provider", "cuda,cpu")["placement"]["nodes"]
     assert {node["provider"] for node in nodes} == {"cuda"}
-    rtol = TOLERANCES[CASES[name][3] if len(CASES[name]) > 3 else F]
-    call("compare", "--provider", "cpu,cuda+cpu", "--outputs-only", "--rtol", rtol)
+    kind = CASES[name][3] if len(CASES[name]) > 3 else F
+    precision = "full,fast" if kind == TF32 else "full"
+    call("compare", "--provider", "cpu,cuda+cpu", "--outputs-only", "--precision", precision, "--rtol", TOLERANCES[kind])

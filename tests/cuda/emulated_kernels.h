@@ -201,6 +201,27 @@ void mma_16x8x16(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1
     d[x] += sum;
   }
 }
+inline void mma_16x8x8_tf32(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+  auto number_of = [](unsigned bits) {
+    bits &= 0xffffe000;
+    float x;
+    std::memcpy(&x, &bits, 4);
+    return x;
+  };
+  const auto* lanes = emulated::show([&](emulated::Shown& own) {
+    for (int i = 0; i < 4; ++i) own.a[i] = number_of(a[i]);
+    own.b[0] = number_of(b0);
+    own.b[1] = number_of(b1);
+  });
+  const unsigned lane = threadIdx.x % emulated::warp;
+  for (unsigned x = 0; x < 4; ++x) {
+    const unsigned row = lane / 4 + x / 2 * 8, column = lane % 4 * 2 + x % 2;
+    float sum = 0;
+    for (unsigned k = 0; k < 8; ++k)
+      sum += lanes[row % 8 * 4 + k % 4].a[row / 8 + k / 4 * 2] * lanes[column * 4 + k % 4].b[k / 4];
+    d[x] += sum;
+  }
+}
 inline void load_matrix_x4(unsigned (&r)[4], const void* row) {
   emulated::require_aligned(row);
   const auto* lanes = emulated::show([&](emulated::Shown& own) { own.row = row; });

@@ -122,7 +122,7 @@ class Attention final : public Kernel {
     Plan plan;
     const double scale = scale_ ? *scale_ : 1 / std::sqrt(static_cast<double>(n.k_size));
     const std::string functions = functions_of(run, scale);
-    const bool is_fused = n.all_queries() > 0 && takes_fused_attention(run, n);
+    const bool is_fused = n.all_queries() > 0 && takes_fused_attention(run, n, allow_tf32_);
     const bool by_products = !is_fused && n.all_queries() > 0 && AttentionProducts::takes(n, run);
     if (is_fused)
       plan.attend.emplace(fused_attention(run, n, pointers, functions, numbers));

@@ -5,8 +5,8 @@
 
 namespace tenon::ops {
 
-// float16 and bfloat16, heads of at most 256 elements.
-bool takes_fused_attention(KernelRun& run, const AttentionSizes& n);
+// float16, bfloat16 and, if it may be rounded to TF32, float32; heads whose rows fit into shared memory.
+bool takes_fused_attention(KernelRun& run, const AttentionSizes& n, bool allow_tf32);
 
 // `functions` and `numbers` are those of attention_text::common, `pointers` those of its kernels.
 CudaBlocks fused_attention(KernelRun& run, const AttentionSizes& n, std::string_view pointers,

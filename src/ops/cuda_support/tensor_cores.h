@@ -10,6 +10,8 @@ namespace tenon::ops {
 //   mma_16x8x16: d += a * b for a of 16x16, b of 16x8 elements of type T.
 //     a[r]: row g + r % 2 * 8, columns 2c + r / 2 * 8 and the next. b<r>: column g, rows 2c + r * 8 and the next.
 //     d[x]: row g + x / 2 * 8, column 2c + x % 2.
+//   mma_16x8x8_tf32: the same for a of 16x8, b of 8x8 numbers of tf32_of.
+//     a[r]: row g + r % 2 * 8, column c + r / 2 * 4. b<r>: column g, row c + r * 4.
 //   load_matrix_x4: four matrices of 8x8 elements of two bytes from shared memory; lane l gives the address of row
 //     l % 8 of matrix l / 8. r[i]: of matrix i, row g, columns 2c and 2c + 1; transposed, column g, rows 2c and 2c + 1.
 //   copy_async_16: 16 bytes to shared memory, zeros where not `valid` (`from` must be an address nonetheless). They are
@@ -20,6 +22,10 @@ template <typename T> inline u32 pair_of(float low, float high) {
   return (u32)narrow<T>(low).bits | (u32)narrow<T>(high).bits << 16;
 }
 inline float exp2_of(float x) { return exp2(x); }
+inline u32 tf32_of(float x) {
+  const u32 b = bits_of(x);
+  return (b & 0x7f800000) == 0x7f800000 ? b : (b + 0x1000) & 0xffffe000;
+}
 #else
 template <typename T> struct TensorCore;
 #define TENSOR_CORE(T, NAME)                                                                                       \
@@ -47,6 +53,18 @@ inline float exp2_of(float x) {
   float r;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
   return r;
+}
+// A number rounded to 11 significant bits.
+inline u32 tf32_of(float x) {
+  u32 r;
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(r) : "f"(x));
+  return r;
+}
+inline void mma_16x8x8_tf32(float (&d)[4], const u32 (&a)[4], u32 b0, u32 b1) {
+  asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+               "{%0, %1, %2, %3};"
+               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 inline u32 shared_address(const void* p) { return (u32)__cvta_generic_to_shared(p); }
 inline void load_matrix_x4(u32 (&r)[4], const void* row) {
