@@ -315,11 +315,15 @@ CudaBlocks fused_attention(KernelRun& run, const AttentionSizes& n, std::string_
   constexpr int64_t warps = 4;
   const bool is_small = std::max(k_room, v_room) <= 64;
   const int64_t m_tiles = is_small && blocks(warps * 32) >= 2 * queue_of(run).gpu().processors() ? 2 : 1;
+  // What masks take of the registers is left over by smaller tiles.
+  int64_t tile = tile_of(n, bytes_each);
+  if (m_tiles == 2 && std::max(k_room, v_room) > 32 && (run.has_input(3) || run.has_input(6)))
+    tile = std::min<int64_t>(tile, 32);
   cuda::Grid grid;
   grid.blocks[0] = static_cast<unsigned>(blocks(warps * m_tiles * 16));
   grid.threads = static_cast<unsigned>(warps * 32);
   const std::string constants =
-      fmt::format("#define WARPS {}\n#define M_TILES {}\n#define TILE {}\n", warps, m_tiles, tile_of(n, bytes_each)) +
+      fmt::format("#define WARPS {}\n#define M_TILES {}\n#define TILE {}\n", warps, m_tiles, tile) +
       fmt::format("#define K_ROOM {}\n#define V_ROOM {}\n#define HAS_PAST {}\n", k_room, v_room, n.past > 0 ? 1 : 0);
   const std::string_view parts = bytes_each == 2 ? narrow_parts : wide_parts;
   return {run,   pointers, fmt::format("{}{}{}{}{}", constants, tensor_core_functions, functions, parts, fetch_rows),
