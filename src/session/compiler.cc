@@ -97,7 +97,7 @@ struct Program::Compiler {
     for (const ir::Value* value : graph.inputs()) {
       program->input_slots_.push_back(slot_of(value));
       program->device_inputs_.push_back(
-          std::ranges::all_of(value->users(), [&](const ir::Node* user) { return is_copy(*user); }) &&
+          std::ranges::all_of(value->users(), [&](const ir::Node* user) { return leaves_on_device(*user, value); }) &&
           std::ranges::find(graph.outputs(), value) == graph.outputs().end());
       program->input_is_read_.push_back(!value->users().empty() ||
                                         std::ranges::find(graph.outputs(), value) != graph.outputs().end());
@@ -125,6 +125,14 @@ struct Program::Compiler {
   }
 
   bool is_copy(const ir::Node& node) const { return devices && devices->is_copy(node); }
+  // Whether the node has no need of an input's content on the host.
+  bool leaves_on_device(const ir::Node& node, const ir::Value* input) const {
+    if (is_copy(node)) return true;
+    for (size_t i = 0; i < node.input_count(); ++i) {
+      if (node.input(i) == input && !reads_shape_only(node, i)) return false;
+    }
+    return true;
+  }
 
   const Provider& place(const ir::Node& node, Step& step) {
     std::vector<std::pair<std::string, std::string>> declined;

@@ -8,14 +8,11 @@
 #include "ops/operator.h"
 
 namespace tenon {
-namespace {
 
 bool reads_shape_only(const ir::Node& node, size_t input) {
   const ops::Operator* op = ops::operator_of(node);
   return input == 0 && op && op->reads_first_input == ops::Reads::shape;
 }
-
-}  // namespace
 
 DevicePlacement::DevicePlacement(ir::Graph& graph, std::span<const Provider* const> providers, const Provider* support)
     : providers_(providers), support_(support) {

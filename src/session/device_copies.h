@@ -10,6 +10,9 @@
 
 namespace tenon {
 
+// Whether all that the node reads of an input is its shape, wherever its content is.
+bool reads_shape_only(const ir::Node& node, size_t input);
+
 // Which provider runs a node of a graph that a device is to run in part, and why not one before it.
 class DevicePlacement {
  public:
