@@ -3,16 +3,20 @@
 #include <algorithm>
 
 #include "base/fail.h"
+#include "cuda/trial.h"
 
 namespace tenon::cuda {
 namespace {
 
 // As cuDNN numbers them: kinds of descriptors, attributes, types of attributes.
 namespace kind {
-constexpr int convolution = 1, engine_heuristics = 4, engine_configuration = 3, engine = 2, execution_plan = 5;
-constexpr int forward = 10, backward_data = 12, operation_graph = 15, variant_pack = 16, tensor = 17;
+constexpr int pointwise = 0, convolution = 1, engine = 2, engine_configuration = 3, engine_heuristics = 4,
+              execution_plan = 5;
+constexpr int forward = 10, backward_data = 12, pointwise_operation = 13, operation_graph = 15, variant_pack = 16,
+              tensor = 17;
 }  // namespace kind
 namespace attribute {
+constexpr int pointwise_mode = 0, pointwise_precision = 1;
 constexpr int compute_type = 100, mode = 101, dilations = 102, strides = 103, pads_end = 104, pads_begin = 105,
               spatial = 106;
 constexpr int heuristics_mode = 200, heuristics_graph = 201, heuristics_results = 202;
@@ -21,17 +25,22 @@ constexpr int plan_handle = 400, plan_configuration = 401, plan_workspace = 402;
 constexpr int forward_alpha = 700, forward_beta = 701, forward_convolution = 702, forward_w = 703, forward_x = 704,
               forward_y = 705;
 constexpr int data_alpha = 706, data_beta = 707, data_convolution = 708, data_w = 709, data_dx = 710, data_dy = 711;
+constexpr int pointwise_descriptor = 750, pointwise_x = 751, pointwise_b = 752, pointwise_y = 753;
 constexpr int graph_handle = 800, graph_operations = 801;
-constexpr int alignment = 900, data_type = 901, dimensions = 902, tensor_strides = 903, unique_id = 906;
+constexpr int alignment = 900, data_type = 901, dimensions = 902, tensor_strides = 903, unique_id = 906,
+              is_virtual = 907;
 constexpr int pack_ids = 1000, pack_pointers = 1001, pack_workspace = 1003;
 }  // namespace attribute
 namespace type {
-constexpr int handle = 0, data_type = 1, int64 = 3, float_ = 4, double_ = 5, pointer = 6, mode = 7, heuristics = 8,
-              note = 11;
-constexpr int descriptor = 15;
+constexpr int handle = 0, data_type = 1, boolean = 2, int64 = 3, float_ = 4, double_ = 5, pointer = 6, mode = 7,
+              heuristics = 8, note = 11;
+constexpr int pointwise_mode = 14, descriptor = 15;
 }  // namespace type
 constexpr int cross_correlation = 1, heuristics_a = 3, heuristics_fallback = 2, note_tensor_core = 0;
+constexpr int pointwise_add = 0, pointwise_relu = 100;
+constexpr int float_type = 0, double_type = 1;
 constexpr int64_t most_configurations = 16;
+constexpr size_t most_tried = 4;
 
 int data_type_of(ElementType element) {
   switch (element) {
@@ -83,22 +92,39 @@ class Descriptor {
   bool is_good_ = true;
 };
 
-}  // namespace
+// The operations of a convolution and what follows it, as cuDNN describes them.
+class Operations {
+ public:
+  Operations(const Libraries& api, const ConvolutionShape& shape) : api_(api), shape_(shape) {}
 
-struct Convolution::Plan {
-  Descriptor plan;
-};
+  // False where cuDNN does not take them.
+  bool describe(Handle dnn) {
+    const bool stores_at_once = shape_.epilogue.is_empty();
+    values_.push_back(stores_at_once ? tensor(shape_.y, 'y') : between());
+    if (!add_convolution()) return false;
+    const Epilogue& epilogue = shape_.epilogue;
+    std::vector<int64_t> bias(shape_.y.size(), 1);
+    bias[1] = shape_.y[1];
+    if (epilogue.residual && !add_pointwise(pointwise_add, tensor(shape_.y, 'r'), !epilogue.bias && !epilogue.relu))
+      return false;
+    if (epilogue.bias && !add_pointwise(pointwise_add, tensor(bias, 'b'), !epilogue.relu)) return false;
+    if (epilogue.relu && !add_pointwise(pointwise_relu, std::nullopt, true)) return false;
+    graph_ = Descriptor(api_, kind::operation_graph);
+    graph_.set(attribute::graph_handle, type::handle, 1, &dnn);
+    std::vector<Handle> handles;
+    for (const Descriptor& operation : operations_) handles.push_back(operation.handle());
+    graph_.set(attribute::graph_operations, type::descriptor, static_cast<int64_t>(handles.size()), handles.data());
+    return graph_.finish();
+  }
 
-std::optional<Convolution> Convolution::plan(GpuQueue& queue, const ConvolutionShape& shape) {
-  Gpu& gpu = queue.gpu();
-  const Libraries& api = gpu.api();
-  gpu.use();
-  const int element = data_type_of(shape.type), computed = shape.type == ElementType::float64 ? 1 : 0;
+  const Descriptor& graph() const { return graph_; }
 
-  auto tensor = [&](const std::vector<int64_t>& dims, int64_t id) {
+ private:
+  // Without an id it is a value that is never stored.
+  Descriptor tensor(const std::vector<int64_t>& dims, int64_t id, bool is_stored = true) const {
     std::vector<int64_t> steps(dims.size());
     int64_t step = 1;
-    if (shape.channels_last) {
+    if (shape_.channels_last) {
       steps[1] = 1;
       step = dims[1];
       for (size_t i = dims.size(); i-- > 2;) steps[i] = std::exchange(step, step * dims[i]);
@@ -106,75 +132,124 @@ std::optional<Convolution> Convolution::plan(GpuQueue& queue, const ConvolutionS
     } else {
       for (size_t i = dims.size(); i-- > 0;) steps[i] = std::exchange(step, step * dims[i]);
     }
-    Descriptor descriptor(api, kind::tensor);
+    Descriptor descriptor(api_, kind::tensor);
     const auto rank = static_cast<int64_t>(dims.size()), alignment = int64_t{16};
+    const int element = is_stored ? data_type_of(shape_.type) : compute_type();
     descriptor.set(attribute::data_type, type::data_type, 1, &element);
     descriptor.set(attribute::dimensions, type::int64, rank, dims.data());
     descriptor.set(attribute::tensor_strides, type::int64, rank, steps.data());
     descriptor.set(attribute::unique_id, type::int64, 1, &id);
     descriptor.set(attribute::alignment, type::int64, 1, &alignment);
+    const bool is_virtual = !is_stored;
+    if (is_virtual) descriptor.set(attribute::is_virtual, type::boolean, 1, &is_virtual);
     descriptor.finish();
     return descriptor;
-  };
-  const Descriptor x = tensor(shape.x, 'x'), w = tensor(shape.w, 'w'), y = tensor(shape.y, 'y');
-
-  Descriptor convolution(api, kind::convolution);
-  const auto spatial = static_cast<int64_t>(shape.strides.size());
-  convolution.set(attribute::spatial, type::int64, 1, &spatial);
-  convolution.set(attribute::compute_type, type::data_type, 1, &computed);
-  convolution.set(attribute::mode, type::mode, 1, &cross_correlation);
-  convolution.set(attribute::strides, type::int64, spatial, shape.strides.data());
-  convolution.set(attribute::dilations, type::int64, spatial, shape.dilations.data());
-  convolution.set(attribute::pads_begin, type::int64, spatial, shape.pads_begin.data());
-  convolution.set(attribute::pads_end, type::int64, spatial, shape.pads_end.data());
-  if (!convolution.finish()) return std::nullopt;
-
-  Descriptor operation(api, shape.transposed ? kind::backward_data : kind::forward);
-  const double one = 1, zero = 0;
-  const float one_float = 1, zero_float = 0;
-  const bool is_double = shape.type == ElementType::float64;
-  const int scalar = is_double ? type::double_ : type::float_;
-  const void *alpha = is_double ? static_cast<const void*>(&one) : &one_float,
-             *beta = is_double ? static_cast<const void*>(&zero) : &zero_float;
-  if (shape.transposed) {
-    operation.set(attribute::data_convolution, convolution);
-    operation.set(attribute::data_dy, x);
-    operation.set(attribute::data_w, w);
-    operation.set(attribute::data_dx, y);
-    operation.set(attribute::data_alpha, scalar, 1, alpha);
-    operation.set(attribute::data_beta, scalar, 1, beta);
-  } else {
-    operation.set(attribute::forward_convolution, convolution);
-    operation.set(attribute::forward_x, x);
-    operation.set(attribute::forward_w, w);
-    operation.set(attribute::forward_y, y);
-    operation.set(attribute::forward_alpha, scalar, 1, alpha);
-    operation.set(attribute::forward_beta, scalar, 1, beta);
   }
-  if (!operation.finish()) return std::nullopt;
+  Descriptor between() { return tensor(shape_.y, ++last_id_, /*is_stored=*/false); }
 
-  Handle handle = gpu.dnn();
-  Descriptor graph(api, kind::operation_graph);
-  graph.set(attribute::graph_handle, type::handle, 1, &handle);
-  graph.set(attribute::graph_operations, operation);
-  if (!graph.finish()) return std::nullopt;
+  int compute_type() const { return shape_.type == ElementType::float64 ? double_type : float_type; }
 
-  // TF32 comes with tensor cores.
-  auto keeps_precision = [&](Descriptor& configuration) {
-    if (shape.type != ElementType::float32 || shape.allow_tf32) return true;
-    Descriptor engine(api, kind::engine);
-    int64_t count = 0;
-    if (api.cudnnBackendGetAttribute(configuration.handle(), attribute::configuration_engine, type::descriptor, 1,
-                                     &count, engine.place()) != 0)
-      return false;
-    int notes[16] = {};
-    if (api.cudnnBackendGetAttribute(engine.handle(), attribute::engine_notes, type::note, 16, &count, notes) != 0)
-      return false;
-    return std::find(notes, notes + std::min<int64_t>(count, 16), note_tensor_core) ==
-           notes + std::min<int64_t>(count, 16);
-  };
+  bool add_convolution() {
+    const Descriptor x = tensor(shape_.x, 'x'), w = tensor(shape_.w, 'w'), &y = values_.back();
+    Descriptor convolution(api_, kind::convolution);
+    const auto spatial = static_cast<int64_t>(shape_.strides.size());
+    const int computed = compute_type();
+    convolution.set(attribute::spatial, type::int64, 1, &spatial);
+    convolution.set(attribute::compute_type, type::data_type, 1, &computed);
+    convolution.set(attribute::mode, type::mode, 1, &cross_correlation);
+    convolution.set(attribute::strides, type::int64, spatial, shape_.strides.data());
+    convolution.set(attribute::dilations, type::int64, spatial, shape_.dilations.data());
+    convolution.set(attribute::pads_begin, type::int64, spatial, shape_.pads_begin.data());
+    convolution.set(attribute::pads_end, type::int64, spatial, shape_.pads_end.data());
+    if (!convolution.finish()) return false;
 
+    Descriptor operation(api_, shape_.transposed ? kind::backward_data : kind::forward);
+    const double one = 1, zero = 0;
+    const float one_float = 1, zero_float = 0;
+    const bool is_double = shape_.type == ElementType::float64;
+    const int scalar = is_double ? type::double_ : type::float_;
+    const void *alpha = is_double ? static_cast<const void*>(&one) : &one_float,
+               *beta = is_double ? static_cast<const void*>(&zero) : &zero_float;
+    if (shape_.transposed) {
+      operation.set(attribute::data_convolution, convolution);
+      operation.set(attribute::data_dy, x);
+      operation.set(attribute::data_w, w);
+      operation.set(attribute::data_dx, y);
+      operation.set(attribute::data_alpha, scalar, 1, alpha);
+      operation.set(attribute::data_beta, scalar, 1, beta);
+    } else {
+      operation.set(attribute::forward_convolution, convolution);
+      operation.set(attribute::forward_x, x);
+      operation.set(attribute::forward_w, w);
+      operation.set(attribute::forward_y, y);
+      operation.set(attribute::forward_alpha, scalar, 1, alpha);
+      operation.set(attribute::forward_beta, scalar, 1, beta);
+    }
+    operations_.push_back(std::move(operation));
+    return operations_.back().finish();
+  }
+
+  // Of the last value and `other`, if there is one.
+  bool add_pointwise(int mode, const std::optional<Descriptor>& other, bool is_last) {
+    Descriptor pointwise(api_, kind::pointwise);
+    const int computed = compute_type();
+    pointwise.set(attribute::pointwise_mode, type::pointwise_mode, 1, &mode);
+    pointwise.set(attribute::pointwise_precision, type::data_type, 1, &computed);
+    if (!pointwise.finish()) return false;
+    Descriptor result = is_last ? tensor(shape_.y, 'y') : between(), operation(api_, kind::pointwise_operation);
+    operation.set(attribute::pointwise_descriptor, pointwise);
+    operation.set(attribute::pointwise_x, values_.back());
+    if (other) operation.set(attribute::pointwise_b, *other);
+    operation.set(attribute::pointwise_y, result);
+    values_.push_back(std::move(result));
+    operations_.push_back(std::move(operation));
+    return operations_.back().finish();
+  }
+
+  const Libraries& api_;
+  const ConvolutionShape& shape_;
+  int64_t last_id_ = 1000;  // of values that are not stored
+  std::vector<Descriptor> values_, operations_;
+  Descriptor graph_;
+};
+
+std::string key_of(const ConvolutionShape& s) {
+  return fmt::format("convolution {} {} {} {} {} {} {} {} {} {}{}{} {}{}{}", name_of(s.type), fmt::join(s.x, ","),
+                     fmt::join(s.w, ","), fmt::join(s.y, ","), fmt::join(s.strides, ","), fmt::join(s.dilations, ","),
+                     fmt::join(s.pads_begin, ","), fmt::join(s.pads_end, ","), s.groups, s.channels_last, s.transposed,
+                     s.allow_tf32, s.epilogue.residual, s.epilogue.bias, s.epilogue.relu);
+}
+
+}  // namespace
+
+struct Convolution::Plan {
+  Descriptor plan;
+};
+
+namespace {
+
+// TF32 comes with tensor cores.
+bool keeps_precision(const Libraries& api, const ConvolutionShape& shape, const Descriptor& configuration) {
+  if (shape.type != ElementType::float32 || shape.allow_tf32) return true;
+  Descriptor engine(api, kind::engine);
+  int64_t count = 0;
+  if (api.cudnnBackendGetAttribute(configuration.handle(), attribute::configuration_engine, type::descriptor, 1, &count,
+                                   engine.place()) != 0)
+    return false;
+  int notes[16] = {};
+  if (api.cudnnBackendGetAttribute(engine.handle(), attribute::engine_notes, type::note, 16, &count, notes) != 0)
+    return false;
+  const auto last = notes + std::min<int64_t>(count, 16);
+  return std::find(notes, last, note_tensor_core) == last;
+}
+
+// What cuDNN proposes, ready to run, best first.
+std::vector<Descriptor> proposals(Gpu& gpu, const ConvolutionShape& shape, const Descriptor& graph, size_t most) {
+  const Libraries& api = gpu.api();
+  Handle dnn = gpu.dnn();
+  std::vector<Descriptor> plans;
   for (int mode : {heuristics_a, heuristics_fallback}) {
+    if (!plans.empty()) break;
     Descriptor heuristics(api, kind::engine_heuristics);
     heuristics.set(attribute::heuristics_graph, graph);
     heuristics.set(attribute::heuristics_mode, type::heuristics, 1, &mode);
@@ -189,36 +264,59 @@ std::optional<Convolution> Convolution::plan(GpuQueue& queue, const ConvolutionS
     if (api.cudnnBackendGetAttribute(heuristics.handle(), attribute::heuristics_results, type::descriptor,
                                      most_configurations, &count, handles.data()) != 0)
       continue;
-    for (int64_t i = 0; i < std::min(count, most_configurations); ++i) {
+    for (int64_t i = 0; i < std::min(count, most_configurations) && plans.size() < most; ++i) {
       Descriptor& configuration = configurations[static_cast<size_t>(i)];
-      if (!keeps_precision(configuration)) continue;
+      if (!keeps_precision(api, shape, configuration)) continue;
       Descriptor plan(api, kind::execution_plan);
-      plan.set(attribute::plan_handle, type::handle, 1, &handle);
+      plan.set(attribute::plan_handle, type::handle, 1, &dnn);
       plan.set(attribute::plan_configuration, configuration);
       int64_t workspace = 0, found = 0;
       if (!plan.finish() || api.cudnnBackendGetAttribute(plan.handle(), attribute::plan_workspace, type::int64, 1,
                                                          &found, &workspace) != 0)
         continue;
-      if (workspace > GpuQueue::workspace_bytes) continue;
-      Convolution result;
-      result.plan_ = std::make_shared<Plan>();
-      result.plan_->plan = std::move(plan);
-      return result;
+      if (workspace <= GpuQueue::workspace_bytes) plans.push_back(std::move(plan));
     }
   }
-  return std::nullopt;
+  return plans;
 }
 
-void Convolution::run(GpuQueue& queue, const void* x, const void* w, void* y) const {
+}  // namespace
+
+std::optional<Convolution> Convolution::plan(GpuQueue& queue, const ConvolutionShape& shape,
+                                             const ConvolutionData& data) {
+  Gpu& gpu = queue.gpu();
+  const std::string key = key_of(shape);
+  if (auto known = gpu.choice(key)) return Convolution(std::static_pointer_cast<const Plan>(known));
+  gpu.use();
+  Operations operations(gpu.api(), shape);
+  if (!operations.describe(gpu.dnn())) return std::nullopt;
+
+  std::vector<Convolution> ways;
+  for (Descriptor& plan : proposals(gpu, shape, operations.graph(), most_tried))
+    ways.push_back(Convolution(std::make_shared<const Plan>(Plan{std::move(plan)})));
+  if (ways.empty()) return std::nullopt;
+  Convolution& best = ways[fastest(queue, ways.size(), [&](size_t i) { ways[i].run(queue, data); })];
+  gpu.set_choice(key, best.plan_);
+  return best;
+}
+
+void Convolution::run(GpuQueue& queue, const ConvolutionData& data) const {
   Gpu& gpu = queue.gpu();
   gpu.use();
   const Libraries& api = gpu.api();
-  const int64_t ids[] = {'x', 'w', 'y'};
-  const void* pointers[] = {x, w, y};
+  const int64_t ids[] = {'x', 'w', 'y', 'b', 'r'};
+  const void* pointers[] = {data.x, data.w, data.y, data.bias, data.residual};
+  SmallVector<int64_t, 5> given;
+  SmallVector<const void*, 5> addresses;
+  for (size_t i = 0; i < 5; ++i) {
+    if (!pointers[i]) continue;
+    given.push_back(ids[i]);
+    addresses.push_back(pointers[i]);
+  }
   const void* workspace = queue.workspace();
   Descriptor pack(api, kind::variant_pack);
-  pack.set(attribute::pack_ids, type::int64, 3, ids);
-  pack.set(attribute::pack_pointers, type::pointer, 3, pointers);
+  pack.set(attribute::pack_ids, type::int64, std::ssize(given), given.data());
+  pack.set(attribute::pack_pointers, type::pointer, std::ssize(addresses), addresses.data());
   pack.set(attribute::pack_workspace, type::pointer, 1, &workspace);
   if (!pack.finish()) fail(ErrorCode::internal, "cuDNN does not take the addresses of a convolution");
   // The handle is the GPU's, the stream that of this queue.

@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "cuda/gemm.h"
 #include "cuda/gpu.h"
 
 namespace tenon::cuda {
@@ -15,17 +16,27 @@ struct ConvolutionShape {
   bool channels_last = false;  // how x, w and y lie
   bool transposed = false;     // y is convolved to x: w is [C, M / groups, kernel]
   bool allow_tf32 = false;
+  Epilogue epilogue;  // a residual lies as y does, a bias is [M]
+};
+
+// The memory that a convolution works on.
+struct ConvolutionData {
+  const void *x = nullptr, *w = nullptr;
+  void* y = nullptr;
+  const void *bias = nullptr, *residual = nullptr;
 };
 
 class Convolution {
  public:
-  // nullopt where cuDNN has no way to do it.
-  static std::optional<Convolution> plan(GpuQueue& queue, const ConvolutionShape& shape);
-  void run(GpuQueue& queue, const void* x, const void* w, void* y) const;
+  // The fastest of some ways that cuDNN proposes, which are tried on the data. nullopt where it has no way to do it.
+  static std::optional<Convolution> plan(GpuQueue& queue, const ConvolutionShape& shape, const ConvolutionData& data);
+  void run(GpuQueue& queue, const ConvolutionData& data) const;
 
  private:
   struct Plan;
-  std::shared_ptr<Plan> plan_;
+  explicit Convolution(std::shared_ptr<const Plan> plan) : plan_(std::move(plan)) {}
+
+  std::shared_ptr<const Plan> plan_;
 };
 
 }  // namespace tenon::cuda

@@ -1,5 +1,7 @@
 #include "cuda/gemm.h"
 
+#include "cuda/trial.h"
+
 #include "base/fail.h"
 
 namespace tenon::cuda {
@@ -7,7 +9,10 @@ namespace {
 
 // As cublasLt numbers them.
 constexpr int compute_32f = 68, compute_64f = 70, compute_32i = 72, compute_tf32 = 77;
-constexpr int description_transpose_a = 3, description_transpose_b = 4;
+constexpr int description_transpose_a = 3, description_transpose_b = 4, description_epilogue = 7, description_bias = 8;
+constexpr int32_t epilogue_none = 1, epilogue_relu = 2, epilogue_bias = 4;  // these two add up
+constexpr Result no_algorithm = 15;
+constexpr int most_tried = 6;
 constexpr int layout_batch = 5, layout_step = 6;
 constexpr int preference_workspace = 1, preference_alignments[] = {5, 6, 7, 8};
 
@@ -42,6 +47,8 @@ struct Gemm::Descriptions {
   const Libraries& api;
   Handle product = nullptr, first = nullptr, second = nullptr, result = nullptr;
   MatmulAlgorithm algorithm{};
+  std::shared_ptr<const MatmulAlgorithm> chosen;  // by trial
+  std::vector<MatmulAlgorithm> proposed;          // cublasLt's own choice first
 
   explicit Descriptions(const Libraries& libraries) : api(libraries) {}
   Descriptions(const Descriptions&) = delete;
@@ -82,36 +89,88 @@ Gemm::Gemm(GpuQueue& queue, const GemmShape& shape) : shape_(shape) {
   lay_out(d.second, shape.type, shape.transpose_a ? shape.m : shape.k, shape.transpose_a ? shape.k : shape.m,
           shape.a_row, shape.a_step);
   lay_out(d.result, shape.output, shape.n, shape.m, shape.y_row, shape.y_step);
+  Result result = propose_algorithms(queue);
+  if (result != 0 && !shape_.epilogue.is_empty()) {
+    shape_.epilogue = {};
+    result = propose_algorithms(queue);
+  }
+  if (result != 0)
+    fail(ErrorCode::internal, "cublasLt has no way to multiply {} of {} x {} by {} (status {})", name_of(shape.type),
+         shape.m, shape.k, shape.n, result);
+}
+
+Result Gemm::propose_algorithms(GpuQueue& queue) {
+  Gpu& gpu = queue.gpu();
+  const Libraries& api = gpu.api();
+  Descriptions& d = *descriptions_;
+  const Epilogue& epilogue = shape_.epilogue;
+  const int32_t stored = (epilogue.relu ? epilogue_relu : 0) + (epilogue.bias ? epilogue_bias : 0),
+                wanted = stored == 0 ? epilogue_none : stored;
+  api.cublasLtMatmulDescSetAttribute(d.product, description_epilogue, &wanted, sizeof wanted);
+  const void* some_bias = queue.workspace();  // any address will do until it runs
+  if (epilogue.bias) api.cublasLtMatmulDescSetAttribute(d.product, description_bias, &some_bias, sizeof some_bias);
   Handle preference = nullptr;
   gpu.check_blas(api.cublasLtMatmulPreferenceCreate(&preference), "cublasLtMatmulPreferenceCreate");
   const size_t workspace = GpuQueue::workspace_bytes;
   api.cublasLtMatmulPreferenceSetAttribute(preference, preference_workspace, &workspace, sizeof workspace);
-  const auto alignment = static_cast<uint32_t>(shape.alignment);
+  const auto alignment = static_cast<uint32_t>(shape_.alignment);
   for (int side : preference_alignments)
     api.cublasLtMatmulPreferenceSetAttribute(preference, side, &alignment, sizeof alignment);
-  MatmulChoice choice{};
+  MatmulChoice choices[most_tried]{};
   int found = 0;
   const Result result = api.cublasLtMatmulAlgoGetHeuristic(gpu.blas(), d.product, d.first, d.second, d.result, d.result,
-                                                           preference, 1, &choice, &found);
+                                                           preference, most_tried, choices, &found);
   api.cublasLtMatmulPreferenceDestroy(preference);
-  if (result != 0 || found == 0)
-    fail(ErrorCode::internal, "cublasLt has no way to multiply {} of {} x {} by {} (status {})", name_of(shape.type),
-         shape.m, shape.k, shape.n, result);
-  d.algorithm = choice.algorithm;
+  d.proposed.clear();
+  for (int i = 0; result == 0 && i < found; ++i) {
+    if (choices[i].state == 0) d.proposed.push_back(choices[i].algorithm);
+  }
+  if (!d.proposed.empty()) d.algorithm = d.proposed[0];
+  return result == 0 && d.proposed.empty() ? no_algorithm : result;
 }
 
-void Gemm::run(GpuQueue& queue, const void* a, const void* b, void* y) const {
+std::string Gemm::key() const {
+  const GemmShape& s = shape_;
+  return fmt::format("gemm {} {} {}x{}x{} {}{} {} {} {} {} {} {} {} {} {} {}{}{}", name_of(s.type), name_of(s.output),
+                     s.m, s.n, s.k, s.transpose_a, s.transpose_b, s.a_row, s.b_row, s.y_row, s.batch, s.a_step,
+                     s.b_step, s.y_step, s.allow_tf32, s.alignment, s.epilogue.residual, s.epilogue.bias,
+                     s.epilogue.relu);
+}
+
+void Gemm::choose_by_trial(GpuQueue& queue, const void* a, const void* b, void* y, const void* bias,
+                           const void* residual) {
+  Gpu& gpu = queue.gpu();
+  Descriptions& d = *descriptions_;
+  if (d.proposed.size() < 2 || shape_.beta != 0) return;
+  if (auto known = std::static_pointer_cast<const MatmulAlgorithm>(gpu.choice(key()))) {
+    d.algorithm = *known;
+    d.chosen = known;
+    return;
+  }
+  const size_t best = fastest(queue, d.proposed.size(), [&](size_t i) {
+    d.algorithm = d.proposed[i];
+    run(queue, a, b, y, bias, residual);
+  });
+  d.algorithm = d.proposed[best];
+  d.chosen = std::make_shared<const MatmulAlgorithm>(d.algorithm);
+  gpu.set_choice(key(), d.chosen);
+}
+
+void Gemm::run(GpuQueue& queue, const void* a, const void* b, void* y, const void* bias, const void* residual) const {
   Gpu& gpu = queue.gpu();
   gpu.use();
   const Descriptions& d = *descriptions_;
-  const auto alpha_float = static_cast<float>(shape_.alpha), beta_float = static_cast<float>(shape_.beta);
-  const auto alpha_int = static_cast<int32_t>(shape_.alpha), beta_int = static_cast<int32_t>(shape_.beta);
+  const double kept = shape_.epilogue.residual ? 1 : shape_.beta;
+  const auto alpha_float = static_cast<float>(shape_.alpha), beta_float = static_cast<float>(kept);
+  const auto alpha_int = static_cast<int32_t>(shape_.alpha), beta_int = static_cast<int32_t>(kept);
   const void *alpha = &alpha_float, *beta = &beta_float;
-  if (shape_.type == ElementType::float64) alpha = &shape_.alpha, beta = &shape_.beta;
+  if (shape_.type == ElementType::float64) alpha = &shape_.alpha, beta = &kept;
   if (shape_.type == ElementType::int8) alpha = &alpha_int, beta = &beta_int;
+  if (shape_.epilogue.bias) gpu.api().cublasLtMatmulDescSetAttribute(d.product, description_bias, &bias, sizeof bias);
+  const void* added = shape_.epilogue.residual ? residual : y;
   gpu.check_blas(
-      gpu.api().cublasLtMatmul(gpu.blas(), d.product, alpha, b, d.first, a, d.second, beta, y, d.result, y, d.result,
-                               &d.algorithm, queue.workspace(), GpuQueue::workspace_bytes, queue.stream()),
+      gpu.api().cublasLtMatmul(gpu.blas(), d.product, alpha, b, d.first, a, d.second, beta, added, d.result, y,
+                               d.result, &d.algorithm, queue.workspace(), GpuQueue::workspace_bytes, queue.stream()),
       "cublasLtMatmul");
 }
 

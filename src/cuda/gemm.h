@@ -5,6 +5,14 @@
 
 namespace tenon::cuda {
 
+// What a library does with the results while it stores them: residual + result, + a bias for each column or channel,
+// then the activation.
+struct Epilogue {
+  bool residual = false, bias = false, relu = false;
+
+  bool is_empty() const { return !residual && !bias && !relu; }
+};
+
 // y = alpha * a @ b + beta * y, for matrices in rows that lie `a_row` and so on elements apart, and for `batch` of
 // them, `a_step` and so on apart. a is [m, k] ([k, m] where it is transposed), b [k, n], y [m, n].
 struct GemmShape {
@@ -16,6 +24,7 @@ struct GemmShape {
   double alpha = 1, beta = 0;
   bool allow_tf32 = false;
   int64_t alignment = 16;  // that all addresses have, in bytes
+  Epilogue epilogue;       // a residual lies as y does; beta is 0 then
 
   static bool takes(ElementType type);
 };
@@ -23,10 +32,19 @@ struct GemmShape {
 class Gemm {
  public:
   Gemm(GpuQueue& queue, const GemmShape& shape);
-  void run(GpuQueue& queue, const void* a, const void* b, void* y) const;
+  // Tries the ways that cublasLt proposes on these data, and keeps the fastest.
+  void choose_by_trial(GpuQueue& queue, const void* a, const void* b, void* y, const void* bias, const void* residual);
+  // What was asked for, or nothing where cublasLt has no way to do that.
+  const Epilogue& epilogue() const { return shape_.epilogue; }
+  void run(GpuQueue& queue, const void* a, const void* b, void* y, const void* bias = nullptr,
+           const void* residual = nullptr) const;
 
  private:
   struct Descriptions;
+  // The library's number for what went wrong; 0 where nothing did.
+  Result propose_algorithms(GpuQueue& queue);
+  std::string key() const;
+
   GemmShape shape_;
   std::shared_ptr<Descriptions> descriptions_;
 };

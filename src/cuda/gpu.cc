@@ -122,6 +122,17 @@ Gpu::Gpu(int ordinal) : api_(libraries()), cache_(cache_folder()) {
   use();
 }
 
+std::shared_ptr<const void> Gpu::choice(const std::string& key) {
+  std::lock_guard lock(mutex_);
+  auto found = choices_.find(key);
+  return found == choices_.end() ? nullptr : found->second.lock();
+}
+
+void Gpu::set_choice(const std::string& key, const std::shared_ptr<const void>& choice) {
+  std::lock_guard lock(mutex_);
+  choices_[key] = choice;
+}
+
 Gpu::~Gpu() {
   // The process may be at its end, and the driver with it: what is left goes with the context.
   if (api_.cuCtxSetCurrent(context_) == 0) trim();

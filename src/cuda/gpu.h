@@ -77,6 +77,10 @@ class Gpu final : public Device, public std::enable_shared_from_this<Gpu> {
   CallCounts counts() const { return counts_; }
   void count_replay() { ++counts_.replays; }
 
+  // What was chosen for something, by what that is, while somebody uses it; else null.
+  std::shared_ptr<const void> choice(const std::string& key);
+  void set_choice(const std::string& key, const std::shared_ptr<const void>& choice);
+
   // Makes the GPU the calling thread's. Every entry point does.
   void use() const;
   // Throws what is wrong with a call's result.
@@ -106,6 +110,7 @@ class Gpu final : public Device, public std::enable_shared_from_this<Gpu> {
   std::mutex dnn_mutex_;
   std::mutex mutex_;  // guards what follows
   std::unordered_map<std::string, Handle> modules_;
+  std::unordered_map<std::string, std::weak_ptr<const void>> choices_;
   std::vector<std::weak_ptr<Pool>> pools_;
   std::shared_ptr<Pool> pool_ = std::make_shared<Pool>();  // of what no queue works on
   mutable CallCounts counts_;

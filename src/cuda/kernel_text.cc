@@ -74,6 +74,18 @@ template <typename T> inline T least(T a, T b) { return a < b || is_nan(a) ? a :
 template <typename T> inline T most(T a, T b) { return a > b || is_nan(a) ? a : b; }
 template <typename T> inline float real(T x) { return (float)x; }
 inline double real(double x) { return x; }
+#ifdef TENON_EMULATED
+inline float short_reciprocal(float x) { return 1.0f / x; }
+#else
+inline float short_reciprocal(float x) { float r; asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x)); return r; }
+#endif
+// To 22 bits of 1, which is enough for what is rounded to half precision (Abramowitz and Stegun, 7.1.26).
+inline float short_erf(float x) {
+  const float a = fabs(x), t = short_reciprocal(1.0f + 0.3275911f * a);
+  const float sum = ((((1.061405429f * t - 1.453152027f) * t + 1.421413741f) * t - 0.284496736f) * t + 0.254829592f) * t;
+  const float r = 1.0f - sum * exp2(a * a * -1.4426950408889634f);
+  return x < 0 ? -r : r;
+}
 template <typename T> inline T softplus(T x) { return most(x, (T)0) + log1p(exp(-fabs(x))); }
 // a to the power of b, in the type of a.
 template <typename T, typename E> inline T power(T a, E b) { return (T)pow((double)a, (double)b); }

@@ -1,5 +1,7 @@
 #include "ops/cost.h"
 
+#include <algorithm>
+
 #include "ops/layout.h"
 #include "ops/operator.h"
 
@@ -33,7 +35,9 @@ std::optional<Cost> cost_of(const ir::Node& node, std::span<const CostTensor> in
   if (outputs.empty() || !outputs[0].shape) return std::nullopt;
   const Dim elements = element_count(*outputs[0].shape);
   if (op && op->multiply_adds_rule) {
-    if (inputs.size() < 2 || !inputs[0].shape || !inputs[1].shape) return std::nullopt;
+    for (const CostTensor& tensor : inputs.first(std::min<size_t>(2, inputs.size()))) {
+      if (!tensor.shape && tensor.element != ElementType::undefined) return std::nullopt;
+    }
     cost.flops = Dim(2) * elements * op->multiply_adds_rule(node, inputs);
   } else if (reads == Reads::all) {
     cost.flops = op && op->operations_rule ? elements * Dim(op->operations_rule(node)) : elements;

@@ -104,7 +104,8 @@ WindowAxis WindowAttributes::axis(int d, int spatial, const Dim& weights_kernel)
   return result;
 }
 
-SymbolicShape window_output(const Inference& i, const WindowAttributes& window, const SymbolicShape& kernel) {
+SymbolicShape window_output(const Inference& i, const WindowAttributes& window, const SymbolicShape& kernel,
+                            size_t first) {
   const SymbolicShape& x = i.shape(0);
   int spatial = static_cast<int>(x.size()) - 2;
   if (spatial < 1)
@@ -120,10 +121,10 @@ SymbolicShape window_output(const Inference& i, const WindowAttributes& window, 
     WindowAxis axis = window.axis(d, spatial, at < kernel.size() ? kernel[at] : Dim(1));
     if (at < kernel.size() && axis.kernel.is_known())
       i.equal(axis.kernel, kernel[at], "kernel_shape and the weights' kernel");
-    Dim size = axis.output(x[at + 2]);
+    Dim size = axis.output(x[first + at]);
     if (size.is_known() && size.value() < 0) {
       i.fail("the window reaches over {} elements of axis {}, which has only {} with its padding",
-             axis.extent().to_string(), d + 2, (x[at + 2] + axis.pad_begin + axis.pad_end).to_string());
+             axis.extent().to_string(), first + at, (x[first + at] + axis.pad_begin + axis.pad_end).to_string());
     }
     result.push_back(std::move(size));
   }

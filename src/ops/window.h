@@ -44,7 +44,9 @@ struct WindowAttributes {
 // The most spatial axes that kernels take.
 inline constexpr int most_spatial = 3;
 
-// The sizes after `batch` and `channels` of a window operator on input 0; fails on images smaller than the window.
-SymbolicShape window_output(const Inference& i, const WindowAttributes& window, const SymbolicShape& kernel);
+// The spatial sizes that a window operator makes of input 0, whose first spatial axis is `first`; fails on images
+// smaller than the window. `kernel` is that of the weights, if there are any.
+SymbolicShape window_output(const Inference& i, const WindowAttributes& window, const SymbolicShape& kernel,
+                            size_t first = 2);
 
 }  // namespace tenon::ops

@@ -28,8 +28,12 @@ void collect_names(const ir::Graph& graph, std::vector<std::string_view>& names)
 
 }  // namespace
 
-Editor::Editor(ir::Graph& graph, std::span<const std::string> keep, Evaluator evaluator, bool exact)
-    : graph_(graph), evaluator_(std::move(evaluator)), exact_(exact), facts_(infer_types(graph).facts) {
+Editor::Editor(ir::Graph& graph, std::span<const std::string> keep, Evaluator evaluator, bool exact, Target target)
+    : graph_(graph),
+      evaluator_(std::move(evaluator)),
+      exact_(exact),
+      target_(target),
+      facts_(infer_types(graph).facts) {
   std::unordered_set<std::string_view> missing(keep.begin(), keep.end());
   index(graph, missing);
   for (const std::string& name : keep) {

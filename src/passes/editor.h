@@ -22,6 +22,12 @@ class Patch;
 // Computes the outputs of a node whose inputs are all constants. Throws Error when the node cannot run.
 using Evaluator = std::function<std::vector<Value>(const ir::Node&)>;
 
+// What is to run the nodes.
+struct Target {
+  bool is_device = false;       // with a memory of its own; else the host
+  bool rounds_float32 = false;  // whether products of float32 may round their operands
+};
+
 // What a pass sees and changes a graph through. It knows the types and symbolic contents of all values, keeps them up
 // to date, and records every rewrite.
 //
@@ -30,7 +36,10 @@ class Editor {
  public:
   // The graph's nodes are lifted, sorted and not yet changed by anyone since infer_types. `keep` names values of it, or
   // of graphs in it, that stay. With `exact` no result may change by a bit.
-  Editor(ir::Graph& graph, std::span<const std::string> keep, Evaluator evaluator = nullptr, bool exact = false);
+  Editor(ir::Graph& graph, std::span<const std::string> keep, Evaluator evaluator = nullptr, bool exact = false,
+         Target target = {});
+
+  const Target& target() const { return target_; }
 
   // What is known about a value. The reference holds until the graph changes.
   const ops::Fact& fact(const ir::Value& value);
@@ -94,6 +103,7 @@ class Editor {
   ir::Graph& graph_;
   Evaluator evaluator_;
   bool exact_;
+  Target target_;
   std::string_view pass_;
   std::unordered_map<const ir::Value*, ops::Fact> facts_;
   std::unordered_map<const ir::Value*, std::vector<ir::Graph*>> outputs_;  // the graphs whose output a value is

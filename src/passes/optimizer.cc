@@ -20,6 +20,8 @@ struct Pass : OptimizationPass {
   // When it runs: in every sweep; when the passes before find nothing more, which then look again; or once, at the end,
   // because it takes nodes that others look for.
   enum class Turn : unsigned char { sweep, at_rest, last } turn = Turn::sweep;
+  // What it makes nodes for.
+  enum class For : unsigned char { both, host, device } runs_on = For::both;
 };
 
 constexpr bool same_bits = true, rounds = false;
@@ -33,10 +35,14 @@ const Pass passes_in_order[] = {
     {{"qdq", extended, rounds,
       "what is between DequantizeLinear and QuantizeLinear computes with bytes: Conv, MatMul, Add, Mul, pools, "
       "functions, moves"},
-     passes::compute_in_integers},
+     passes::compute_in_integers,
+     Pass::Turn::sweep,
+     Pass::For::host},
     {{"packed-weights", extended, rounds,
       "a product with, or rows of, constant weights of few bits or in blocks read these as they are"},
-     passes::use_packed_weights},
+     passes::use_packed_weights,
+     Pass::Turn::sweep,
+     Pass::For::host},
     {{"fold-constants", basic, same_bits, "computes what depends on constants and known sizes only"},
      passes::fold_constants},
     {{"common-subexpressions", basic, same_bits, "computes once what is computed twice; keeps one of equal constants"},
@@ -70,6 +76,11 @@ const Pass passes_in_order[] = {
     {{"attention", extended, rounds, "softmax(q @ k^T * scale + mask) @ v becomes Attention"}, passes::fuse_attention},
     {{"attention-cache", extended, same_bits, "past and new keys and values are joined by Attention itself"},
      passes::fuse_attention_cache},
+    {{"packed-attention", extended, rounds,
+      "Attention reads queries, keys and values where the product of all three left them"},
+     passes::pack_attention,
+     Pass::Turn::sweep,
+     Pass::For::device},
     {{"reshape", basic, same_bits, "removes and merges Reshape, Flatten, Squeeze and Unsqueeze"},
      passes::merge_reshapes},
     {{"softmax-flatten", basic, same_bits, "a softmax of the last axis is not flattened and shaped back"},
@@ -81,6 +92,9 @@ const Pass passes_in_order[] = {
      passes::gather_along_axes},
     {{"transpose", basic, same_bits, "removes and merges transposes; one that moves axes of size 1 becomes a Reshape"},
      passes::merge_transposes},
+    {{"moves", basic, same_bits,
+      "Reshape, Transpose and Reshape become a Transpose where they only change the axes' order"},
+     passes::merge_moves},
     {{"cancel-transposes", basic, rounds, "moves a Transpose up through other nodes to where another one undoes it"},
      passes::cancel_transposes},
     {{"sink-transposes", basic, rounds,
@@ -100,6 +114,11 @@ const Pass passes_in_order[] = {
     {{"gemm-transpose", basic, rounds, "a Transpose goes into Gemm"}, passes::transpose_in_gemm},
     {{"matmul-transpose", extended, rounds, "transposes and a factor go into MatMul of computed matrices"},
      passes::transpose_in_matmul},
+    {{"patches", extended, rounds,
+      "a Conv that reads every pixel of a few channels once, in patches, becomes a MatMul of these"},
+     passes::multiply_patches,
+     Pass::Turn::sweep,
+     Pass::For::device},
     {{"conv-epilogue", extended, rounds, "Conv, a residual Add and an activation become one node"},
      passes::fuse_conv_epilogue},
     {{"matmul-epilogue", extended, rounds, "MatMul or Gemm, a bias, a residual Add and an activation become one node"},
@@ -111,21 +130,24 @@ const Pass passes_in_order[] = {
      passes::fuse_batch_norm_activation,
      Pass::Turn::at_rest},
     {{"channels-last", OptimizationLevel::all, rounds,
-      "convolutions of bytes and what is between them compute on images whose channels come last"},
+      "convolutions of bytes, or on a GPU, and what is between them compute on images whose channels come last"},
      passes::use_channels_last,
      Pass::Turn::at_rest},
     {{"blocked-layout", OptimizationLevel::all, rounds,
       "convolutions and what is between them compute on blocks of channels"},
      passes::use_blocked_layout,
-     Pass::Turn::at_rest},
+     Pass::Turn::at_rest,
+     Pass::For::host},
     {{"blocked-transposes", OptimizationLevel::all, same_bits,
       "between blocks of channels and channels last, a Transpose moves whole blocks"},
      passes::move_whole_blocks,
-     Pass::Turn::at_rest},
+     Pass::Turn::at_rest,
+     Pass::For::host},
     {{"winograd", OptimizationLevel::all, rounds,
       "3x3 convolutions on blocks of channels multiply transformed tiles, where that is faster"},
      passes::use_winograd,
-     Pass::Turn::at_rest},
+     Pass::Turn::at_rest,
+     Pass::For::host},
     {{"elementwise", extended, same_bits, "a chain or tree of elementwise operators becomes one node"},
      passes::fuse_elementwise,
      Pass::Turn::last},
@@ -159,7 +181,7 @@ class Optimizer {
             size_t most_rewrites)
       : graph_(graph),
         options_(options),
-        editor_(graph, options.keep, options.evaluate, options.level == OptimizationLevel::exact),
+        editor_(graph, options.keep, options.evaluate, options.level == OptimizationLevel::exact, options.target),
         passes_(passes) {
     editor_.most_rewrites = most_rewrites;
   }
@@ -223,6 +245,7 @@ std::vector<const Pass*> wanted_passes(const passes::OptimizerOptions& options, 
     if ((pass->turn == Pass::Turn::last) != last ||
         std::ranges::find(options.disabled, pass->name) != options.disabled.end())
       continue;
+    if (pass->runs_on == (options.target.is_device ? Pass::For::host : Pass::For::device)) continue;
     if (options.level == OptimizationLevel::exact ? pass->exact : pass->level <= options.level) wanted.push_back(pass);
   }
   return wanted;

@@ -16,6 +16,7 @@ inline constexpr bool is_debug_build = true;
 
 struct OptimizerOptions {
   OptimizationLevel level = OptimizationLevel::all;
+  Target target;
   std::vector<std::string> disabled;  // passes, by name
   std::vector<std::string> keep;      // values that stay
   Evaluator evaluate;                 // without it no constants are folded

@@ -89,9 +89,26 @@ Dim multiply_adds_of_attention(const ir::Node& node, std::span<const CostTensor>
   return k_size == v_size ? Dim(2) * keys : keys + floor_div(keys * k_size, v_size);
 }
 
+// Of [batch, length, 3 * heads * size]: the queries of all heads, then the keys, then the values.
+void infer_packed_attention(Inference& i) {
+  const int64_t heads = i.node().int_attribute("num_heads", 0);
+  if (heads < 1)
+    i.fail_with(ErrorCode::invalid_attribute, fmt::format("num_heads is {}; it must be at least 1", heads));
+  if (!i.has_shape(0)) return i.output(0, i.element(0), std::nullopt);
+  i.require_rank(0, 3);
+  SymbolicShape y = i.shape(0);
+  y[2] = divided(i, y[2], 3 * heads, "3 * num_heads") * heads;
+  i.output(0, i.element(0), std::move(y));
+}
+
+Dim multiply_adds_of_packed_attention(const ir::Node&, std::span<const CostTensor> inputs) {
+  return inputs[0].shape && inputs[0].shape->size() == 3 ? Dim(2) * (*inputs[0].shape)[1] : Dim::unknown();
+}
+
 }  // namespace
 
 void decompose_attention(Decomposition& d);
+void decompose_packed_attention(Decomposition& d);
 
 void define_attention(OperatorList& list) {
   list.add("Attention", {23, 24, 25})
@@ -124,6 +141,21 @@ void define_attention(OperatorList& list) {
       .input_since(24, 6)
       .attribute_since(25, "left_window_size", -1)
       .attribute_since(25, "right_window_size", -1);
+  list.add("PackedAttention", {1}, tenon_domain)
+      .input("packed", "T")
+      .optional_input("attn_mask", "U")
+      .output("Y", "T")
+      .types("T", types::floats)
+      .types("U", types::numbers | types::bools)
+      .attribute("is_causal", AttributeKind::int_)
+      .attribute("left_window_size", AttributeKind::int_)
+      .required_attribute("num_heads", AttributeKind::int_)
+      .attribute("right_window_size", AttributeKind::int_)
+      .attribute("scale", AttributeKind::float_)
+      .attribute("softcap", AttributeKind::float_)
+      .infer(infer_packed_attention)
+      .costs(multiply_adds_of_packed_attention)
+      .decompose(decompose_packed_attention);
 }
 
 }  // namespace tenon::ops

@@ -76,9 +76,10 @@ class Attention final : public Kernel {
 
   void run(KernelRun& run) const override {
     const auto& plan = run.per_plan<Plan>([&] { return prepare(run); });
-    const void *q = run.input(0).raw(), *mask = input_address(run, 3), *past_k = input_address(run, 4),
+    const AttentionSizes& n = plan.sizes;
+    const void *q = n.address(run, 0), *mask = input_address(run, n.mask()), *past_k = input_address(run, 4),
                *past_v = input_address(run, 5), *lengths = input_address(run, 6), *y = output_address(run, 0);
-    const void* sources[2] = {run.input(1).raw(), run.input(2).raw()};
+    const void* sources[2] = {n.address(run, 1), n.address(run, 2)};
     const void* joined[2] = {sources[0], sources[1]};
     for (size_t i : {0, 1}) {
       const Join& join = plan.joins[i];
@@ -103,25 +104,23 @@ class Attention final : public Kernel {
     std::shared_ptr<void> memory;
   };
   struct Plan {
-    Join joins[2];
-    std::optional<AttentionProducts> products;
-    std::optional<CudaBlocks> attend, put_together, scores;
-    std::shared_ptr<void> partial;
+    AttentionSizes sizes;
+    Join joins[2] = {};
+    std::optional<AttentionProducts> products = {};
+    std::optional<CudaBlocks> attend = {}, put_together = {}, scores = {};
+    std::shared_ptr<void> partial = {};
   };
 
   Plan prepare(KernelRun& run) const {
     const AttentionSizes n(run);
     std::vector<int64_t> numbers{n.q_heads, n.kv_heads, n.queries, n.past, n.keys, n.k_size, n.v_size};
     auto append = [&](const std::vector<int64_t>& more) { numbers.insert(numbers.end(), more.begin(), more.end()); };
-    append(n.steps(n.q_heads, n.queries, n.k_size));
-    append(n.steps(n.kv_heads, n.fresh, n.k_size));
-    append(n.steps(n.kv_heads, n.fresh, n.v_size));
-    append(n.steps(n.q_heads, n.queries, n.v_size));
-    append(run.has_input(3) ? mask_steps(run.input(3), n) : std::vector<int64_t>(5, 0));
+    for (const auto& steps : {n.q_steps(), n.k_steps(), n.v_steps(), n.y_steps()}) append(steps);
+    append(run.has_input(n.mask()) ? mask_steps(run.input(n.mask()), n) : std::vector<int64_t>(5, 0));
     numbers.push_back(1);  // parts
-    Plan plan;
+    Plan plan{n};
     const double scale = scale_ ? *scale_ : 1 / std::sqrt(static_cast<double>(n.k_size));
-    const std::string functions = functions_of(run, scale);
+    const std::string functions = functions_of(run, n, scale);
     const bool is_fused = n.all_queries() > 0 && takes_fused_attention(run, n, allow_tf32_);
     const bool by_products = !is_fused && n.all_queries() > 0 && AttentionProducts::takes(n, run);
     if (is_fused)
@@ -142,10 +141,10 @@ class Attention final : public Kernel {
   }
 
   static Join join(KernelRun& run, const AttentionSizes& n, size_t i) {
-    const ElementType type = run.input(i + 1).type();
+    const ElementType type = n.tensor(run, i + 1).type();
     const int64_t size = i == 0 ? n.k_size : n.v_size, bytes = bits_of(type) / 8;
     const Shape fresh{n.batch, n.kv_heads, n.fresh, size}, past{n.batch, n.kv_heads, n.past, size};
-    std::vector<int64_t> from = n.steps(n.kv_heads, n.fresh, size);
+    std::vector<int64_t> from = i == 0 ? n.k_steps() : n.v_steps();
     from.push_back(1);
     const std::vector<int64_t> to = steps_of(Shape{n.batch, n.kv_heads, n.keys, size});
     Join join;
@@ -157,16 +156,17 @@ class Attention final : public Kernel {
     return join;
   }
 
-  std::string functions_of(const KernelRun& run, double scale) const {
+  std::string functions_of(const KernelRun& run, const AttentionSizes& n, double scale) const {
     const ElementType type = run.input(0).type();
+    const bool has_mask = run.has_input(n.mask());
     auto number = [](double value) { return cuda::number_text(value, ElementType::float64); };
-    std::string text =
-        fmt::format("typedef {} Q;\ntypedef {} V;\ntypedef {} M;\ntypedef {} A;\n", cuda::type_text(type),
-                    input_type_text(run, 2), input_type_text(run, 3), cuda::wide_type_text(type));
+    std::string text = fmt::format("typedef {} Q;\ntypedef {} V;\ntypedef {} M;\ntypedef {} A;\n",
+                                   cuda::type_text(type), cuda::type_text(n.tensor(run, 2).type()),
+                                   input_type_text(run, n.mask()), cuda::wide_type_text(type));
     text += fmt::format("#define CAUSAL {}\n#define LEFT {}\n#define RIGHT {}\n", causal_ ? 1 : 0, left_, right_);
     text +=
-        fmt::format("#define HAS_MASK {}\n#define BOOL_MASK {}\n#define HAS_LENGTHS {}\n", run.has_input(3) ? 1 : 0,
-                    run.has_input(3) && run.input(3).type() == ElementType::boolean ? 1 : 0, run.has_input(6) ? 1 : 0);
+        fmt::format("#define HAS_MASK {}\n#define BOOL_MASK {}\n#define HAS_LENGTHS {}\n", has_mask ? 1 : 0,
+                    has_mask && run.input(n.mask()).type() == ElementType::boolean ? 1 : 0, run.has_input(6) ? 1 : 0);
     text += fmt::format("#define SCALE {}\n#define SOFTCAP {}\n", number(scale), number(softcap_));
     return text + std::string(attention_text::common);
   }
@@ -190,8 +190,8 @@ class Attention final : public Kernel {
     const int64_t most = run.input(0).type() == ElementType::float64 ? 1024 : 2048;
     if (size > most) fail(ErrorCode::unsupported, "heads of {} elements are more than the CUDA kernel takes", size);
     const int64_t lanes = size <= 128 ? 8 : size <= 256 ? 16 : 32;
-    const int64_t k_vector = vector_of({&run.input(1), run.has_input(4) ? &run.input(4) : nullptr}, n.k_size),
-                  v_vector = vector_of({&run.input(2), run.has_input(5) ? &run.input(5) : nullptr}, n.v_size);
+    const int64_t k_vector = vector_of({&n.tensor(run, 1), run.has_input(4) ? &run.input(4) : nullptr}, n.k_size),
+                  v_vector = vector_of({&n.tensor(run, 2), run.has_input(5) ? &run.input(5) : nullptr}, n.v_size);
     // Few queries of many keys are divided, so that there is work for the whole GPU.
     constexpr int64_t enough_blocks = 512, least_keys = 128;
     const int64_t parts = std::clamp<int64_t>(std::min(n.keys / least_keys, enough_blocks / queries), 1, 64);
@@ -255,6 +255,8 @@ class Attention final : public Kernel {
 void cuda_attention(CudaKernels& list) {
   list.add("Attention", [](const NodeInfo& info) { return std::make_unique<Attention>(info); },
            {.types = types::numbers | types::bools});
+  list.add("PackedAttention", [](const NodeInfo& info) { return std::make_unique<Attention>(info); },
+           {.types = types::numbers | types::bools, .domain = tenon_domain});
 }
 
 }  // namespace tenon::ops

@@ -295,11 +295,11 @@ int64_t tile_of(const AttentionSizes& n, int64_t bytes_each) {
 
 bool takes_fused_attention(KernelRun& run, const AttentionSizes& n, bool allow_tf32) {
   constexpr int64_t least_queries = 16, most_elements = 256, most_keys = int64_t{1} << 30;
-  const int64_t longest_step = std::max(n.k_size, n.v_size) * n.kv_heads;
+  const int64_t longest_step = std::max(n.k_size, n.v_size) * n.kv_heads * (n.packed ? 3 : 1);
   const ElementType type = run.input(0).type();
   const bool takes_type =
       type == ElementType::float16 || type == ElementType::bfloat16 || (type == ElementType::float32 && allow_tf32);
-  return takes_type && run.input(2).type() == type && n.queries >= least_queries &&
+  return takes_type && n.tensor(run, 2).type() == type && n.queries >= least_queries &&
          std::max(n.keys, longest_step) <= most_keys && std::min(n.k_size, n.v_size) > 0 &&
          std::max(n.k_size, n.v_size) <= most_elements && tile_of(n, bits_of(type) / 8) > 0 &&
          queue_of(run).gpu().major() >= 8;
@@ -310,15 +310,12 @@ CudaBlocks fused_attention(KernelRun& run, const AttentionSizes& n, std::string_
   const int64_t bytes_each = bits_of(run.input(0).type()) / 8;
   const int64_t k_room = room(n.k_size), v_room = room(n.v_size);
   auto blocks = [&](int64_t queries) { return n.batch * n.q_heads * ((n.queries + queries - 1) / queries); };
-  // What is read from shared memory serves all queries of a warp: the more the better, if the registers suffice and
-  // there is work for the whole GPU.
+  // What is read from shared memory serves all queries of a warp: the more the better, if the registers suffice, which
+  // masks need, too, and there is work for the whole GPU.
   constexpr int64_t warps = 4;
-  const bool is_small = std::max(k_room, v_room) <= 64;
+  const bool is_small = std::max(k_room, v_room) <= 64 && !run.has_input(n.mask()) && !run.has_input(6);
   const int64_t m_tiles = is_small && blocks(warps * 32) >= 2 * queue_of(run).gpu().processors() ? 2 : 1;
-  // What masks take of the registers is left over by smaller tiles.
-  int64_t tile = tile_of(n, bytes_each);
-  if (m_tiles == 2 && std::max(k_room, v_room) > 32 && (run.has_input(3) || run.has_input(6)))
-    tile = std::min<int64_t>(tile, 32);
+  const int64_t tile = tile_of(n, bytes_each);
   cuda::Grid grid;
   grid.blocks[0] = static_cast<unsigned>(blocks(warps * m_tiles * 16));
   grid.threads = static_cast<unsigned>(warps * 32);

@@ -56,9 +56,18 @@ const void* at(const void* memory, int64_t bytes) { return static_cast<const std
 
 }  // namespace
 
-AttentionSizes::AttentionSizes(const KernelRun& run) {
-  const Shape &q = run.input(0).shape(), &k = run.input(1).shape(), &v = run.input(2).shape();
+AttentionSizes::AttentionSizes(const KernelRun& run) : packed(run.node().op_type == "PackedAttention") {
+  const Shape& q = run.input(0).shape();
   flat = q.rank() == 3;
+  if (packed) {
+    batch = q[0];
+    q_heads = kv_heads = run.node().int_attribute("num_heads", 1);
+    queries = fresh = keys = q[1];
+    past = 0;
+    k_size = v_size = q[2] / (3 * q_heads);
+    return;
+  }
+  const Shape &k = run.input(1).shape(), &v = run.input(2).shape();
   const int row = flat ? 1 : 2;
   batch = q[0];
   q_heads = flat ? run.node().int_attribute("q_num_heads", 1) : q[1];
@@ -71,21 +80,27 @@ AttentionSizes::AttentionSizes(const KernelRun& run) {
   v_size = flat ? v[2] / kv_heads : v[3];
 }
 
-std::vector<int64_t> AttentionSizes::steps(int64_t heads, int64_t length, int64_t size) const {
-  if (flat) return {length * heads * size, size, heads * size};
+std::vector<int64_t> AttentionSizes::steps(int64_t heads, int64_t length, int64_t size, int64_t parts) const {
+  if (flat) return {parts * length * heads * size, size, parts * heads * size};
   return {heads * length * size, length * size, size};
+}
+
+const void* AttentionSizes::address(const KernelRun& run, size_t i) const {
+  const Tensor& own = tensor(run, i);
+  const int64_t first = packed ? static_cast<int64_t>(i) * q_heads * k_size : 0;
+  return at(own.raw(), first * bits_of(own.type()) / 8);
 }
 
 bool AttentionProducts::takes(const AttentionSizes& n, const KernelRun& run) {
   constexpr int64_t least = 64;  // below that, tiles are as fast and need no memory
   const ElementType type = run.input(0).type();
   return std::min(n.queries, n.keys) >= least && std::min(n.k_size, n.v_size) >= 8 && cuda::GemmShape::takes(type) &&
-         run.input(2).type() == type && bytes_of_scores(n, type) <= most_bytes;
+         n.tensor(run, 2).type() == type && bytes_of_scores(n, type) <= most_bytes;
 }
 
 AttentionProducts::AttentionProducts(KernelRun& run, const AttentionSizes& n, double scale,
                                      const std::string& functions, const std::vector<int64_t>& numbers, bool allow_tf32)
-    : k_size_(n.k_size), v_size_(n.v_size), keys_(n.keys) {
+    : sizes_(n) {
   const ElementType type = run.input(0).type(),
                     wide = type == ElementType::float64 ? ElementType::float64 : ElementType::float32;
   cuda::Gpu& gpu = queue_of(run).gpu();
@@ -97,17 +112,16 @@ AttentionProducts::AttentionProducts(KernelRun& run, const AttentionSizes& n, do
   weights_ = type == wide ? scores_ : gpu.allocate(at_once * queries_each_ * row * bytes_each_);
   if (n.flat) {
     auto in_heads = [&](int64_t size) { return steps_of(Shape{n.batch, n.q_heads, n.queries, size}); };
-    auto in_rows = [&](int64_t size) {
-      std::vector<int64_t> steps = n.steps(n.q_heads, n.queries, size);
+    auto in_rows = [](std::vector<int64_t> steps) {
       steps.push_back(1);
       return steps;
     };
     queries_ = gpu.allocate(n.all_queries() * n.k_size * bytes_each_);
     outputs_ = gpu.allocate(n.all_queries() * n.v_size * bytes_each_);
-    query_copy_.emplace(run, type, Shape{n.batch, n.q_heads, n.queries, n.k_size}, in_rows(n.k_size),
+    query_copy_.emplace(run, type, Shape{n.batch, n.q_heads, n.queries, n.k_size}, in_rows(n.q_steps()),
                         in_heads(n.k_size));
     output_copy_.emplace(run, type, Shape{n.batch, n.q_heads, n.queries, n.v_size}, in_heads(n.v_size),
-                         in_rows(n.v_size));
+                         in_rows(n.y_steps()));
   }
   for (int64_t first = 0; first < heads; first += at_once) {
     cuda::GemmShape scores, sums;
@@ -133,7 +147,7 @@ AttentionProducts::AttentionProducts(KernelRun& run, const AttentionSizes& n, do
 }
 
 void AttentionProducts::run(KernelRun& run, const void* keys, const void* values, Tensor& y) const {
-  const void* queries = run.input(0).raw();
+  const void* queries = sizes_.address(run, 0);
   void* outputs = y.mutable_raw();
   if (query_copy_) {
     query_copy_->run(run, queries, queries_.get());
@@ -142,11 +156,11 @@ void AttentionProducts::run(KernelRun& run, const void* keys, const void* values
   }
   for (const Part& part : parts_) {
     const int64_t first_query = part.first * queries_each_;
-    part.scores.run(queue_of(run), at(queries, first_query * k_size_ * bytes_each_),
-                    at(keys, part.first * keys_ * k_size_ * bytes_each_), scores_.get());
-    part.softmax.run(run, {scores_.get(), input_address(run, 3), input_address(run, 6), weights_.get()});
-    part.sums.run(queue_of(run), weights_.get(), at(values, part.first * keys_ * v_size_ * bytes_each_),
-                  static_cast<std::byte*>(outputs) + first_query * v_size_ * bytes_each_);
+    part.scores.run(queue_of(run), at(queries, first_query * sizes_.k_size * bytes_each_),
+                    at(keys, part.first * sizes_.keys * sizes_.k_size * bytes_each_), scores_.get());
+    part.softmax.run(run, {scores_.get(), input_address(run, sizes_.mask()), input_address(run, 6), weights_.get()});
+    part.sums.run(queue_of(run), weights_.get(), at(values, part.first * sizes_.keys * sizes_.v_size * bytes_each_),
+                  static_cast<std::byte*>(outputs) + first_query * sizes_.v_size * bytes_each_);
   }
   if (output_copy_) output_copy_->run(run, outputs, y.mutable_raw());
 }

@@ -8,15 +8,28 @@
 
 namespace tenon::ops {
 
+// Of Attention, or of PackedAttention, whose queries, keys and values are parts of the rows of one tensor.
 struct AttentionSizes {
-  bool flat;  // heads are parts of rows
+  bool packed, flat;  // flat: heads are parts of rows
   int64_t batch, q_heads, kv_heads, queries, fresh, past, keys, k_size, v_size;
 
   explicit AttentionSizes(const KernelRun& run);
 
-  // From batch to batch, head to head and row to row of a tensor of the node.
-  std::vector<int64_t> steps(int64_t heads, int64_t length, int64_t size) const;
+  // From batch to batch, head to head and row to row.
+  std::vector<int64_t> q_steps() const { return steps(q_heads, queries, k_size, packed ? 3 : 1); }
+  std::vector<int64_t> k_steps() const { return steps(kv_heads, fresh, k_size, packed ? 3 : 1); }
+  std::vector<int64_t> v_steps() const { return steps(kv_heads, fresh, v_size, packed ? 3 : 1); }
+  std::vector<int64_t> y_steps() const { return steps(q_heads, queries, v_size, 1); }
   int64_t all_queries() const { return batch * q_heads * queries; }
+
+  // Queries, keys or values: the tensor that they are in, and where they begin.
+  const Tensor& tensor(const KernelRun& run, size_t i) const { return run.input(packed ? 0 : i); }
+  const void* address(const KernelRun& run, size_t i) const;
+  // The input that is the mask.
+  size_t mask() const { return packed ? 1 : 3; }
+
+ private:
+  std::vector<int64_t> steps(int64_t heads, int64_t length, int64_t size, int64_t parts) const;
 };
 
 class AttentionProducts {
@@ -38,7 +51,8 @@ class AttentionProducts {
     CudaBlocks softmax;
   };
 
-  int64_t bytes_each_, queries_each_, k_size_, v_size_, keys_;
+  AttentionSizes sizes_;
+  int64_t bytes_each_, queries_each_;
   std::optional<CudaStridedCopy> query_copy_, output_copy_;  // for rows that have several heads
   std::shared_ptr<void> queries_, outputs_, scores_, weights_;
   std::vector<Part> parts_;

@@ -137,4 +137,21 @@ void decompose_attention(Decomposition& d) {
   d.output(0, as_query(d, d.add("MatMul", {weights, v}), q_heads));
 }
 
+void decompose_packed_attention(Decomposition& d) {
+  ir::Node& split = d.add_node("Split", {d.node().input(0)});
+  split.set_attribute({"axis", int64_t{-1}});
+  split.set_attribute({"num_outputs", int64_t{3}});
+  std::vector<ir::Value*> inputs;
+  for (int i = 0; i < 3; ++i) inputs.push_back(d.add_output(split));
+  if (d.has_input(1)) inputs.push_back(d.node().input(1));
+  ir::Node& attention = d.add_node("Attention", inputs);
+  std::map<const ir::Value*, ir::Value*> none;
+  for (const ir::Attribute& attribute : d.node().attributes) {
+    if (attribute.name != "num_heads") attention.attributes.push_back(ir::clone(attribute, none));
+  }
+  for (const char* heads : {"q_num_heads", "kv_num_heads"})
+    attention.set_attribute({heads, d.node().int_attribute("num_heads", 1)});
+  d.output(0, d.add_output(attention));
+}
+
 }  // namespace tenon::ops

@@ -48,6 +48,22 @@ TEST(Attention, PastAndHeads) {
       .run();
 }
 
+TEST(PackedAttention, IsAttentionOfItsParts) {
+  // Two heads of one element: queries, keys and values of a row are 2, 2 and 2 numbers.
+  auto packed = [] {
+    return std::move(OpTest("PackedAttention", 1, "tenon")
+                         .attribute("num_heads", 2)
+                         .attribute("scale", 0.0f)
+                         .input<float>({1, 2, 6}, {1, 2, 3, 4, 10, 30, 5, 6, 7, 8, 20, 50}));
+  };
+  packed().expect<float>({1, 2, 2}, {15, 40, 15, 40}).run();
+  packed().attribute("is_causal", 1).expect<float>({1, 2, 2}, {10, 30, 15, 40}).run();
+  packed().input(Tensor(Shape{2, 2}, {false, true, true, false})).expect<float>({1, 2, 2}, {20, 50, 10, 30}).run();
+  const std::string text = packed().attribute("num_heads", 4).error();
+  EXPECT_EQ(text.substr(0, text.find('\n')),
+            "shape-mismatch in tenon.PackedAttention 'tested' (node 0): 6 elements cannot be divided among 12 heads");
+}
+
 TEST(Attention, Errors) {
   std::string text = OpTest("Attention")
                          .input<float>({1, 3, 1, 1}, {1, 2, 3})

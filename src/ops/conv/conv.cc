@@ -1,5 +1,6 @@
 #include "ops/cost.h"
 #include "ops/fused_activation.h"
+#include "ops/fused_types.h"
 #include "ops/operator.h"
 #include "ops/window.h"
 
@@ -123,7 +124,7 @@ Operator& convolution(Operator& op) {
 void define_conv(OperatorList& list) {
   convolution(list.add("Conv", {1, 11, 22})).types("T", types::floats).infer(infer_conv).costs(multiply_adds::of_conv);
   with_residual_and_activation(convolution(list.add("FusedConv", {1}, tenon_domain)))
-      .types("T", {ElementType::float32})
+      .types("T", fused_types)
       .infer(infer_fused_conv)
       .decompose(decompose_fused_conv)
       .costs(multiply_adds::of_conv);

@@ -74,7 +74,7 @@ class Conv final : public Kernel {
     if (y.elements() == 0) return;
     const auto& plan = run.per_plan<Plan>([&] { return prepare(run, x, w, y); });
     if (plan.is_empty) queue_of(run).fill(y.mutable_raw(), 0, y.bytes());
-    if (plan.by_cudnn) plan.by_cudnn->run(queue_of(run), x.raw(), w.raw(), y.mutable_raw());
+    if (plan.by_cudnn) plan.by_cudnn->run(queue_of(run), {x.raw(), w.raw(), y.mutable_raw()});
     if (plan.direct) plan.direct->run(run, {x.raw(), w.raw(), y.raw()});
     if (plan.epilogue) epilogue_.run(run, *plan.epilogue, y);
   }
@@ -134,7 +134,8 @@ class Conv final : public Kernel {
       for (auto* list : {&shape.strides, &shape.dilations}) list->insert(list->begin(), 1);
       for (auto* list : {&shape.pads_begin, &shape.pads_end}) list->insert(list->begin(), 0);
     }
-    return cuda::Convolution::plan(queue_of(run), shape);
+    return cuda::Convolution::plan(queue_of(run), shape,
+                                   {run.input(0).raw(), run.input(1).raw(), run.output(0).mutable_raw()});
   }
 
   WindowAttributes window_;

@@ -7,8 +7,9 @@
 
 namespace tenon::ops {
 
-// The result of the operator for operands and parameters that are names or numbers. Names are those of ai.onnx, and
-// TanhGelu. `type` is the name of the operands' type. Empty: there is no such operator.
+// The result of the operator for operands and parameters that are names or numbers. Names are those of ai.onnx,
+// TanhGelu, and HalfGelu, which is Gelu for results that are rounded to half precision. `type` is the name of the
+// operands' type. Empty: there is no such operator.
 std::string expression_text(std::string_view op, std::string_view type, std::span<const std::string> operands,
                             std::span<const std::string> parameters = {});
 

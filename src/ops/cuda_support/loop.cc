@@ -60,8 +60,9 @@ CudaBlocks::CudaBlocks(KernelRun& run, std::string_view pointers, std::string_vi
   if (numbers_.empty()) numbers_.push_back(0);
   const std::string text = fmt::format(
       "struct Numbers {{ i64 v[{}]; }};\n{}\n"
-      "extern \"C\" __global__ void kernel(Numbers numbers, {}) {{\n  const i64* v = numbers.v;\n  {}\n}}\n",
-      numbers_.size(), functions, pointers, body);
+      "extern \"C\" __global__ void __launch_bounds__({}) kernel(Numbers numbers, {}) {{\n"
+      "  const i64* v = numbers.v;\n  {}\n}}\n",
+      numbers_.size(), functions, grid.threads, pointers, body);
   function_ = queue_of(run).gpu().function(text, "kernel");
 }
 

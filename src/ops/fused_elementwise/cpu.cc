@@ -7,6 +7,7 @@
 #include "ops/activation/cpu_loops.h"
 #include "ops/binary/loops.h"
 #include "ops/fused_elementwise/program.h"
+#include "ops/fused_types.h"
 #include "ops/operator.h"
 #include "ops/unary/cpu_loops.h"
 #include "provider/cpu_kernels.h"
@@ -299,8 +300,8 @@ void FusedElementwise::run(KernelRun& run) const {
 
 void cpu_fused_elementwise(CpuKernels& list) {
   list.add(
-      "FusedElementwise", [](const NodeInfo& info) { return std::make_unique<FusedElementwise>(info); }, nullptr,
-      tenon_domain);
+      "FusedElementwise", [](const NodeInfo& info) { return std::make_unique<FusedElementwise>(info); },
+      why_not_fused_on_host, tenon_domain);
 }
 
 }  // namespace tenon::ops

@@ -13,6 +13,11 @@ std::string wide_type(const ir::Node& node, size_t input) {
   return std::string(cuda::wide_type_text(type_of(node, input)));
 }
 
+// The name of an operator's expression for what the node computes in.
+std::string_view in_type(std::string_view op, const ir::Node& node) {
+  return op == "Gelu" && bits_of(type_of(node, 0)) == 16 ? "HalfGelu" : op;
+}
+
 std::string fused_body(const ir::Node& node) {
   const ElementwiseProgram program = ElementwiseProgram::of(node);
   const std::string type = wide_type(node, 0);
@@ -26,7 +31,7 @@ std::string fused_body(const ir::Node& node) {
       parameters.push_back(cuda::number_text(operation.parameters[static_cast<size_t>(i)], ElementType::float32));
     names.push_back(fmt::format("t{}", names.size()));
     text += fmt::format("const {} {} = {};\n    ", type, names.back(),
-                        expression_text(operation.op->name, type, operands, parameters));
+                        expression_text(in_type(operation.op->name, node), type, operands, parameters));
   }
   return text + fmt::format("r = {};", names.back());
 }
@@ -41,7 +46,7 @@ std::string single_body(const ir::Node& node, std::string_view name) {
       parameters.push_back(cuda::number_text(node.float_attribute(attribute, otherwise), type_of(node, 0)));
     }
   }
-  return fmt::format("r = {};", expression_text(name, wide_type(node, 0), operands, parameters));
+  return fmt::format("r = {};", expression_text(in_type(name, node), wide_type(node, 0), operands, parameters));
 }
 
 std::string gelu_body(const ir::Node& node) {

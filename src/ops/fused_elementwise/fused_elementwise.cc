@@ -3,6 +3,7 @@
 #include "ops/decomposition.h"
 #include "ops/elementwise.h"
 #include "ops/fused_elementwise/program.h"
+#include "ops/fused_types.h"
 #include "ops/operator.h"
 
 namespace tenon::ops {
@@ -49,7 +50,7 @@ void define_fused_elementwise(OperatorList& list) {
   list.add("FusedElementwise", {1}, tenon_domain)
       .variadic_input("inputs", "T")
       .output("output", "T")
-      .types("T", {ElementType::float32})
+      .types("T", fused_types)
       .required_attribute("operators", AttributeKind::strings)
       .required_attribute("operands", AttributeKind::ints)
       .attribute("parameters", AttributeKind::floats)

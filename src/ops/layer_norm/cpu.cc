@@ -3,6 +3,7 @@
 
 #include "ops/cpu_support/compute_type.h"
 #include "ops/cpu_support/row_statistics.h"
+#include "ops/fused_types.h"
 #include "ops/operator.h"
 #include "provider/cpu_kernels.h"
 
@@ -144,10 +145,10 @@ void cpu_layer_norm(CpuKernels& list) {
   list.add("RMSNormalization", [](const NodeInfo& info) { return std::make_unique<Normalization>(info, false); });
   list.add(
       "SkipLayerNormalization", [](const NodeInfo& info) { return std::make_unique<SkipNormalization>(info, true); },
-      nullptr, tenon_domain);
+      why_not_fused_on_host, tenon_domain);
   list.add(
       "SkipRMSNormalization", [](const NodeInfo& info) { return std::make_unique<SkipNormalization>(info, false); },
-      nullptr, tenon_domain);
+      why_not_fused_on_host, tenon_domain);
 }
 
 }  // namespace tenon::ops

@@ -115,8 +115,8 @@ class SkipNormalization final : public Kernel {
     const auto& blocks = run.per_plan<CudaBlocks>([&] {
       CudaRows rows(rows_of(x.shape(), axis_));
       std::vector<int64_t> numbers = rows.numbers();
-      std::string value = "x[e]";
-      const ElementType type = ElementType::float32;
+      std::string value = "widen(x[e])";
+      const ElementType type = x.type();
       std::vector<CudaRows::Array> arrays{
           {"x", type, "e"}, {"scale", type, "i"}, {"y", type, "e", true}, {"sum_out", type, "e", true}};
       for (size_t input : {size_t{1}, second}) {
@@ -129,20 +129,20 @@ class SkipNormalization final : public Kernel {
                                                           : fmt::format("row % v[{}] * size + i", numbers.size());
         numbers.push_back(own_rows);
         arrays.push_back({name, type, index});
-        value += fmt::format(" + {}[{}]", name, index);
+        value += fmt::format(" + widen({}[{}])", name, index);
       }
       const bool has_bias = centered_ && run.has_input(3);
       if (has_bias) arrays.push_back({"bias", type, "i"});
       rows.use_packs(std::move(arrays));
       rows.set_elements("float", value);
       std::string text = rows.begin() + statistics_text(rows, centered_, epsilon_);
-      if (run.wants_output(1)) text += rows.each("sum_out[e] = value;");
-      text += rows.each(fmt::format("y[e] = (value - mean) * factor * scale[i]{};", has_bias ? " + bias[i]" : ""));
+      if (run.wants_output(1)) text += rows.each("sum_out[e] = narrow<T>(value);");
+      text += rows.each(fmt::format("y[e] = narrow<T>((value - mean) * factor * widen(scale[i]){});",
+                                    has_bias ? " + widen(bias[i])" : ""));
       return CudaBlocks(
-          run,
-          "const float* x, const float* skip, const float* addend, const float* scale, const float* bias, "
-          "float* y, float* sum_out",
-          CudaRows::functions() + "typedef float A;\n", text, numbers, rows.grid());
+          run, "const T* x, const T* skip, const T* addend, const T* scale, const T* bias, T* y, T* sum_out",
+          CudaRows::functions() + fmt::format("typedef {} T;\ntypedef float A;\n", cuda::type_text(x.type())), text,
+          numbers, rows.grid());
     });
     blocks.run(run, {x.raw(), run.input(1).raw(), input_address(run, second), run.input(2).raw(),
                      centered_ ? input_address(run, 3) : nullptr, y, sum});

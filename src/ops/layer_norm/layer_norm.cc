@@ -1,4 +1,5 @@
 #include "ops/decomposition.h"
+#include "ops/fused_types.h"
 #include "ops/inference.h"
 #include "ops/operator.h"
 
@@ -175,7 +176,7 @@ void define_layer_norm(OperatorList& list) {
       .optional_input("bias", "T")
       .output("Y", "T")
       .optional_output("sum", "T")
-      .types("T", {ElementType::float32})
+      .types("T", fused_types)
       .attribute("axis", AttributeKind::int_)
       .attribute("epsilon", AttributeKind::float_)
       .infer([](Inference& i) {
@@ -189,7 +190,7 @@ void define_layer_norm(OperatorList& list) {
       .optional_input("bias", "T")
       .output("Y", "T")
       .optional_output("sum", "T")
-      .types("T", {ElementType::float32})
+      .types("T", fused_types)
       .attribute("axis", AttributeKind::int_)
       .attribute("epsilon", AttributeKind::float_)
       .infer([](Inference& i) {

@@ -7,6 +7,7 @@
 #include "ops/cpu_support/compute_type.h"
 #include "ops/cpu_support/fused_epilogue.h"
 #include "ops/dispatch.h"
+#include "ops/fused_types.h"
 #include "provider/cpu_kernels.h"
 
 namespace tenon::ops {
@@ -319,7 +320,8 @@ class Gemm final : public Kernel {
 void cpu_matmul(CpuKernels& list) {
   list.add("MatMul", [](const NodeInfo& info) { return std::make_unique<MatMul>(info); });
   list.add(
-      "FusedMatMul", [](const NodeInfo& info) { return std::make_unique<FusedMatMul>(info); }, nullptr, tenon_domain);
+      "FusedMatMul", [](const NodeInfo& info) { return std::make_unique<FusedMatMul>(info); }, why_not_fused_on_host,
+      tenon_domain);
   list.add("Gemm", [](const NodeInfo& info) { return std::make_unique<Gemm>(info); });
 }
 

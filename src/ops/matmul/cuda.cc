@@ -36,8 +36,9 @@ std::vector<int64_t> steps_of(const Shape& batch, const Shape& own, int64_t matr
 // Products as few calls of cublasLt, each with an equal step from matrix to matrix.
 class BatchedGemm {
  public:
+  // `epilogue` is done where that is possible.
   BatchedGemm(KernelRun& run, ElementType type, const Product& product, const Shape& a_batch, const Shape& b_batch,
-              bool allow_tf32) {
+              bool allow_tf32, const cuda::Epilogue& epilogue) {
     cuda::GemmShape shape;
     shape.type = shape.output = type;
     shape.m = product.m;
@@ -84,17 +85,26 @@ class BatchedGemm {
     add_offsets(product, a_steps, b_steps, axis, type);
     // What divides all addresses, up to what matters.
     auto low_bits = uintptr_t{16};
-    for (const void* address : {run.input(0).raw(), run.input(1).raw(), run.output(0).raw()})
+    for (const void* address : {run.input(0).raw(), run.input(1).raw(), static_cast<const void*>(run.output(0).raw()),
+                                CudaEpilogue::bias_of(run), CudaEpilogue::residual_of(run)})
       low_bits |= reinterpret_cast<uintptr_t>(address);
     for (const Offsets& at : offsets_) low_bits |= static_cast<uintptr_t>(at.a | at.b | at.y);
     shape.alignment = static_cast<int64_t>(low_bits & (~low_bits + 1));
+    if (offsets_.size() == 1 && shape.batch == 1 && type != ElementType::float64) shape.epilogue = epilogue;
     gemm_.emplace(queue_of(run), shape);
+    const Offsets& first = offsets_[0];
+    gemm_->choose_by_trial(queue_of(run), static_cast<const std::byte*>(run.input(0).raw()) + first.a,
+                           static_cast<const std::byte*>(run.input(1).raw()) + first.b,
+                           static_cast<std::byte*>(run.output(0).mutable_raw()) + first.y, CudaEpilogue::bias_of(run),
+                           CudaEpilogue::residual_of(run));
   }
+
+  const cuda::Epilogue& epilogue() const { return gemm_->epilogue(); }
 
   void run(KernelRun& run, const void* a, const void* b, void* y) const {
     for (const Offsets& at : offsets_) {
       gemm_->run(queue_of(run), static_cast<const std::byte*>(a) + at.a, static_cast<const std::byte*>(b) + at.b,
-                 static_cast<std::byte*>(y) + at.y);
+                 static_cast<std::byte*>(y) + at.y, CudaEpilogue::bias_of(run), CudaEpilogue::residual_of(run));
     }
   }
 
@@ -173,15 +183,15 @@ class MatMul final : public Kernel {
     if (plan.is_empty) queue_of(run).fill(y.mutable_raw(), 0, y.bytes());
     if (plan.gemm) plan.gemm->run(run, a.raw(), b.raw(), y.mutable_raw());
     if (plan.loop) plan.loop->run(run, {a.raw(), b.raw(), y.raw()});
-    if (plan.epilogue && is_gemm_) plan.epilogue->run(run, {y.raw(), run.input(2).raw()});
-    if (plan.epilogue && !is_gemm_) epilogue_.run(run, *plan.epilogue, y);
+    if (plan.adds_c) plan.adds_c->run(run, {y.raw(), run.input(2).raw()});
+    if (plan.epilogue) epilogue_.run(run, *plan.epilogue, y);
   }
 
  private:
   struct Plan {
     bool is_empty = false;  // sums of nothing
     std::optional<BatchedGemm> gemm;
-    std::optional<CudaLoop> loop, epilogue;
+    std::optional<CudaLoop> loop, adds_c, epilogue;
   };
 
   Plan prepare(KernelRun& run, const Tensor& a, const Tensor& b, const Tensor& y) const {
@@ -200,15 +210,23 @@ class MatMul final : public Kernel {
     product.batch = leading(y.shape(), y.rank() - std::max(a_batch.rank(), b_batch.rank()));
     Plan plan;
     plan.is_empty = product.k == 0;
+    // C of a Gemm is added as a bias where it is one.
+    cuda::Epilogue wanted = epilogue_.for_library();
+    const bool has_c = is_gemm_ && run.has_input(2);
+    if (has_c && beta_ == 1) wanted = epilogue_of(run.input(2).shape(), y.shape());
     if (!plan.is_empty && cuda::GemmShape::takes(y.type()))
-      plan.gemm.emplace(run, y.type(), product, a_batch, b_batch, allow_tf32_);
+      plan.gemm.emplace(run, y.type(), product, a_batch, b_batch, allow_tf32_, wanted);
     else if (!plan.is_empty)
       plan.loop.emplace(integer_product(run, product, a_batch, b_batch, y));
-    if (!is_gemm_)
-      plan.epilogue = epilogue_.prepare(run, y, 1, y.dim(y.rank() - 1));
-    else if (run.has_input(2))
-      plan.epilogue.emplace(add_c(run, run.input(2).shape(), y));
+    const cuda::Epilogue done = plan.gemm ? plan.gemm->epilogue() : cuda::Epilogue();
+    if (!is_gemm_) plan.epilogue = epilogue_.prepare(run, y, 1, y.dim(y.rank() - 1), done);
+    if (has_c && !done.bias) plan.adds_c.emplace(add_c(run, run.input(2).shape(), y));
     return plan;
+  }
+
+  static cuda::Epilogue epilogue_of(const Shape& c, const Shape& y) {
+    const int rank = c.rank();
+    return {.bias = (rank == 1 || (rank == 2 && c[0] == 1)) && c[rank - 1] == y[1]};
   }
 
   // Gemm: beta * C, which is broadcast.

@@ -3,6 +3,7 @@
 
 #include "ops/cost.h"
 #include "ops/fused_activation.h"
+#include "ops/fused_types.h"
 #include "ops/inference.h"
 #include "ops/operator.h"
 
@@ -122,7 +123,7 @@ void define_matmul(OperatorList& list) {
                                    .input("B", "T")
                                    .optional_input("bias", "T")
                                    .output("Y", "T")
-                                   .types("T", {ElementType::float32})
+                                   .types("T", fused_types)
                                    .attribute("transA", AttributeKind::int_)
                                    .attribute("transB", AttributeKind::int_)
                                    .attribute("alpha", AttributeKind::float_))

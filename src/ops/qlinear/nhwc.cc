@@ -27,24 +27,6 @@ Operator& add_window(Operator& op) {
       .attribute("strides", AttributeKind::ints);
 }
 
-// The spatial sizes of an output; `first` is the input's first spatial axis, `kernel` the window where the weights say.
-SymbolicShape window_sizes(const Inference& i, size_t first, const SymbolicShape& kernel) {
-  const WindowAttributes window(i.node());
-  i.require_rank_at_least(0, 3);
-  const int spatial = i.rank(0) - 2;
-  window.check(spatial);
-  SymbolicShape sizes;
-  for (int d = 0; d < spatial; ++d) {
-    const auto at = static_cast<size_t>(d);
-    const WindowAxis axis = window.axis(d, spatial, at < kernel.size() ? kernel[at] : Dim(1));
-    sizes.push_back(axis.output(i.shape(0)[first + at]));
-    if (sizes.back().is_known() && sizes.back().value() < 0)
-      i.fail("the window reaches over {} elements of axis {}, which has fewer with its padding",
-             axis.extent().to_string(), first + at);
-  }
-  return sizes;
-}
-
 void infer_conv(Inference& i) {
   const ElementType type = i.element(7);
   const int64_t groups = i.node().int_attribute("group", 1);
@@ -55,7 +37,8 @@ void infer_conv(Inference& i) {
   const bool is_last = i.node().int_attribute("channels_last", 0) != 0;
   const SymbolicShape &x = i.shape(0), &w = i.shape(3);
   i.equal(is_last ? x.back() : x[1], w[1] * groups, "the channels of x and the channels of w times group");
-  SymbolicShape y = window_sizes(i, is_last ? 1 : 2, SymbolicShape(w.begin() + 2, w.end()));
+  SymbolicShape y =
+      window_output(i, WindowAttributes(i.node()), SymbolicShape(w.begin() + 2, w.end()), is_last ? 1 : 2);
   y.insert(is_last ? y.end() : y.begin(), w[0]);
   y.insert(y.begin(), x[0]);
   i.output(0, type, std::move(y));
@@ -63,7 +46,7 @@ void infer_conv(Inference& i) {
 
 void infer_max_pool(Inference& i) {
   if (!i.has_shape(0)) return i.output(0, i.element(0), std::nullopt);
-  SymbolicShape y = window_sizes(i, 1, {});
+  SymbolicShape y = window_output(i, WindowAttributes(i.node()), {}, 1);
   y.push_back(i.shape(0).back());
   y.insert(y.begin(), i.shape(0)[0]);
   i.output(0, i.element(0), std::move(y));

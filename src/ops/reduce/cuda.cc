@@ -91,10 +91,12 @@ class Reduce final : public Kernel {
     const std::string finish = fmt::format("if (is_first) y[row] = element_of({});", reduction_.finish);
     if (parts == 1) {
       CudaRows rows(plan);
+      rows.use_packs({{"x", x.type(), "e"}});
       return {blocks(run, rows, types, "const T* x, T* y", "A", "(A)widen(x[e])", reduction_.map, finish, plan.count),
               nullptr, std::nullopt};
     }
     CudaRows rows(plan, parts), totals(ReducePlan(Shape{plan.outer * plan.inner, parts}, std::vector<int64_t>{1}));
+    rows.use_packs({{"x", x.type(), "e"}});
     return {blocks(run, rows, types, "const T* x, Total* partial", "A", "(A)widen(x[e])", reduction_.map,
                    "if (is_first) partial[row * gridDim.y + blockIdx.y] = total;", plan.count),
             queue_of(run).gpu().allocate(plan.outer * plan.inner * parts * 16),

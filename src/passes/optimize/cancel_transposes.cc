@@ -43,6 +43,13 @@ bool is_softmax(const ir::Node& node) { return node.op_type == "Softmax" || node
 
 bool is_reduction(const ir::Node& node) { return node.domain.empty() && node.op_type.starts_with("Reduce"); }
 
+// Whether it multiplies rows by constant weights: then leading axes may have any order.
+bool is_product_with_weights(Editor& editor, const ir::Node& node) {
+  const bool is_fused = node.domain == ops::tenon_domain && node.op_type == "FusedMatMul";
+  if (!is_fused && (node.op_type != "MatMul" || !node.domain.empty())) return false;
+  return Editor::constant(node.input(1)) && editor.rank(node.input(1)) == 2 && node.int_attribute("transA", 0) == 0;
+}
+
 // The axes that a reduction goes over; nullopt when they are computed or none are given.
 std::optional<std::vector<int64_t>> reduced_axes(Editor& editor, const ir::Node& node, int rank) {
   auto axes = editor.ints(node.input(1));
@@ -77,8 +84,13 @@ class Mover {
       return true;
     }
     const ir::Node* node = value->producer();
-    if (!node || !node->domain.empty() || !editor_.is_only_user(*value) || node->output_count() != 1) return false;
+    if (!node || !editor_.is_only_user(*value) || node->output_count() != 1) return false;
     if (editor_.rank(value) != rank() || ++visited_ > most_nodes) return false;
+    if (is_product_with_weights(editor_, *node)) {
+      const bool keeps_rows = p_.back() == rank() - 1 && editor_.rank(node->input(0)) == rank();
+      return keeps_rows && check(node->input(0)) && (!node->input(3) || check(node->input(3)));
+    }
+    if (!node->domain.empty()) return false;
     if (is_elementwise(*node)) {
       // Clip's limits are scalars.
       const size_t count = node->op_type == "Clip" ? 1 : node->input_count();
@@ -109,6 +121,12 @@ class Mover {
     if (const ir::Node* transpose = producer(value, "Transpose"); is_undone_by(transpose)) return transpose->input(0);
     const ir::Node& node = *value->producer();
     std::vector<ir::Value*> inputs(node.inputs().begin(), node.inputs().end());
+    if (is_product_with_weights(editor_, node)) {
+      inputs[0] = moved(patch, inputs[0]);
+      if (node.input(3)) inputs[3] = moved(patch, inputs[3]);
+      patch.name_after(node);
+      return patch.add_like(node, inputs).output(0);
+    }
     const size_t count = node.op_type == "Clip" || is_reduction(node) ? 1 : inputs.size();
     for (size_t i = 0; i < count; ++i) inputs[i] = moved(patch, inputs[i]);
     patch.name_after(node);

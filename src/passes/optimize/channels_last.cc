@@ -4,8 +4,8 @@
 #include "base/byte_layout.h"
 #include "ops/qlinear/qlinear.h"
 #include "passes/match.h"
+#include "passes/optimize/channels_last.h"
 #include "passes/optimize/fusion.h"
-#include "passes/optimize/layout_choice.h"
 #include "passes/optimize/passes.h"
 #include "passes/optimize/permutation.h"
 
@@ -28,9 +28,10 @@ bool is_pool(const ir::Node& node) { return is(node, ops::microsoft, {"QLinearGl
 bool is_look_up(const ir::Node& node) { return is(node, ops::tenon_domain, {"LookUp"}); }
 bool is_max_pool(const ir::Node& node) { return is(node, "", {"MaxPool"}); }
 
-class ChannelsLastRules final : public LayoutRules {
+// Images of codes, for the host.
+class CodesRules final : public ChannelsLastRules {
  public:
-  explicit ChannelsLastRules(Editor& editor) : editor_(editor) {}
+  explicit CodesRules(Editor& editor) : editor_(editor) {}
 
   bool can_change(const ir::Node& node) override {
     if (node.output_count() == 0 || !std::ranges::all_of(node.outputs(), [&](auto* y) { return is_image(y); }))
@@ -77,8 +78,7 @@ class ChannelsLastRules final : public LayoutRules {
     return 1000 * conversion_start + conversion_rate * likely_elements(*editor_.shape(&value));
   }
 
-  // The node, reading these in place of its image inputs.
-  ir::Node& add(Patch& patch, const ir::Node& node, const std::vector<ir::Value*>& images) {
+  ir::Node& add(Patch& patch, const ir::Node& node, const std::vector<ir::Value*>& images) override {
     std::vector<ir::Value*> inputs(node.inputs().begin(), node.inputs().end());
     const std::vector<size_t> places = image_inputs(node);
     for (size_t i = 0; i < places.size(); ++i) inputs[places[i]] = images[i];
@@ -136,8 +136,10 @@ ir::Value* channels_last(Patch& patch, ir::Value& value) {
 }  // namespace
 
 void use_channels_last(Editor& editor, ir::Graph& graph) {
-  if (!prefers_channels_last()) return;
-  ChannelsLastRules rules(editor);
+  if (!editor.target().is_device && !prefers_channels_last()) return;
+  const std::unique_ptr<ChannelsLastRules> chosen =
+      editor.target().is_device ? channels_last_on_device(editor) : std::make_unique<CodesRules>(editor);
+  ChannelsLastRules& rules = *chosen;
   for (ir::Node* node : LayoutChoice(editor, rules, graph).nodes()) {
     editor.rewrite(*node, [&](Patch& patch) {
       std::vector<ir::Value*> images;

@@ -23,7 +23,7 @@ std::optional<ElementwiseOperation> operation_of(Editor& editor, const ir::Node&
     if (approximate == "tanh") name = "TanhGelu";
   }
   ElementwiseOperation operation{ops::find_elementwise_operator(name)};
-  if (!operation.op || element_type(editor, node.output(0)) != ElementType::float32) return std::nullopt;
+  if (!operation.op || !has_fused_type(editor, node.output(0))) return std::nullopt;
   if (node.op_type == "Clip") {
     std::optional<std::array<float, 2>> limits = constant_limits(node);
     if (!limits) return std::nullopt;

@@ -58,6 +58,12 @@ void take_activation(Editor& editor, Epilogue& epilogue) {
   epilogue.end = user.output(0);
 }
 
+// The first input of a product: a value, or what a Reshape makes of it.
+struct Rows {
+  ir::Value* value;
+  std::vector<int64_t> target = {};
+};
+
 // The operator with the epilogue's activation.
 ir::Value* add_activated(Patch& patch, const char* op, const ir::Node& like, const std::vector<ir::Value*>& inputs,
                          const Epilogue& epilogue) {
@@ -67,18 +73,21 @@ ir::Value* add_activated(Patch& patch, const char* op, const ir::Node& like, con
   return patch.add_fused(op, like, inputs, {{"activation", activation}, {"activation_params", epilogue.parameters}});
 }
 
-void replace_by(Editor& editor, const char* op, const ir::Node& like, const std::vector<ir::Value*>& inputs,
+void replace_by(Editor& editor, const char* op, const ir::Node& like, const Rows& rows, std::vector<ir::Value*> others,
                 const Epilogue& epilogue) {
   ir::Node& last = *epilogue.end->producer();
   editor.rewrite(last, [&](Patch& patch) {
     patch.name_after(like);
-    patch.replace(last, *add_activated(patch, op, like, inputs, epilogue));
+    ir::Value* first = rows.target.empty() ? rows.value : patch.add("Reshape", {rows.value, patch.ints(rows.target)});
+    others.insert(others.begin(), first);
+    patch.replace(last, *add_activated(patch, op, like, others, epilogue));
   });
 }
 
 // A Gemm that is a MatMul and a bias. Where its rows are those of a tensor that is flattened before and shaped back
 // afterwards, `rows` becomes that tensor.
-bool take_gemm(Editor& editor, const ir::Node& gemm, ir::Value*& rows, Epilogue& epilogue) {
+bool take_gemm(Editor& editor, const ir::Node& gemm, Rows& taken, Epilogue& epilogue) {
+  ir::Value*& rows = taken.value;
   if (gemm.float_attribute("alpha", 1) != 1 || gemm.float_attribute("beta", 1) != 1) return false;
   const Tensor* bias = Editor::constant(gemm.input(2));
   const SymbolicShape *in = editor.shape(rows), *out = editor.shape(epilogue.end);
@@ -88,41 +97,47 @@ bool take_gemm(Editor& editor, const ir::Node& gemm, ir::Value*& rows, Epilogue&
   ir::Node *flattened = producer(rows, "Reshape"), *restored = sole_user(editor, epilogue.end, "Reshape");
   if (!flattened || !restored) return true;
   const SymbolicShape *from = editor.shape(flattened->input(0)), *to = editor.shape(restored->output(0));
-  if (!from || !to || from->size() < 2 || from->size() != to->size()) return true;
-  if (from->back() != in->back() || to->back() != out->back()) return true;
-  if (!std::equal(from->begin(), from->end() - 1, to->begin())) return true;
+  if (!from || !to || to->size() < 2 || to->size() > from->size() || to->back() != out->back()) return true;
+  if (!std::equal(to->begin(), to->end() - 1, from->begin())) return true;
+  // A row may be several axes before.
+  if (element_count(SymbolicShape(from->begin() + std::ssize(*to) - 1, from->end())) != in->back()) return true;
+  if (from->size() > to->size()) {
+    if (!editor.target().is_device || !in->back().is_known()) return true;
+    taken.target.assign(to->size() - 1, 0);
+    taken.target.push_back(in->back().value());
+  }
   rows = flattened->input(0);
   epilogue.end = restored->output(0);
   return true;
 }
 
-bool is_float32(Editor& editor, const ir::Value* value) { return element_type(editor, value) == ElementType::float32; }
-
 }  // namespace
 
 // Conv, then an Add of the same shape, then an activation.
 void fuse_conv_epilogue(Editor& editor, ir::Node& node) {
-  if (node.op_type != "Conv" || !node.domain.empty() || !is_float32(editor, node.output(0))) return;
+  if (node.op_type != "Conv" || !node.domain.empty() || !has_fused_type(editor, node.output(0))) return;
   Epilogue epilogue{node.output(0)};
   take_residual(editor, epilogue);
   take_activation(editor, epilogue);
   if (epilogue.is_empty()) return;
-  replace_by(editor, "FusedConv", node, {node.input(0), node.input(1), node.input(2), epilogue.residual}, epilogue);
+  replace_by(editor, "FusedConv", node, {node.input(0)}, {node.input(1), node.input(2), epilogue.residual}, epilogue);
 }
 
 // MatMul with a matrix of weights, or a Gemm that is one, then a bias, an Add of the same shape, an activation.
 void fuse_matmul_epilogue(Editor& editor, ir::Node& node) {
   const bool gemm = node.op_type == "Gemm";
-  if ((!gemm && node.op_type != "MatMul") || !node.domain.empty() || !is_float32(editor, node.output(0))) return;
+  if ((!gemm && node.op_type != "MatMul") || !node.domain.empty() || !has_fused_type(editor, node.output(0))) return;
   if (!Editor::constant(node.input(1)) || editor.rank(node.input(1)) != 2 || editor.rank(node.input(0)) < 2) return;
   Epilogue epilogue{node.output(0)};
-  ir::Value* rows = node.input(0);
+  Rows rows{node.input(0)};
   if (gemm && !take_gemm(editor, node, rows, epilogue)) return;
+  const bool is_restored = rows.value != node.input(0);
   if (!epilogue.bias) take_bias(editor, epilogue);
   take_residual(editor, epilogue);
   take_activation(editor, epilogue);
-  if (epilogue.is_empty() || (gemm && !epilogue.residual && epilogue.activation.empty())) return;
-  replace_by(editor, "FusedMatMul", node, {rows, node.input(1), epilogue.bias, epilogue.residual}, epilogue);
+  const bool is_only_bias = !epilogue.residual && epilogue.activation.empty();
+  if (epilogue.is_empty() || (gemm && is_only_bias && !(is_restored && editor.target().is_device))) return;
+  replace_by(editor, "FusedMatMul", node, rows, {node.input(1), epilogue.bias, epilogue.residual}, epilogue);
 }
 
 // A normalisation with constants that no weights could take, then an activation.
@@ -138,7 +153,7 @@ void fuse_batch_norm_activation(Editor& editor, ir::Node& node) {
   for (size_t i = 1; i < node.output_count(); ++i) {
     if (node.output(i)) return;
   }
-  if (!is_float32(editor, node.input(0))) return;
+  if (element_type(editor, node.input(0)) != ElementType::float32) return;
   Epilogue epilogue{node.output(0)};
   take_activation(editor, epilogue);
   Tensor scale(ElementType::float32, parameters[0]->shape()), shift(ElementType::float32, parameters[0]->shape());

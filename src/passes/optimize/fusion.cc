@@ -1,4 +1,5 @@
 #include "passes/optimize/fusion.h"
+#include "ops/fused_types.h"
 
 #include <limits>
 
@@ -13,6 +14,11 @@ ElementType element_type(Editor& editor, const ir::Value* value) {
 
 bool is_float(Editor& editor, const ir::Value* value) {
   return ops::types::floats.contains(element_type(editor, value));
+}
+
+bool has_fused_type(Editor& editor, const ir::Value* value) {
+  const ElementType type = element_type(editor, value);
+  return editor.target().is_device ? ops::fused_types.contains(type) : type == ElementType::float32;
 }
 
 ir::Node* sole_user(Editor& editor, const ir::Value* value, std::string_view op_type) {

@@ -10,6 +10,8 @@ namespace tenon::passes {
 
 // Whether the value is a tensor of floats.
 bool is_float(Editor& editor, const ir::Value* value);
+// Whether what is computed of such values can be one of our own operators: the host's take float32 alone.
+bool has_fused_type(Editor& editor, const ir::Value* value);
 // The element type of a tensor.
 ElementType element_type(Editor& editor, const ir::Value* value);
 // The node that alone depends on the value, if it is of this operator of ai.onnx; else null.

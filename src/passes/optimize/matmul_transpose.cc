@@ -77,7 +77,7 @@ bool may_be_scores(Editor& editor, const ir::Value* value) {
 // A MatMul of computed matrices, transposed and scaled before or scaled after.
 void transpose_in_matmul(Editor& editor, ir::Node& node) {
   if (node.op_type != "MatMul" || !node.domain.empty() || Editor::constant(node.input(1))) return;
-  if (element_type(editor, node.output(0)) != ElementType::float32) return;
+  if (!has_fused_type(editor, node.output(0))) return;
   if (editor.rank(node.input(0)) < 2 || editor.rank(node.input(1)) < 2) return;
   if (may_be_scores(editor, node.output(0))) return;
   const Side a = side_of(editor, node.input(0)), b = side_of(editor, node.input(1));

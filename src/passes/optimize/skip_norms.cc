@@ -68,9 +68,11 @@ bool is_row(Editor& editor, const ir::Value* value, const SymbolicShape& shape, 
 void fuse_skip_norm(Editor& editor, ir::Node& node) {
   const bool centered = node.op_type == "LayerNormalization";
   if ((!centered && node.op_type != "RMSNormalization") || !node.domain.empty()) return;
-  if (node.output(1) || node.output(2) || element_type(editor, node.output(0)) != ElementType::float32) return;
+  if (node.output(1) || node.output(2) || !has_fused_type(editor, node.output(0))) return;
   ir::Node* add = producer(node.input(0), "Add");
-  if (!add || &add->graph() != &node.graph() || element_type(editor, node.input(0)) != ElementType::float32) return;
+  if (!add || &add->graph() != &node.graph() ||
+      element_type(editor, node.input(0)) != element_type(editor, node.output(0)))
+    return;
   const SymbolicShape* shape = editor.shape(node.input(0));
   if (!shape) return;
   const auto rank = static_cast<int64_t>(shape->size());

@@ -1,0 +1,14 @@
+// Which of several ways to do the same is the fastest.
+#pragma once
+
+#include <cstddef>
+
+#include "base/function_ref.h"
+#include "cuda/gpu.h"
+
+namespace tenon::cuda {
+
+// Runs each of `count` ways a few times. The first one wins unless another is clearly faster: the clock is not exact.
+size_t fastest(GpuQueue& queue, size_t count, FunctionRef<void(size_t)> run);
+
+}  // namespace tenon::cuda
