@@ -220,7 +220,8 @@ void CompiledModel::optimize(const SessionOptions& options, OptimizationLevel le
   wanted.disabled = options.disabled_passes;
   if (options.most_rewrites >= 0)
     wanted.most_rewrites = std::max<int64_t>(0, options.most_rewrites - static_cast<int64_t>(rewrites.size()));
-  wanted.target = {.is_device = hosts_.size() < order_.size(), .rounds_float32 = options.precision == Precision::fast};
+  wanted.target = {.is_device = order_.front()->device() != nullptr,
+                   .rounds_float32 = options.precision == Precision::fast};
   if (options.memory == MemoryUse::low) wanted.disabled.emplace_back("winograd");  // its weights are larger
   wanted.keep = options.keep;
   wanted.evaluate = [&](const ir::Node& node) {

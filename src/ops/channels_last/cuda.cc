@@ -5,6 +5,7 @@
 #include "ops/cuda_support/arguments.h"
 #include "ops/cuda_support/epilogue.h"
 #include "ops/cuda_support/loop.h"
+#include "ops/cuda_support/packs.h"
 #include "ops/window.h"
 
 namespace tenon::ops {
@@ -21,22 +22,6 @@ int64_t product(const std::vector<int64_t>& sizes, size_t first) {
   int64_t result = 1;
   for (size_t i = first; i < sizes.size(); ++i) result *= sizes[i];
   return result;
-}
-
-bool is_aligned(const void* address, int64_t bytes) {
-  return reinterpret_cast<uintptr_t>(address) % static_cast<uintptr_t>(bytes) == 0;
-}
-
-// Elements of the innermost axis that a thread takes at once, up to 16 bytes.
-int64_t pack_of(ElementType type, int64_t channels, std::initializer_list<const void*> addresses) {
-  const int64_t element = bits_of(type) / 8;
-  int64_t pack = 16 / element;
-  auto fits = [&] {
-    return channels % pack == 0 &&
-           std::ranges::all_of(addresses, [&](const void* at) { return is_aligned(at, pack * element); });
-  };
-  while (pack > 1 && !fits()) pack /= 2;
-  return pack;
 }
 
 // Where cuDNN has no way: one thread for each element of the output.
@@ -280,12 +265,9 @@ class Conv final : public Kernel {
     gemm.transpose_b = true;
     gemm.allow_tf32 = allow_tf32_;
     gemm.epilogue = epilogue_.for_library();
-    while (gemm.alignment > 1 &&
-           !std::ranges::all_of(
-               std::initializer_list<const void*>{run.input(0).raw(), run.input(1).raw(), run.output(0).raw(),
-                                                  CudaEpilogue::bias_of(run), CudaEpilogue::residual_of(run)},
-               [&](const void* at) { return is_aligned(at, gemm.alignment); }))
-      gemm.alignment /= 2;
+    gemm.alignment =
+        alignment_of({run.input(0).raw(), run.input(1).raw(), static_cast<const void*>(run.output(0).raw()),
+                      CudaEpilogue::bias_of(run), CudaEpilogue::residual_of(run)});
     return gemm;
   }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/fail.h"
+#include "ops/cuda_support/packs.h"
 
 namespace tenon::ops {
 
@@ -55,19 +56,15 @@ Axes collapse(const Shape& y, const std::vector<const Tensor*>& inputs) {
   return axes;
 }
 
-bool is_aligned(const void* address, int64_t bytes) {
-  return reinterpret_cast<uintptr_t>(address) % static_cast<uintptr_t>(bytes) == 0;
-}
-
 // How many elements are read and written at once: up to 16 bytes of the largest type.
 int64_t pack_of(const Axes& axes, const Tensor& y, const std::vector<const Tensor*>& inputs) {
   int64_t largest = bits_of(y.type()) / 8;
   for (const Tensor* x : inputs) largest = std::max<int64_t>(largest, bits_of(x->type()) / 8);
   auto fits = [&](int64_t pack) {
-    if (axes.sizes.back() % pack != 0 || !is_aligned(y.raw(), pack * bits_of(y.type()) / 8)) return false;
+    if (axes.sizes.back() % pack != 0 || alignment_of({y.raw()}) < pack * bits_of(y.type()) / 8) return false;
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (axes.strides[i].back() == 0) continue;
-      if (!is_aligned(inputs[i]->raw(), pack * bits_of(inputs[i]->type()) / 8)) return false;
+      if (alignment_of({inputs[i]->raw()}) < pack * bits_of(inputs[i]->type()) / 8) return false;
       for (size_t axis = 0; axis + 1 < axes.sizes.size(); ++axis) {
         if (axes.strides[i][axis] % pack != 0) return false;
       }

@@ -1,30 +1,10 @@
 #include "ops/cuda_support/epilogue.h"
 
 #include "ops/cuda_support/expressions.h"
+#include "ops/cuda_support/packs.h"
 #include "ops/fused_activation.h"
 
 namespace tenon::ops {
-namespace {
-
-bool is_aligned(const void* address, int64_t bytes) {
-  return reinterpret_cast<uintptr_t>(address) % static_cast<uintptr_t>(bytes) == 0;
-}
-
-// How many elements a thread takes, which have one bias or as many that lie side by side: up to 16 bytes.
-int64_t pack_of(const Tensor& y, int64_t repeats, int64_t biases, const void* bias, const void* residual) {
-  const int64_t element = bits_of(y.type()) / 8;
-  int64_t pack = 16 / element;
-  auto fits = [&] {
-    const int64_t bytes = pack * element;
-    return (repeats == 1 ? biases : repeats) % pack == 0 && is_aligned(y.raw(), bytes) && is_aligned(residual, bytes) &&
-           (repeats != 1 || is_aligned(bias, bytes));
-  };
-  while (pack > 1 && !fits()) pack /= 2;
-  return pack;
-}
-
-}  // namespace
-
 CudaEpilogue::CudaEpilogue(const ir::Node& node) {
   for_library_.bias = node.input(2) != nullptr;
   for_library_.residual = node.input(3) != nullptr;
@@ -50,8 +30,11 @@ std::string CudaEpilogue::text(const cuda::Epilogue& done, std::string_view bias
 std::optional<CudaLoop> CudaEpilogue::prepare(KernelRun& run, const Tensor& y, int64_t repeats, int64_t biases,
                                               const cuda::Epilogue& done) const {
   const bool adds_bias = for_library_.bias && !done.bias, adds_residual = for_library_.residual && !done.residual;
-  const int64_t pack =
-      pack_of(y, repeats, biases, adds_bias ? bias_of(run) : nullptr, adds_residual ? residual_of(run) : nullptr);
+  // Elements that have one bias, or as many that lie side by side.
+  const bool is_by_column = repeats == 1;
+  const int64_t pack = pack_of(
+      y.type(), is_by_column ? biases : repeats,
+      {y.raw(), adds_bias && is_by_column ? bias_of(run) : nullptr, adds_residual ? residual_of(run) : nullptr});
   const std::string each = text(done, repeats == 1 ? "biases.v[e]" : "biases", "residuals.v[e]");
   if (each.empty()) return std::nullopt;
   std::string text = "Some all = ((Some*)y)[i];\n    ";

@@ -1,10 +1,12 @@
 #include <algorithm>
+#include <numeric>
 #include <optional>
 
 #include "base/fail.h"
 #include "cuda/gemm.h"
 #include "ops/cuda_support/epilogue.h"
 #include "ops/cuda_support/loop.h"
+#include "ops/cuda_support/packs.h"
 
 namespace tenon::ops {
 namespace {
@@ -83,13 +85,10 @@ class BatchedGemm {
       shape.y_step = product.m * product.n;
     }
     add_offsets(product, a_steps, b_steps, axis, type);
-    // What divides all addresses, up to what matters.
-    auto low_bits = uintptr_t{16};
-    for (const void* address : {run.input(0).raw(), run.input(1).raw(), static_cast<const void*>(run.output(0).raw()),
-                                CudaEpilogue::bias_of(run), CudaEpilogue::residual_of(run)})
-      low_bits |= reinterpret_cast<uintptr_t>(address);
-    for (const Offsets& at : offsets_) low_bits |= static_cast<uintptr_t>(at.a | at.b | at.y);
-    shape.alignment = static_cast<int64_t>(low_bits & (~low_bits + 1));
+    shape.alignment =
+        alignment_of({run.input(0).raw(), run.input(1).raw(), static_cast<const void*>(run.output(0).raw()),
+                      CudaEpilogue::bias_of(run), CudaEpilogue::residual_of(run)});
+    for (const Offsets& at : offsets_) shape.alignment = std::gcd(shape.alignment, at.a | at.b | at.y);
     if (offsets_.size() == 1 && shape.batch == 1 && type != ElementType::float64) shape.epilogue = epilogue;
     gemm_.emplace(queue_of(run), shape);
     const Offsets& first = offsets_[0];
