@@ -94,8 +94,11 @@ test-decompositions: build venv  ## conformance with every operator as smaller o
 # The CUDA provider on a stand-in for NVIDIA's libraries, which runs kernels on the CPU.
 EMULATED := TENON_CUDA_PATH=$(CURDIR)/$(BUILD)/cuda_emulated TENON_KERNEL_CACHE=$(CURDIR)/$(BUILD)/cuda_emulated/kernels
 .PHONY: test-cuda
-test-cuda: build venv  ## conformance with the CUDA provider, on a stand-in for the GPU
-	$(EMULATED) $(PYTHON) tests/conformance.py --provider cuda,cpu
+test-cuda: build venv  ## conformance with the CUDA provider, on a stand-in for the GPU; its kernels through NVRTC, if that is installed
+	rm -rf $(BUILD)/cuda_emulated/sources && mkdir -p $(BUILD)/cuda_emulated/sources
+	$(EMULATED) TENON_EMULATED_SOURCES=$(CURDIR)/$(BUILD)/cuda_emulated/sources \
+	  TENON_KERNEL_CACHE=$(CURDIR)/$(BUILD)/cuda_emulated/sources/kernels $(PYTHON) tests/conformance.py --provider cuda,cpu
+	$(PYTHON) tests/cuda/compile_kernels.py $(BUILD)/cuda_emulated/sources || [ $$? -eq 3 ]
 
 .PHONY: test-lifting
 test-lifting: build venv  ## conformance with every model brought up one opset at a time, through saving and loading

@@ -101,7 +101,8 @@ add_custom_command(OUTPUT ${emulated_kernels}.gch
   COMMAND ${emulated_command} -x c++-header ${emulated_kernels} -o ${emulated_kernels}.gch
   DEPENDS tests/cuda/emulated_kernels.h)
 target_sources(emulated_cuda PRIVATE ${emulated_kernels}.gch)
-target_compile_definitions(emulated_cuda PRIVATE TENON_EMULATED_COMMAND="${emulated_compiler} -include ${emulated_kernels}")
+target_compile_definitions(emulated_cuda PRIVATE TENON_EMULATED_COMMAND="${emulated_compiler} -include ${emulated_kernels}"
+  TENON_EMULATED_KERNELS="${emulated_kernels}")
 target_compile_options(emulated_cuda PRIVATE -O2 -Wno-psabi)
 target_link_libraries(emulated_cuda PRIVATE ${CMAKE_DL_LIBS})
 set_target_properties(emulated_cuda PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/cuda_emulated CXX_VISIBILITY_PRESET default)

@@ -2,6 +2,7 @@
 import json
 import os
 import subprocess
+import sys
 
 import numpy as np
 import onnx
@@ -31,6 +32,17 @@ def test_cases_of_every_kind_of_kernel():
     report = json.loads(emulated("test", "--provider", "cuda,cpu", "--json", *folders).stdout)
     assert [case["name"] for case in report["cases"] if case["nodes"].get("cpu") or not case["nodes"].get("cuda")] == []
     assert report["passed"] == len(CASES)
+
+
+def test_kernels_are_what_nvidias_compiler_takes(tmp_path):
+    """The stand-in compiles their text as C++ for the CPU; this is the real thing, where it is installed."""
+    names = ["abs", "attention_4d_fp16", "basic_conv_with_padding", "layer_normalization_2d_axis1", "softmax_axis_2", "transpose_all_permutations_3"]
+    folders = [ROOT / "build" / "suite" / "node" / f"test_{name}" for name in names]
+    emulated("test", "--provider", "cuda,cpu", "--json", *folders, TENON_EMULATED_SOURCES=str(tmp_path), TENON_KERNEL_CACHE=str(tmp_path / "kernels"))
+    result = subprocess.run([sys.executable, ROOT / "tests/cuda/compile_kernels.py", tmp_path], capture_output=True, text=True)
+    if result.returncode == 3:
+        pytest.skip("NVRTC, the compiler, is not installed")
+    assert result.returncode == 0, result.stdout
 
 
 def relu(path):
