@@ -52,6 +52,38 @@ def relu(path):
     return path
 
 
+def distinct(path):
+    """Relu runs on a GPU, Unique does not; the sizes that Reshape reads are computed on the host."""
+    value = helper.make_tensor_value_info
+    nodes = [helper.make_node("Relu", ["x"], ["a"], name="first"), helper.make_node("Shape", ["a"], ["sizes"]),
+             helper.make_node("Reshape", ["a", "sizes"], ["b"]), helper.make_node("Unique", ["b"], ["y"], name="second")]
+    graph = helper.make_graph(nodes, "g", [value("x", 1, ["n", 2])], [value("y", 1, ["m"])])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10), path)
+    return path
+
+
+@pytest.mark.parametrize("strict", [["--strict"], ["--config", "session.disable_cpu_ep_fallback=1"]], ids=["flag", "config"])
+def test_strictness_names_the_node_and_the_reason(tmp_path, strict):
+    model = distinct(tmp_path / "m.onnx")
+    emulated("run", model, "--provider", "cuda,cpu", "--dim", "n=2")
+    for command in (["run"], ["bench"], ["inspect", "--placement"]):
+        error = emulated(*command, model, "--provider", "cuda,cpu", *strict, code=3).stderr
+        assert "Unique 'second'" in error and "cuda: there is no CUDA kernel for Unique" in error
+    assert "nothing to be strict about" in emulated("run", model, *strict, code=2).stderr
+    emulated("run", relu(tmp_path / "relu.onnx"), "--provider", "cuda,cpu", *strict)
+
+
+def test_strictness_of_test_and_compare(tmp_path):
+    model = distinct(tmp_path / "m.onnx")
+    case = ROOT / "build" / "suite" / "node" / "test_unique_sorted_without_axis"
+    assert json.loads(emulated("test", "--provider", "cuda,cpu", "--json", case).stdout)["passed"] == 1
+    assert "no CUDA kernel for Unique" in emulated("test", "--provider", "cuda,cpu", "--strict", case, code=1).stdout
+    emulated("compare", model, "--provider", "cpu,cuda+cpu")
+    assert "no CUDA kernel for Unique" in emulated("compare", model, "--provider", "cpu,cuda+cpu", "--strict", code=3).stderr
+    emulated("compare", relu(tmp_path / "relu.onnx"), "--provider", "cpu,cuda+cpu", "--strict")
+    assert "nothing to be strict about" in emulated("compare", model, "--strict", code=2).stderr
+
+
 def test_without_the_libraries(tmp_path):
     """Each library that was looked for, the paths tried and the fix; nothing runs on the CPU instead."""
     model = relu(tmp_path / "m.onnx")

@@ -56,6 +56,7 @@ void SessionFlags::add_to(CLI::App& command) {
   command.add_option("--provider", providers, "Providers in order of preference (default: cpu)")
       ->delimiter(',')
       ->type_name("NAME,…");
+  command.add_flag("--strict", strict, strict_help);
   command
       .add_option("--decompose", decompose,
                   "Operators to run as smaller ones even where there is a kernel ('all': every one that can)")
@@ -121,6 +122,7 @@ SessionOptions SessionFlags::options() const {
     auto [key, value] = split(text, "--config", "KEY=VALUE");
     set_config(result, key, value);
   }
+  if (strict) set_config(result, strict_key, "1");
   return result;
 }
 

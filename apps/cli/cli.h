@@ -47,12 +47,17 @@ void add_doctor(CLI::App& program, Action& action);
 // Options that every command which opens a session has.
 struct SessionFlags {
   int threads = 0, spin = -1;
-  bool parallel_branches = false, flush_denormals = false;
+  bool parallel_branches = false, flush_denormals = false, strict = false;
   std::vector<std::string> providers, decompose, disabled, config, libraries;
   std::string level = "all", memory = "normal", precision = "full";
   void add_to(CLI::App& command);
   SessionOptions options() const;
 };
+
+// What --strict sets.
+constexpr const char* strict_key = "session.disable_cpu_ep_fallback";
+constexpr const char* strict_help =
+    "A node that would run on the CPU, beside another provider, is an error with the reason";
 
 // --custom-operators LIBRARY, into `libraries`.
 void add_custom_operators(CLI::App& command, std::vector<std::string>& libraries);

@@ -32,16 +32,21 @@ constexpr PairOption pair_options[] = {
      [](SessionOptions& options, const std::string& word) { options.providers = CLI::detail::split(word, '+'); }},
 };
 
+constexpr size_t provider_option = 3;
+
 struct CompareFlags {
   std::string expected, actual, against, python = "python3";
   std::array<std::vector<std::string>, std::size(pair_options)> pairs;
   std::vector<std::string> only, libraries;
   InputFlags inputs;
   ErrorFlags errors;
-  bool outputs_only = false, all = false, json = false;
+  bool outputs_only = false, all = false, json = false, strict = false;
 
   bool has_pairs() const {
     return std::ranges::any_of(pairs, [](const auto& words) { return !words.empty(); });
+  }
+  bool has_device() const {
+    return std::ranges::any_of(pairs[provider_option], [](const std::string& word) { return word != "cpu"; });
   }
 };
 
@@ -51,13 +56,18 @@ tools::CompareSide side_of(const CompareFlags& flags, size_t side, const tools::
   options.level = optimization_level(usual_level);
   options.custom_operator_libraries.assign(flags.libraries.begin(), flags.libraries.end());
   std::string label = flags.pairs[0].empty() ? ", level " + usual_level : "";
-  for (size_t i = 0; i < flags.pairs.size(); ++i) {
+  const auto word_of = [&](size_t i) {
     const std::vector<std::string>& words = flags.pairs[i];
-    if (words.empty()) continue;
-    const std::string& word = words[std::min(side, words.size() - 1)];
+    return words.empty() ? "" : words[std::min(side, words.size() - 1)];
+  };
+  for (size_t i = 0; i < flags.pairs.size(); ++i) {
+    if (flags.pairs[i].empty()) continue;
+    const std::string word = word_of(i);
     pair_options[i].set(options, word);
     label += fmt::format(", {} {}", pair_options[i].name, word);
   }
+  // The other side may well be the CPU's.
+  if (flags.strict && (word_of(provider_option) != "cpu" || !flags.has_device())) set_config(options, strict_key, "1");
   return tools::CompareSide::of(model, options, path + label);
 }
 
@@ -255,6 +265,7 @@ void add_compare(CLI::App& program, Action& action) {
         ->expected(1, 2)
         ->type_name(option.type);
   }
+  command->add_flag("--strict", flags->strict, strict_help);
   flags->errors.add_to(*command);
   command->add_option("--only", flags->only, "Tensors to look at; '*' is any text; may be repeated")
       ->allow_extra_args(false)

@@ -14,7 +14,10 @@ namespace tenon {
 //   session.intra_op.allow_spinning             0 or 1
 //   session.intra_op.spin_duration_us           a number
 //   session.set_denormal_as_zero                0 or 1
-//   session.disable_cpu_ep_fallback             0 or 1; the opposite of SessionOptions::allow_fallback
+//   session.disable_cpu_ep_fallback             0: SessionOptions::allow_fallback. 1: a node that no other provider
+//   than
+//                                               "cpu" runs is an error, which names it and says why; "cpu" is taken
+//                                               out of SessionOptions::providers, which are to be set before
 //
 // and of Tenon's own:
 //

@@ -4,6 +4,7 @@
 
 #include "model_builder.h"
 #include "providers/cpu/cpu_provider.h"
+#include "tenon/session_config.h"
 
 namespace tenon {
 namespace {
@@ -196,6 +197,9 @@ TEST_F(Providers, FallingBackIsAllowedAndRecorded) {
 TEST_F(Providers, WhatNoneRunsIsAnErrorWithEveryReason) {
   EXPECT_EQ(error_of([] { chain().session(with({"fake"})); }),
             "unsupported in Exp 'second' (node 1): no provider runs this node (fake: it only runs Relu and Add)");
+  SessionOptions strict = with({"fake", "cpu"});
+  set_config(strict, "session.disable_cpu_ep_fallback", "1");
+  EXPECT_EQ(error_of([&] { chain().session(strict); }), error_of([] { chain().session(with({"fake"})); }));
 }
 
 }  // namespace

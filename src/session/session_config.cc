@@ -1,10 +1,12 @@
 #include "tenon/session_config.h"
 
+#include <algorithm>
 #include <charconv>
 #include <vector>
 
 #include "base/fail.h"
 #include "base/names.h"
+#include "session/providers.h"
 
 namespace tenon {
 namespace {
@@ -39,6 +41,17 @@ bool add_names(std::string_view text, std::vector<std::string>& names) {
   return true;
 }
 
+// What the others decline is then an error, which says why.
+void leave_out_cpu(SessionOptions& options) {
+  const auto is_cpu = [](const std::string& name) { return short_provider_name(name) == "cpu"; };
+  if (std::ranges::all_of(options.providers, is_cpu)) {
+    throw Error(ErrorCode::invalid_argument, "there is nothing to be strict about: no provider but 'cpu' is asked for",
+                "ask for the one that has to run every node, such as 'cuda'");
+  }
+  std::erase_if(options.providers, is_cpu);
+  options.allow_fallback = false;
+}
+
 constexpr std::string_view flag = "0 or 1", number = "a number that is not negative", names = "names separated by ';'";
 
 const Entry entries[] = {
@@ -57,9 +70,12 @@ const Entry entries[] = {
      [](SessionOptions& o, std::string_view v) { return parse_flag(v, o.flush_denormals); }},
     {"session.disable_cpu_ep_fallback", flag,
      [](SessionOptions& o, std::string_view v) {
-       bool is_off = false;
-       if (!parse_flag(v, is_off)) return false;
-       o.allow_fallback = !is_off;
+       bool is_strict = false;
+       if (!parse_flag(v, is_strict)) return false;
+       if (is_strict)
+         leave_out_cpu(o);
+       else
+         o.allow_fallback = true;
        return true;
      }},
     // Of that processor alone, as its name says.

@@ -39,6 +39,19 @@ TEST(SessionConfig, SetsWhatTheKeyMeans) {
   EXPECT_FALSE(options.trust_size_names);
 }
 
+TEST(SessionConfig, StrictnessLeavesOutTheCpu) {
+  SessionOptions options;
+  options.allow_fallback = true;
+  options.providers = {"cuda", "CPUExecutionProvider", "cpu"};
+  set_config(options, "session.disable_cpu_ep_fallback", "1");
+  EXPECT_EQ(options.providers, std::vector<std::string>{"cuda"});
+  EXPECT_FALSE(options.allow_fallback);
+  options.providers = {"cpu"};
+  EXPECT_EQ(error_of([&] { set_config(options, "session.disable_cpu_ep_fallback", "1"); }),
+            "invalid-argument: there is nothing to be strict about: no provider but 'cpu' is asked for\n"
+            "  hint: ask for the one that has to run every node, such as 'cuda'");
+}
+
 TEST(SessionConfig, EveryKeyIsListed) {
   for (std::string_view key : config_keys()) {
     SessionOptions options;
