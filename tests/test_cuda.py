@@ -101,3 +101,32 @@ def test_placement_and_onnxruntimes_name(tmp_path):
     assert "[0, 2]" in text and "Relu 'only'" in text and "cuda" in text
     lines = emulated("doctor", "--no-measure").stdout
     assert "emulated GPU" in lines and f"{EMULATED}/libcuda.so.1" in lines
+
+
+def test_several_gpus(tmp_path):
+    model = relu(tmp_path / "m.onnx")
+    two = dict(TENON_EMULATED_DEVICES="2")
+    assert "cuda:1" in emulated("run", model, "--provider", "cuda:1", "--placement", **two).stdout
+    emulated("bench", model, "--provider", "cuda:1", "--on-device", "--runs", 3, **two)
+    assert "there is no GPU 2: there are 2" in emulated("run", model, "--provider", "cuda:2", code=4, **two).stderr
+    assert "there is no GPU 1: there is 1" in emulated("run", model, "--provider", "cuda:1", code=4).stderr
+    gpus = json.loads(emulated("doctor", "--no-measure", "--json", **two).stdout)["GPU"]
+    assert gpus["GPUs"] == "2" and gpus["cuda:1"] == "emulated GPU, compute capability 9.0, 8192 MiB"
+
+
+def test_a_kernel_that_fails_is_noticed_later_and_can_be_named(tmp_path):
+    value = helper.make_tensor_value_info
+    names = ["x", "a", "b", "y"]
+    nodes = [helper.make_node(op, [names[i]], [names[i + 1]], name=op.lower()) for i, op in enumerate(["Relu", "Exp", "Sqrt"])]
+    graph = helper.make_graph(nodes, "g", [value("x", 1, [2])], [value("y", 1, [2])])
+    model = tmp_path / "m.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10), model)
+    run = ["run", model, "--provider", "cuda", "--level", "none"]
+    unnamed = emulated(*run, code=4, TENON_EMULATED_FAILURE="2").stderr
+    assert "provider-unavailable: the GPU is lost" in unnamed and "CUDA_ERROR_ILLEGAL_ADDRESS" in unnamed
+    assert "CUDA_LAUNCH_BLOCKING=1" in unnamed and "(node" not in unnamed
+    for number, node in enumerate(["Relu 'relu' (node 0)", "Exp 'exp' (node 1)", "Sqrt 'sqrt' (node 2)"]):
+        failure = dict(TENON_EMULATED_FAILURE=str(number + 1))
+        assert f"provider-unavailable in {node}: the GPU is lost" in emulated(*run, code=4, CUDA_LAUNCH_BLOCKING="1", **failure).stderr
+        assert f"in {node}" in emulated(*run, "--watch-nan", code=4, **failure).stderr
+    emulated(*run, CUDA_LAUNCH_BLOCKING="1")

@@ -22,4 +22,12 @@ std::optional<int> number_in_environment(const char* name, int least) {
   return number;
 }
 
+bool waits_after_every_node() {
+  static const bool waits = [] {
+    const char* set = std::getenv("CUDA_LAUNCH_BLOCKING");
+    return set && *set && std::string_view(set) != "0";
+  }();
+  return waits;
+}
+
 }  // namespace tenon

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -16,8 +17,7 @@ namespace {
 
 // Results and constants of the driver, as its documentation numbers them.
 constexpr Result out_of_memory = 2, no_device = 100;
-constexpr Result lost[] = {46,  214, 700, 701, 702, 714,
-                           715, 716, 717, 718, 719, 720};  // the context is of no use any more
+constexpr Result lost[] = {46, 214, 700, 702, 714, 715, 716, 717, 718, 719};  // the context is of no use any more
 constexpr int attribute_processors = 16, attribute_major = 75, attribute_minor = 76;
 constexpr unsigned non_blocking_stream = 1;
 constexpr int capture_of_this_thread = 1;
@@ -85,40 +85,67 @@ std::shared_ptr<Gpu> Gpu::open(int ordinal) {
   return gpu;
 }
 
-Gpu::Gpu(int ordinal) : api_(libraries()), cache_(cache_folder()) {
-  if (std::string missing = what_is_missing(api_); !missing.empty()) {
-    throw Error(ErrorCode::provider_unavailable, fmt::format("the GPU cannot be used: {}", missing),
-                "`tenon doctor` shows what was found; TENON_CUDA_PATH may name folders to look in");
-  }
-  auto require = [&](Result result, std::string_view call) {
-    if (result == 0) return;
-    const char* text = nullptr;
-    api_.cuGetErrorString(result, &text);
-    throw Error(
-        ErrorCode::provider_unavailable,
-        fmt::format("the GPU cannot be used: {} failed with error {} ({})", call, result, text ? text : "unknown"),
-        result == no_device ? "no GPU is visible: see CUDA_VISIBLE_DEVICES, and --gpus of containers"
-                            : "`nvidia-smi` shows whether driver and GPU work");
-  };
-  require(api_.cuInit(0), "cuInit");
-  int count = 0;
-  require(api_.cuDeviceGetCount(&count), "cuDeviceGetCount");
-  if (ordinal < 0 || ordinal >= count) {
-    throw Error(ErrorCode::provider_unavailable, fmt::format("there is no GPU {}: there are {}", ordinal, count));
-  }
+namespace {
+
+// Throws where the driver cannot even say what there is.
+void require(const Libraries& api, Result result, std::string_view call) {
+  if (result == 0) return;
+  const char* text = nullptr;
+  api.cuGetErrorString(result, &text);
+  throw Error(
+      ErrorCode::provider_unavailable,
+      fmt::format("the GPU cannot be used: {} failed with error {} ({})", call, result, text ? text : "unknown"),
+      result == no_device ? "no GPU is visible: see CUDA_VISIBLE_DEVICES, and --gpus of containers"
+                          : "`nvidia-smi` shows whether driver and GPU work");
+}
+
+GpuFacts facts_of(const Libraries& api, int ordinal) {
+  GpuFacts facts;
   int device = 0;
   char text[256] = {};
   size_t bytes = 0;
-  require(api_.cuDeviceGet(&device, ordinal), "cuDeviceGet");
-  require(api_.cuDeviceGetName(text, sizeof text - 1, device), "cuDeviceGetName");
-  require(api_.cuDeviceTotalMem_v2(&bytes, device), "cuDeviceTotalMem");
-  require(api_.cuDeviceGetAttribute(&major_, attribute_major, device), "cuDeviceGetAttribute");
-  require(api_.cuDeviceGetAttribute(&minor_, attribute_minor, device), "cuDeviceGetAttribute");
-  require(api_.cuDeviceGetAttribute(&processors_, attribute_processors, device), "cuDeviceGetAttribute");
-  require(api_.cuDriverGetVersion(&driver_version_), "cuDriverGetVersion");
-  require(api_.cuDevicePrimaryCtxRetain(&context_, device), "cuDevicePrimaryCtxRetain");
-  name_ = text;
-  total_bytes_ = static_cast<int64_t>(bytes);
+  require(api, api.cuDeviceGet(&device, ordinal), "cuDeviceGet");
+  require(api, api.cuDeviceGetName(text, sizeof text - 1, device), "cuDeviceGetName");
+  require(api, api.cuDeviceTotalMem_v2(&bytes, device), "cuDeviceTotalMem");
+  require(api, api.cuDeviceGetAttribute(&facts.major, attribute_major, device), "cuDeviceGetAttribute");
+  require(api, api.cuDeviceGetAttribute(&facts.minor, attribute_minor, device), "cuDeviceGetAttribute");
+  require(api, api.cuDeviceGetAttribute(&facts.processors, attribute_processors, device), "cuDeviceGetAttribute");
+  facts.name = text;
+  facts.total_bytes = static_cast<int64_t>(bytes);
+  return facts;
+}
+
+}  // namespace
+
+std::vector<GpuFacts> Gpu::list() {
+  const Libraries& api = libraries();
+  if (std::string missing = what_is_missing(api); !missing.empty()) {
+    throw Error(ErrorCode::provider_unavailable, fmt::format("the GPU cannot be used: {}", missing),
+                "`tenon doctor` shows what was found; TENON_CUDA_PATH may name folders to look in");
+  }
+  require(api, api.cuInit(0), "cuInit");
+  int count = 0;
+  require(api, api.cuDeviceGetCount(&count), "cuDeviceGetCount");
+  std::vector<GpuFacts> all;
+  for (int ordinal = 0; ordinal < count; ++ordinal) all.push_back(facts_of(api, ordinal));
+  return all;
+}
+
+std::string Gpu::provider_name(int ordinal) { return ordinal == 0 ? "cuda" : fmt::format("cuda:{}", ordinal); }
+
+Gpu::Gpu(int ordinal) : api_(libraries()), memory_name_(provider_name(ordinal)) {
+  const std::vector<GpuFacts> all = list();
+  if (ordinal < 0 || static_cast<size_t>(ordinal) >= all.size()) {
+    throw Error(ErrorCode::provider_unavailable,
+                fmt::format("there is no GPU {}: there {} {}, and numbers begin with 0", ordinal,
+                            all.size() == 1 ? "is" : "are", all.size()),
+                "`tenon doctor` lists them; CUDA_VISIBLE_DEVICES may hide some");
+  }
+  facts_ = all[static_cast<size_t>(ordinal)];
+  int device = 0;
+  require(api_, api_.cuDeviceGet(&device, ordinal), "cuDeviceGet");
+  require(api_, api_.cuDriverGetVersion(&driver_version_), "cuDriverGetVersion");
+  require(api_, api_.cuDevicePrimaryCtxRetain(&context_, device), "cuDevicePrimaryCtxRetain");
   use();
 }
 
@@ -135,15 +162,11 @@ void Gpu::set_choice(const std::string& key, const std::shared_ptr<const void>& 
 
 Gpu::~Gpu() {
   // The process may be at its end, and the driver with it: what is left goes with the context.
-  if (api_.cuCtxSetCurrent(context_) == 0) trim();
+  trim();
 }
 
-void Gpu::use() const {
-  thread_local Handle current = nullptr;
-  if (current == context_) return;
-  check(api_.cuCtxSetCurrent(context_), "cuCtxSetCurrent");
-  current = context_;
-}
+// Another GPU, or another library of the process, may have made its own the thread's since. The call costs little.
+void Gpu::use() const { check(api_.cuCtxSetCurrent(context_), "cuCtxSetCurrent"); }
 
 void Gpu::fail_call(Result result, std::string_view call) const {
   const char *name = nullptr, *text = nullptr;
@@ -157,16 +180,21 @@ void Gpu::fail_call(Result result, std::string_view call) const {
                 "give smaller inputs, or end other programs that use the GPU");
   }
   if (std::ranges::find(lost, result) != std::end(lost)) {
-    throw Error(ErrorCode::provider_unavailable,
-                fmt::format("the GPU is lost: {} failed with {} ({})", call, name ? name : "an unknown error",
-                            text ? text : "it says no more"),
-                "the process must be started again");
+    throw Error(
+        ErrorCode::provider_unavailable,
+        fmt::format("the GPU is lost: {} failed with {} ({})", call, name ? name : "an unknown error",
+                    text ? text : "it says no more"),
+        "the process must be started again. Where no node is named: the GPU works while the host goes on; with "
+        "CUDA_LAUNCH_BLOCKING=1 in the environment every node is waited for, and the error names the one that failed");
   }
   fail(ErrorCode::internal, "{} failed with {} ({})", call, name ? name : std::to_string(result),
        text ? text : "it says no more");
 }
 
 void Gpu::fail_library(Result result, std::string_view call) const {
+  // They say little of what earlier work did.
+  const Result earlier = api_.cuStreamSynchronize(nullptr);
+  if (std::ranges::find(lost, earlier) != std::end(lost)) fail_call(earlier, call);
   fail(ErrorCode::internal, "{} failed with status {}", call, result);
 }
 
@@ -222,11 +250,12 @@ Function Gpu::function(const std::string& source, const std::string& name) {
 std::string Gpu::compile(const std::string& source) const {
   int major = 0, minor = 0;
   api_.nvrtcVersion(&major, &minor);
-  const std::string architecture = fmt::format("--gpu-architecture=sm_{}{}", major_, minor_);
+  const std::string architecture = fmt::format("--gpu-architecture=sm_{}{}", facts_.major, facts_.minor);
   const std::string text = std::string(kernel_prelude()) + source;
   const std::string key = fmt::format("nvrtc {}.{} {}\n{}", major, minor, architecture, text);
+  const std::filesystem::path folder = cache_folder();
   const std::filesystem::path path =
-      cache_.empty() ? cache_ : cache_ / fmt::format("{:016x}.cubin", content_hash(std::as_bytes(std::span(key))));
+      folder.empty() ? folder : folder / fmt::format("{:016x}.cubin", content_hash(std::as_bytes(std::span(key))));
   if (!path.empty()) {
     if (std::string kept = read_file(path); !kept.empty()) return kept;
   }
@@ -302,6 +331,8 @@ std::shared_ptr<Gpu::Pool> Gpu::make_pool() {
 }
 
 void Gpu::free_all(Pool& pool) {
+  // Any thread may be the last to use it, and the process may be at its end.
+  if (api_.cuCtxSetCurrent(context_) != 0) return;
   std::lock_guard lock(pool.mutex);
   // The driver waits until no work uses it.
   for (auto& [_, blocks] : pool.free) {
@@ -327,7 +358,8 @@ GpuQueue::GpuQueue(std::shared_ptr<Gpu> gpu) : gpu_(std::move(gpu)), pool_(gpu_-
 }
 
 GpuQueue::~GpuQueue() {
-  if (gpu_->api().cuStreamSynchronize(stream_) == 0) gpu_->api().cuStreamDestroy_v2(stream_);
+  if (gpu_->api().cuCtxSetCurrent(gpu_->context_) == 0 && gpu_->api().cuStreamSynchronize(stream_) == 0)
+    gpu_->api().cuStreamDestroy_v2(stream_);
 }
 
 Handle GpuQueue::stream() const { return recording_stream ? recording_stream : stream_; }

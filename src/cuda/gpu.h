@@ -3,7 +3,6 @@
 
 #include <array>
 #include <atomic>
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -37,16 +36,27 @@ struct CallCounts {
   int64_t launches = 0, replays = 0, allocations = 0, compilations = 0, waits = 0, uploads = 0, downloads = 0;
 };
 
+// What is known of a GPU without opening it.
+struct GpuFacts {
+  std::string name;
+  int major = 0, minor = 0, processors = 0;
+  int64_t total_bytes = 0;
+};
+
 class Gpu final : public Device, public std::enable_shared_from_this<Gpu> {
  public:
-  // Throws ErrorCode::provider_unavailable with what is missing.
+  // Both throw ErrorCode::provider_unavailable with what is missing.
   static std::shared_ptr<Gpu> open(int ordinal = 0);
+  // Those that this process may use, by their numbers.
+  static std::vector<GpuFacts> list();
+  // "cuda" for the first one, "cuda:1" for the next.
+  static std::string provider_name(int ordinal);
 
-  std::string_view name() const override { return name_; }
+  std::string_view name() const override { return facts_.name; }
   std::unique_ptr<Queue> make_queue() override;
   Tensor upload(const Tensor& tensor) override;
   Tensor download(const Tensor& tensor) override;
-  std::string_view memory_name() const override { return "cuda"; }
+  std::string_view memory_name() const override { return memory_name_; }
 
   // The kernel `name` of a source that the prelude (kernel_text.h) comes before. Compiled when first asked for, and
   // kept in memory and on disk by its text.
@@ -69,10 +79,10 @@ class Gpu final : public Device, public std::enable_shared_from_this<Gpu> {
   Handle blas();
   Handle dnn();
   std::mutex& dnn_mutex() { return dnn_mutex_; }  // for calls that belong together
-  int major() const { return major_; }
-  int minor() const { return minor_; }
-  int processors() const { return processors_; }
-  int64_t total_bytes() const { return total_bytes_; }
+  int major() const { return facts_.major; }
+  int minor() const { return facts_.minor; }
+  int processors() const { return facts_.processors; }
+  int64_t total_bytes() const { return facts_.total_bytes; }
   int driver_version() const { return driver_version_; }
   CallCounts counts() const { return counts_; }
   void count_replay() { ++counts_.replays; }
@@ -102,11 +112,10 @@ class Gpu final : public Device, public std::enable_shared_from_this<Gpu> {
   void free_all(Pool& pool);
 
   const Libraries& api_;
-  std::string name_;
-  int major_ = 0, minor_ = 0, processors_ = 0, driver_version_ = 0;
-  int64_t total_bytes_ = 0;
+  std::string memory_name_;
+  GpuFacts facts_;
+  int driver_version_ = 0;
   Handle context_ = nullptr, blas_ = nullptr, dnn_ = nullptr;
-  std::filesystem::path cache_;
   std::mutex dnn_mutex_;
   std::mutex mutex_;  // guards what follows
   std::unordered_map<std::string, Handle> modules_;

@@ -201,7 +201,15 @@ void CompiledModel::start_providers(const SessionOptions& options) {
     throw Error(ErrorCode::provider_unavailable, "none of the providers that were asked for can start",
                 "add 'cpu' as the last one to fall back to");
   }
+  const Provider* with_device = nullptr;
   for (const auto& provider : providers_) {
+    if (with_device && provider->device() && provider->device() != with_device->device()) {
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("a session computes on one device, and both '{}' and '{}' are asked for",
+                              with_device->name(), provider->name()),
+                  "make a session for each");
+    }
+    if (provider->device()) with_device = provider.get();
     order_.push_back(provider.get());
     if (!provider->device()) hosts_.push_back(provider.get());
   }

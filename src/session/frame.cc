@@ -5,11 +5,13 @@
 #include <deque>
 #include <stdexcept>
 
+#include "base/environment.h"
 #include "base/fail.h"
 #include "base/index.h"
 #include "ops/cost.h"
 #include "session/bound_subgraph.h"
 #include "session/step_run.h"
+#include "tenon/device.h"
 
 namespace tenon {
 namespace {
@@ -222,7 +224,7 @@ void Frame::run(const RunState& state, std::span<const Tensor> destinations) {
 }
 
 void Frame::run_items(const RunState& state, size_t first, size_t last, std::span<const Tensor> destinations) {
-  const bool is_observed = state.profile || state.watcher;
+  const bool is_observed = state.profile || state.watcher || (queue_ && waits_after_every_node());
   size_t i = first;
   try {
     for (; i < last; ++i) {
@@ -243,15 +245,17 @@ void Frame::run_items(const RunState& state, size_t first, size_t last, std::spa
         run_item(state, i, destinations);
     }
   } catch (...) {
-    rethrow_at(i);
+    rethrow_at(i, is_observed);
   }
 }
 
-void Frame::rethrow_at(size_t index) const {
+void Frame::rethrow_at(size_t index, bool is_waited_for) const {
   const ir::Node& node = *at(program_.steps(), plan_->items[index].step).node;
   try {
     throw;
   } catch (Error& error) {
+    // A device that is lost fails whatever comes next.
+    if (queue_ && error.code() == ErrorCode::provider_unavailable && !is_waited_for) throw;
     throw error.at_node(node.describe_here());
   } catch (const std::bad_alloc&) {
     throw Error(ErrorCode::out_of_memory, "the system has no memory left").at_node(node.describe_here());
@@ -282,7 +286,9 @@ void Frame::run_kernel(const RunState& state, size_t index, std::span<const Tens
   const Plan::Item& item = plan_->items[index];
   const Step& step = at(program_.steps(), item.step);
   if (queue_ && !step.on_device && step.copy != Step::Copy::to_host) queue_->wait_for_downloads();
-  for (int block : item.buffers) allocate(state, block, destinations);
+  // Only a copy can write to the device what others read on the host.
+  const Device* reached = step.copy == Step::Copy::to_host ? program_.device() : nullptr;
+  for (int block : item.buffers) allocate(state, block, destinations, reached);
   if (item.is_placed && item.needs_check) check(step);
   if (step.copy != Step::Copy::none)
     copy(step, item.is_placed);
@@ -301,10 +307,11 @@ void Frame::copy(const Step& step, bool is_placed) {
   if (!is_placed) to = Tensor(source.type(), source.shape(), to_device ? *queue_ : allocator_);
   void* target = to.tensor().mutable_raw();
   // What the caller gave, or wants to have, may be on the device already.
-  if (to_device ? device_of(source) != nullptr : device_of(to.tensor()) != nullptr)
+  const Device* there = device_of(to_device ? source : to.tensor());
+  if (there == program_.device())
     queue_->copy(target, source.raw(), source.bytes());
   else if (to_device)
-    queue_->upload(target, source.raw(), source.bytes());
+    queue_->upload(target, on_host(source).raw(), source.bytes());  // it may be on another device
   else
     queue_->download(target, source.raw(), source.bytes());
 }
@@ -400,7 +407,7 @@ void Frame::check(const Step& step) const {
   infer_step(step, {inputs.data(), inputs.size()}, {outputs.data(), outputs.size()});
 }
 
-void Frame::allocate(const RunState& state, int index, std::span<const Tensor> destinations) {
+void Frame::allocate(const RunState& state, int index, std::span<const Tensor> destinations, const Device* reached) {
   const Plan::Block& block = at(plan_->blocks, index);
   if (iterates_ && block.slots.size() == 1) {
     // What is there since an earlier iteration, or was an argument of it, will do if nobody else holds it.
@@ -416,6 +423,7 @@ void Frame::allocate(const RunState& state, int index, std::span<const Tensor> d
     if (!destinations[i].defined() || output.block != index || block.on_device ||
         destinations[i].bytes() != block.bytes)
       continue;
+    if (const Device* there = device_of(destinations[i]); there && there != reached) continue;
     if (destinations[i].type() != output.element || !(destinations[i].shape() == output.shape)) continue;
     owner = destinations[i].owner();
     base = const_cast<void*>(destinations[i].raw());

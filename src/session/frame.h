@@ -75,7 +75,9 @@ class Frame {
   bool is_recordable(const Plan::Item& item) const;
   // Whether the items were run by it.
   bool run_recorded(Recorded& recorded);
-  void allocate(const RunState& state, int block, std::span<const Tensor> destinations);
+  // Destinations on another device than `reached`, which may be null, are left alone.
+  void allocate(const RunState& state, int block, std::span<const Tensor> destinations,
+                const Device* reached = nullptr);
   std::shared_ptr<void> take_buffer(const RunState& state, int block);
   // Items [first, last), one after the other.
   void run_items(const RunState& state, size_t first, size_t last, std::span<const Tensor> destinations);
@@ -95,8 +97,9 @@ class Frame {
   void* arena_at(const Plan::Block& block) const {
     return static_cast<std::byte*>(arenas_[block.on_device].get()) + block.offset;
   }
-  // Throws the exception that is being handled as an error of the item's node.
-  [[noreturn]] void rethrow_at(size_t index) const;
+  // Throws the exception that is being handled as an error of the item's node, which a device has done if it is waited
+  // for.
+  [[noreturn]] void rethrow_at(size_t index, bool is_waited_for = true) const;
   void run_alone_at(const RunState& state, const Step& step);
   // Copies a tensor between host and device; `to` has no memory yet unless `is_placed`.
   void copy(const Step& step, bool is_placed);

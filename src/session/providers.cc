@@ -1,8 +1,10 @@
 #include "session/providers.h"
 
 #include <algorithm>
+#include <charconv>
 #include <map>
 #include <mutex>
+#include <optional>
 
 #include "base/cpu_features.h"
 #include "base/fail.h"
@@ -32,6 +34,19 @@ struct Registry {
 Registry& registry() {
   static Registry all;
   return all;
+}
+
+// Which GPU "cuda:1" is; nullopt for names of another form.
+std::optional<int> gpu_of(std::string_view name) {
+  constexpr std::string_view beginning = "cuda:";
+  if (!name.starts_with(beginning)) return std::nullopt;
+  const std::string_view text = name.substr(beginning.size());
+  int ordinal = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), ordinal);
+  if (error != std::errc() || end != text.data() + text.size() || ordinal < 0)
+    fail(ErrorCode::invalid_argument, "'{}' is no provider: the number of a GPU comes after the colon, as in 'cuda:1'",
+         name);
+  return ordinal;
 }
 
 }  // namespace
@@ -70,6 +85,7 @@ std::vector<std::string> available_providers() {
 }
 
 std::unique_ptr<Provider> start_provider(const std::string& name) {
+  if (const std::optional<int> gpu = gpu_of(name)) return std::make_unique<CudaProvider>(*gpu);
   StartProvider start;
   {
     std::lock_guard lock(registry().mutex);

@@ -20,7 +20,8 @@ void register_provider(const std::string& name, StartProvider start);
 std::vector<std::string> provider_names();
 // "cpu" for "CPUExecutionProvider"; other names as they are.
 std::string short_provider_name(const std::string& name);
-// "CPUExecutionProvider" and its like mean the same as "cpu". Throws ErrorCode::provider_unavailable for unknown names.
+// "CPUExecutionProvider" and its like mean the same as "cpu"; "cuda:1" is the second GPU. Throws
+// ErrorCode::provider_unavailable for unknown names.
 std::unique_ptr<Provider> start_provider(const std::string& name);
 
 }  // namespace tenon

@@ -56,8 +56,8 @@ class Session::Implementation {
                          options_.parallel_branches && !queue_ ? threads_->size() : 1,
                          queue_.get()};
     std::vector<Value> results = model_->program().run(state, arguments, wanted, destinations);
-    if (std::ranges::any_of(destinations, [](const Tensor& tensor) { return device_of(tensor) != nullptr; }))
-      queue_->wait();
+    const auto is_on_device = [](const Tensor& tensor) { return device_of(tensor) != nullptr; };
+    if (queue_ && std::ranges::any_of(destinations, is_on_device)) queue_->wait();
     NamedValues named;
     for (size_t i = 0; i < results.size(); ++i) {
       if (!wanted[i]) continue;

@@ -18,6 +18,13 @@
 namespace tenon::tools {
 namespace {
 
+// The GPU that a session computes on, as its provider is called.
+std::string gpu_of(const Session& session) {
+  const auto& nodes = session.placement();
+  auto found = std::ranges::find_if(nodes, [](const NodePlacement& node) { return node.provider.starts_with("cuda"); });
+  return found == nodes.end() ? "cuda" : found->provider;
+}
+
 using Clock = std::chrono::steady_clock;
 
 double seconds_between(Clock::time_point from, Clock::time_point to) {
@@ -99,7 +106,7 @@ class Bench {
   const RunOptions& run_options(Worker& worker) {
     if (options_.on_device && worker.options.destinations.empty()) {
       for (const auto& [name, value] : session_.run(inputs_)) {
-        if (value.is_tensor()) worker.options.destinations[name] = tenon::on_device(value.tensor());
+        if (value.is_tensor()) worker.options.destinations[name] = tenon::on_device(value.tensor(), gpu_of(session_));
       }
     }
     return worker.options;
@@ -175,7 +182,8 @@ BenchResult bench(const Session& session, const NamedValues& inputs, const Bench
   const double first_run = seconds_between(start, Clock::now());
   NamedValues there;
   if (options.on_device) {
-    for (const auto& [name, value] : inputs) there[name] = value.is_tensor() ? Value(on_device(value.tensor())) : value;
+    for (const auto& [name, value] : inputs)
+      there[name] = value.is_tensor() ? Value(on_device(value.tensor(), gpu_of(session))) : value;
   }
   Bench bench(session, options.on_device ? there : inputs, options);
   bench.run();

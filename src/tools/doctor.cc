@@ -191,12 +191,18 @@ Section gpu_section() {
     section.lines.emplace_back(report.name, fmt::format("{}. {}", text, report.fix));
   }
   try {
+    const std::vector<cuda::GpuFacts> all = cuda::Gpu::list();
     const auto gpu = cuda::Gpu::open();
     section.lines.emplace_back("name", std::string(gpu->name()));
     section.lines.emplace_back("compute capability", fmt::format("{}.{}", gpu->major(), gpu->minor()));
     section.lines.emplace_back("memory", fmt::format("{} MiB", gpu->total_bytes() >> 20));
     section.lines.emplace_back(
         "driver", fmt::format("CUDA {}.{}", gpu->driver_version() / 1000, gpu->driver_version() % 1000 / 10));
+    section.lines.emplace_back("GPUs", std::to_string(all.size()));
+    for (size_t i = 1; i < all.size(); ++i)
+      section.lines.emplace_back(cuda::Gpu::provider_name(static_cast<int>(i)),
+                                 fmt::format("{}, compute capability {}.{}, {} MiB", all[i].name, all[i].major,
+                                             all[i].minor, all[i].total_bytes >> 20));
   } catch (const Error& error) {
     section.lines.emplace_back("usable", "no: " + error.message());
   }

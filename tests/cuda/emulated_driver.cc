@@ -1,8 +1,11 @@
 // A stand-in for NVIDIA's libraries that runs kernels on the CPU: NVRTC is the system's C++ compiler, the driver's
-// memory is the host's. For tests on machines without a GPU. TENON_EMULATED_MEMORY limits its memory, in bytes.
+// memory is the host's. For tests on machines without a GPU. TENON_EMULATED_MEMORY limits its memory, in bytes;
+// TENON_EMULATED_DEVICES is how many GPUs there are; with TENON_EMULATED_FAILURE=3 the third kernel that runs breaks
+// the GPU, as one that writes where it must not: the next wait says so, and every call after that.
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -24,7 +27,8 @@ using tenon::cuda::MatmulAlgorithm;
 using tenon::cuda::MatmulChoice;
 using tenon::cuda::Result;
 
-constexpr Result success = 0, out_of_memory = 2, invalid = 1, not_supported = 3000;
+constexpr Result success = 0, out_of_memory = 2, invalid = 1, no_context = 201, illegal_address = 700,
+                 not_supported = 3000;
 
 std::mutex mutex;  // one call at a time
 std::map<Address, size_t> blocks;
@@ -35,7 +39,20 @@ size_t memory() {
   return limit ? std::strtoull(limit, nullptr, 10) : size_t{8} << 30;
 }
 
+int number_from(const char* variable, int otherwise) {
+  const char* text = std::getenv(variable);
+  return text ? std::atoi(text) : otherwise;
+}
+
+// A context is known by its GPU.
+int contexts[64];
+thread_local int* current = nullptr;
+
+// Whether a kernel broke the GPU, and whether a wait has told.
+std::atomic<bool> is_broken = false, is_lost = false;
+
 struct Kernel {
+  int* context;
   void (*call)(void**);
   const size_t* sizes;
   int parameters;
@@ -44,11 +61,13 @@ struct Kernel {
 };
 
 struct Module {
+  int* context;
   void* library;
   std::map<std::string, Kernel> kernels;
 };
 
 struct Stream {
+  int* context = current;
   bool records = false;
   std::vector<std::function<void()>> recorded;
 };
@@ -57,12 +76,20 @@ struct Graph {
   std::vector<std::function<void()>> work;
 };
 
-void give(Handle stream, std::function<void()> work) {
+// Whether the calling thread has the GPU of a stream; null is the stream that every GPU has.
+Result state_of(Handle stream) {
+  if (is_lost) return illegal_address;
+  return !current || (stream && static_cast<Stream*>(stream)->context != current) ? no_context : success;
+}
+
+Result give(Handle stream, std::function<void()> work) {
+  if (Result state = state_of(stream)) return state;
   auto* to = static_cast<Stream*>(stream);
   if (to && to->records)
     to->recorded.push_back(std::move(work));
   else
     work();
+  return success;
 }
 
 struct Program {
@@ -134,7 +161,7 @@ Module* load(const char* image, size_t size) {
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library) std::fprintf(stderr, "emulated driver: %s\n", dlerror());
   unlink(path.c_str());
-  return library ? new Module{library, {}} : nullptr;
+  return library ? new Module{current, library, {}} : nullptr;
 }
 
 // A matrix product as cublasLt describes it: column-major.
@@ -212,15 +239,20 @@ extern "C" {
 Result cuInit(unsigned) { return std::getenv("TENON_EMULATED_NO_DEVICE") ? 100 : success; }
 Result cuDriverGetVersion(int* version) { return *version = 13000, success; }
 Result cuGetErrorName(Result result, const char** name) {
-  return *name = result == out_of_memory ? "CUDA_ERROR_OUT_OF_MEMORY" : "CUDA_ERROR", success;
-}
-Result cuGetErrorString(Result result, const char** text) {
-  return *text = result == out_of_memory ? "out of memory"
-                 : result == 100         ? "no CUDA-capable device is detected"
-                                         : "an error",
+  return *name = result == out_of_memory     ? "CUDA_ERROR_OUT_OF_MEMORY"
+                 : result == illegal_address ? "CUDA_ERROR_ILLEGAL_ADDRESS"
+                 : result == no_context      ? "CUDA_ERROR_INVALID_CONTEXT"
+                                             : "CUDA_ERROR",
          success;
 }
-Result cuDeviceGetCount(int* count) { return *count = 1, success; }
+Result cuGetErrorString(Result result, const char** text) {
+  return *text = result == out_of_memory     ? "out of memory"
+                 : result == 100             ? "no CUDA-capable device is detected"
+                 : result == illegal_address ? "an illegal memory access was encountered"
+                                             : "an error",
+         success;
+}
+Result cuDeviceGetCount(int* count) { return *count = number_from("TENON_EMULATED_DEVICES", 1), success; }
 Result cuDeviceGet(int* device, int ordinal) { return *device = ordinal, success; }
 Result cuDeviceGetName(char* name, int size, int) {
   return std::snprintf(name, static_cast<size_t>(size), "emulated GPU"), success;
@@ -229,8 +261,8 @@ Result cuDeviceTotalMem_v2(size_t* bytes, int) { return *bytes = memory(), succe
 Result cuDeviceGetAttribute(int* value, int attribute, int) {
   return *value = attribute == 75 ? 9 : attribute == 16 ? 4 : 0, success;
 }
-Result cuDevicePrimaryCtxRetain(Handle* context, int) { return *context = &blocks, success; }
-Result cuCtxSetCurrent(Handle) { return success; }
+Result cuDevicePrimaryCtxRetain(Handle* context, int device) { return *context = &contexts[device], success; }
+Result cuCtxSetCurrent(Handle context) { return current = static_cast<int*>(context), success; }
 Result cuMemGetInfo_v2(size_t* available, size_t* total) {
   std::lock_guard lock(mutex);
   *total = memory();
@@ -238,6 +270,7 @@ Result cuMemGetInfo_v2(size_t* available, size_t* total) {
   return success;
 }
 Result cuMemAlloc_v2(Address* address, size_t bytes) {
+  if (Result state = state_of(nullptr)) return state;
   std::lock_guard lock(mutex);
   if (used + bytes > memory()) return out_of_memory;
   void* block = std::aligned_alloc(512, (bytes + 511) / 512 * 512);
@@ -248,6 +281,7 @@ Result cuMemAlloc_v2(Address* address, size_t bytes) {
   return success;
 }
 Result cuMemFree_v2(Address address) {
+  if (!current) return no_context;
   std::lock_guard lock(mutex);
   auto found = blocks.find(address);
   if (found == blocks.end()) return invalid;
@@ -257,24 +291,26 @@ Result cuMemFree_v2(Address address) {
   return success;
 }
 Result cuMemcpyHtoD_v2(Address to, const void* from, size_t bytes) {
-  return std::memcpy(reinterpret_cast<void*>(to), from, bytes), success;
+  return give(nullptr, [=] { std::memcpy(reinterpret_cast<void*>(to), from, bytes); });
 }
 Result cuMemcpyHtoDAsync_v2(Address to, const void* from, size_t bytes, Handle stream) {
-  return give(stream, [=] { std::memcpy(reinterpret_cast<void*>(to), from, bytes); }), success;
+  return give(stream, [=] { std::memcpy(reinterpret_cast<void*>(to), from, bytes); });
 }
 Result cuMemcpyDtoHAsync_v2(void* to, Address from, size_t bytes, Handle stream) {
-  return give(stream, [=] { std::memcpy(to, reinterpret_cast<void*>(from), bytes); }), success;
+  return give(stream, [=] { std::memcpy(to, reinterpret_cast<void*>(from), bytes); });
 }
 Result cuMemcpyDtoDAsync_v2(Address to, Address from, size_t bytes, Handle stream) {
-  return give(stream, [=] { std::memmove(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), bytes); }),
-         success;
+  return give(stream, [=] { std::memmove(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), bytes); });
 }
 Result cuMemsetD8Async(Address to, unsigned char byte, size_t bytes, Handle stream) {
-  return give(stream, [=] { std::memset(reinterpret_cast<void*>(to), byte, bytes); }), success;
+  return give(stream, [=] { std::memset(reinterpret_cast<void*>(to), byte, bytes); });
 }
-Result cuStreamCreate(Handle* stream, unsigned) { return *stream = new Stream, success; }
+Result cuStreamCreate(Handle* stream, unsigned) { return current ? (*stream = new Stream, success) : no_context; }
 Result cuStreamDestroy_v2(Handle stream) { return delete static_cast<Stream*>(stream), success; }
-Result cuStreamSynchronize(Handle) { return success; }
+Result cuStreamSynchronize(Handle stream) {
+  if (is_broken) is_lost = true;
+  return state_of(stream);
+}
 Result cuStreamBeginCapture_v2(Handle stream, int) { return static_cast<Stream*>(stream)->records = true, success; }
 Result cuStreamEndCapture(Handle stream, Handle* graph) {
   auto* from = static_cast<Stream*>(stream);
@@ -285,7 +321,8 @@ Result cuStreamEndCapture(Handle stream, Handle* graph) {
 Result cuGraphInstantiateWithFlags(Handle* executable, Handle graph, unsigned long long) {
   return *executable = new Graph(*static_cast<Graph*>(graph)), success;
 }
-Result cuGraphLaunch(Handle executable, Handle) {
+Result cuGraphLaunch(Handle executable, Handle stream) {
+  if (Result state = state_of(stream)) return state;
   for (const auto& work : static_cast<Graph*>(executable)->work) work();
   return success;
 }
@@ -307,8 +344,11 @@ Result cuModuleGetFunction(Handle* function, Handle module, const char* name) {
   auto find = [&](const std::string& symbol) { return dlsym(from->library, symbol.c_str()); };
   const std::string base = name;
   if (!find(base + "_call")) return invalid;
-  kernel = {reinterpret_cast<void (*)(void**)>(find(base + "_call")), static_cast<const size_t*>(find(base + "_sizes")),
-            *static_cast<const int*>(find(base + "_count")), *static_cast<const int*>(find("tenon_waits")),
+  kernel = {from->context,
+            reinterpret_cast<void (*)(void**)>(find(base + "_call")),
+            static_cast<const size_t*>(find(base + "_sizes")),
+            *static_cast<const int*>(find(base + "_count")),
+            *static_cast<const int*>(find("tenon_waits")),
             reinterpret_cast<decltype(Kernel::run)>(find("tenon_run_kernel"))};
   *function = &kernel;
   return success;
@@ -317,19 +357,22 @@ Result cuLaunchKernel(Handle function, unsigned x, unsigned y, unsigned z, unsig
                       unsigned, Handle stream, void** arguments, void**) {
   const Kernel kernel = *static_cast<Kernel*>(function);
   if (threads == 0 || threads > 1024 || x == 0 || y == 0 || z == 0 || y > 65535 || z > 65535) return invalid;
+  if (kernel.context != current) return no_context;
   std::vector<std::vector<char>> copies;
   for (int i = 0; i < kernel.parameters; ++i) {
     const auto* from = static_cast<const char*>(arguments[i]);
     copies.emplace_back(from, from + kernel.sizes[i]);
   }
-  give(stream, [=]() mutable {
+  return give(stream, [=]() mutable {
     std::lock_guard lock(mutex);
+    static const int fails = number_from("TENON_EMULATED_FAILURE", 0);
+    static int runs = 0;
+    if (++runs == fails) is_broken = true;
     std::vector<void*> pointers;
     for (std::vector<char>& copy : copies) pointers.push_back(copy.data());
     const unsigned grid[] = {x, y, z, threads};
     kernel.run(kernel.call, pointers.data(), grid, kernel.waits);
   });
-  return success;
 }
 
 // Compiled kernels are kept by the compiler's version: what they are compiled with is part of it.

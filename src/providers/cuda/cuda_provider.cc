@@ -30,7 +30,7 @@ const ops::CudaKernels::Entry* find(const ir::Node& node) {
 
 }  // namespace
 
-CudaProvider::CudaProvider() : gpu_(cuda::Gpu::open()) {}
+CudaProvider::CudaProvider(int ordinal) : gpu_(cuda::Gpu::open(ordinal)) {}
 
 Claim CudaProvider::claim(const ir::Node& node) const {
   const ops::CudaKernels::Entry* entry = find(node);

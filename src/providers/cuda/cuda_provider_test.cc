@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <thread>
 
 #include "model_builder.h"
 #include "tenon/device.h"
@@ -17,6 +18,7 @@ namespace {
 const bool is_emulated = [] {
   setenv("TENON_CUDA_PATH", TENON_EMULATED_CUDA, 1);
   setenv("TENON_KERNEL_CACHE", TENON_EMULATED_CUDA "/kernels", 1);
+  setenv("TENON_EMULATED_DEVICES", "2", 1);
   return true;
 }();
 
@@ -138,6 +140,51 @@ TEST(Cuda, TakesAndGivesTensorsOnTheGpu) {
   expect_near(on_host(y), expected(rows));
   // A session of the CPU takes it too.
   expect_near(network().session().run({{"x", x}}).at("y"), expected(rows));
+}
+
+// The stand-in refuses work for a GPU that is not the thread's.
+TEST(Cuda, SeveralGpusHaveTheirOwnSessions) {
+  auto second = std::make_unique<Session>(network().session(on_cuda({"cuda:1", "cpu"})));
+  const Session first = network().session(on_cuda());
+  for (const NodePlacement& node : second->placement()) EXPECT_EQ(node.provider, "cuda:1") << node.node;
+  EXPECT_EQ(second->copies()[0].to, "cuda:1");
+  for (int i = 0; i < 3; ++i) {
+    expect_near(first.run({{"x", rows}}).at("y"), expected(rows));
+    expect_near(second->run({{"x", rows}}).at("y"), expected(rows));
+  }
+  // What is on the other GPU goes through the host.
+  const Tensor x = on_device(rows);
+  EXPECT_EQ(memory_of(on_device(x, "cuda:1")), "cuda:1");
+  expect_near(second->run({{"x", x}}).at("y"), expected(rows));
+  // One that ends leaves the other one alone.
+  std::thread([&] { second.reset(); }).join();
+  expect_near(first.run({{"x", rows}}).at("y"), expected(rows));
+  EXPECT_EQ(cuda::Gpu::list().size(), 2u);
+}
+
+TEST(Cuda, GpusThatAreNotThere) {
+  EXPECT_EQ(error_of([] { network().session(on_cuda({"cuda:2"})); }),
+            "provider-unavailable: there is no GPU 2: there are 2, and numbers begin with 0\n"
+            "  hint: `tenon doctor` lists them; CUDA_VISIBLE_DEVICES may hide some");
+  EXPECT_EQ(error_of([] { network().session(on_cuda({"cuda:first"})); }),
+            "invalid-argument: 'cuda:first' is no provider: the number of a GPU comes after the colon, as in 'cuda:1'");
+  EXPECT_EQ(error_of([] {
+              network().session(on_cuda({"cuda", "cuda:1", "cpu"}));
+            }),
+            "invalid-argument: a session computes on one device, and both 'cuda' and 'cuda:1' are asked for\n"
+            "  hint: make a session for each");
+}
+
+// Kernels of the CPU cannot write to the GPU's memory, nor one GPU to another's.
+TEST(Cuda, DestinationsOnAnotherDeviceAreErrors) {
+  RunOptions options;
+  for (const char* provider : {"cpu", "cuda:1"}) {
+    options.destinations["y"] = on_device(Tensor(ElementType::float32, Shape{2, 3}));
+    const Session session = network().session(on_cuda({provider}));
+    const std::string error = error_of([&] { session.run({{"x", rows}}, options); });
+    EXPECT_NE(error.find("only outputs that a provider computes on that device"), std::string::npos) << error;
+    expect_near(session.run({{"x", rows}}).at("y"), expected(rows));
+  }
 }
 
 TEST(Cuda, GoesOnAfterItsMemoryWasNotEnough) {
