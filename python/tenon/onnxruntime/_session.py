@@ -15,14 +15,14 @@ import numpy as np
 
 from .. import _tenon
 from ..errors import Error
-from . import _config, _environment, _providers
+from . import _config, _environment, _provider_options, _providers
 from ._binding import IOBinding
 from ._enums import ExecutionMode, GraphOptimizationLevel, OrtAllocatorType, OrtMemType
 from ._errors import Fail, ModelLoadCanceled, of_load, of_run, status_error
 from ._nodes import OrtEpAssignedSubgraph
 from ._options import RunOptions, SessionOptions
 from ._profile import Recorder
-from ._values import OrtMemoryInfo, OrtValue, OrtValueVector
+from ._values import OrtMemoryInfo, OrtValue, OrtValueVector, zeros
 
 _LEVELS = {GraphOptimizationLevel.ORT_DISABLE_ALL: "none", GraphOptimizationLevel.ORT_ENABLE_BASIC: "basic",
            GraphOptimizationLevel.ORT_ENABLE_EXTENDED: "extended", GraphOptimizationLevel.ORT_ENABLE_LAYOUT: "all",
@@ -93,7 +93,10 @@ class InferenceSession:
         if self._sess_options._is_cancelled:
             raise status_error(ModelLoadCanceled, "the options say that loading is cancelled", code="cancelled")
         start = time.monotonic_ns()
-        options = self._load_options(list(asked))
+        gpu = _provider_options.read(asked)
+        if gpu:
+            gpu.use_kernel_folder()
+        options = self._load_options(_provider_options.names_for(asked, gpu), gpu is not None and gpu.is_fast)
         try:
             self.tenon = self._load_model(options)
             self._save_optimized(options)
@@ -104,10 +107,15 @@ class InferenceSession:
                                           f"{error.hint}; {advice}")) from None
             raise of_load(error) from None
         self._inputs, self._outputs = self.tenon.inputs, self.tenon.outputs
+        self._loaded_with = options
         usable = _providers.get_available_providers()
-        self._providers = [name for name in asked if name in usable and name != _providers.CPU] + [_providers.CPU]
-        self._provider_options = {name: asked.get(name, {}) if name != _providers.CPU else {} for name in self._providers}
-        self._tell(asked)
+        names = dict.fromkeys(_provider_options.CUDA if name in _provider_options.OPTIONS else name for name in asked)
+        self._providers = [name for name in names if name in usable and name != _providers.CPU] + [_providers.CPU]
+        self._provider_options = {name: gpu.in_effect(options["config"]) if gpu and name == _provider_options.CUDA else {}
+                                  for name in self._providers}
+        self._tell([*names, *options["providers"]], gpu.notes if gpu else [])
+        if gpu and _provider_options.CUDA in self._providers:
+            self._prepare(gpu.profiles)
         self._types = {info.name: info.type for info in [*self.tenon.inputs, *self.tenon.overridable_initializers]}
         self._text_inputs = frozenset(name for name, kind in self._types.items() if kind == "tensor(string)")
         if self._recorder:
@@ -115,11 +123,26 @@ class InferenceSession:
             self._recorder.session_event(f"model_loading_{kind}", start, start)
             self._recorder.session_event("session_initialization", start, time.monotonic_ns())
 
-    def _load_options(self, asked: list[str]) -> dict[str, Any]:
+    def _prepare(self, profiles: Sequence[Mapping[str, Sequence[int]]]) -> None:
+        """Runs with zeros of these shapes, so that plans and kernels are ready."""
+        inputs = [info.name for info in self._inputs]
+        for profile in profiles:
+            for name in profile:
+                if name not in inputs:
+                    self._note(f"the shape of '{name}' has no effect: the model's inputs are {', '.join(inputs)}")
+            try:
+                feed = {info.name: zeros(info.type, profile.get(info.name, info.shape)) for info in self.get_inputs()}
+                self.tenon.run(feed)
+            except (Error, ValueError) as error:
+                self._note(f"nothing is prepared for the shapes {dict(profile)}: {error}")
+
+    def _load_options(self, asked: list[str], is_fast: bool) -> dict[str, Any]:
         options = self._sess_options
         config = _config.options_of(options._config, self._disabled, stacklevel=4)
         if options.execution_mode == ExecutionMode.ORT_PARALLEL:
             config.setdefault("tenon.parallel_branches", "1")
+        if is_fast:
+            config.setdefault(_provider_options.PRECISION, "fast")
         threads = options.intra_op_num_threads if options.use_per_session_threads else 0
         return {"level": _LEVELS[options.graph_optimization_level], "threads": max(threads, 0),
                 "providers": [name for name in asked if name != _providers.CPU] + [_providers.CPU],
@@ -168,15 +191,19 @@ class InferenceSession:
                 file.write(self._model_bytes)
             _tenon.optimize(path, **how).save(target)
 
-    def _tell(self, asked: Iterable[str]) -> None:
+    def _tell(self, asked: Iterable[str], notes: Iterable[str]) -> None:
         """Warns about providers that are not used, and logs the other notes."""
-        severity = self._sess_options.log_severity_level
-        for note in self.tenon.notes:
+        for note in [*notes, *self.tenon.notes]:
             if any(note.startswith(f"provider '{name}' is not used") for name in asked):
                 usable = ", ".join(_providers.get_available_providers())
                 warnings.warn(f"{note}; available providers: {usable}", UserWarning, stacklevel=4)
-            elif (_environment.severity if severity < 0 else severity) <= 2:
-                _log.warning("%s", f"{self._sess_options.logid}: {note}" if self._sess_options.logid else note)
+            else:
+                self._note(note)
+
+    def _note(self, note: str) -> None:
+        severity = self._sess_options.log_severity_level
+        if (_environment.severity if severity < 0 else severity) <= 2:
+            _log.warning("%s", f"{self._sess_options.logid}: {note}" if self._sess_options.logid else note)
 
     # What the session says about itself
 
@@ -302,7 +329,8 @@ class InferenceSession:
             warnings.warn(f"{error.tensor}: {error.message}, by ONNX's rules; the model is loaded again without them, and may "
                           "run slower", UserWarning, stacklevel=4)
         self._sess_options.add_session_config_entry(_config.TRUST_SIZE_NAMES, "0")
-        self.tenon = self._load_model(self._load_options(list(self._provider_options)))
+        self._loaded_with["config"][_config.TRUST_SIZE_NAMES] = "0"
+        self.tenon = self._load_model(self._loaded_with)
         return self._run_once(names, feed, run_options, into)
 
     def _run_once(self, names: Sequence[str], feed: Mapping[str, Any], run_options: RunOptions | None,

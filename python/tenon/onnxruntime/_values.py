@@ -55,6 +55,14 @@ def tensor_at(address: int, dtype: str, shape: Sequence[int]) -> Tensor:
     return Tensor.from_bits(np.frombuffer(memory, np.uint8), dtype, shape)
 
 
+def zeros(kind: str, shape: Sequence[Any]) -> Any:
+    """A tensor of a type such as "tensor(float)". Raises ValueError for another type, or where a size is no number."""
+    number = next((number for number, (name, _) in enumerate(_ELEMENTS) if kind == f"tensor({name})"), None)
+    if number is None or not all(isinstance(size, int) for size in shape):
+        raise ValueError(f"an input is {kind} {list(shape)}")
+    return OrtValue.ortvalue_from_shape_and_type(shape, number)._value
+
+
 class OrtDevice:
     """Where memory is."""
 
