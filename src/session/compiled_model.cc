@@ -66,10 +66,11 @@ bool would_hold_twice(const ir::Node& node) {
          });
 }
 
-std::string why_nothing_is_rounded() {
+std::string why_nothing_is_rounded(bool has_device) {
   return fmt::format("precision 'fast' changes nothing: {}",
-                     kernels::fast_bf16_kernels() ? "no node multiplies floats with constant weights"
-                                                  : "this CPU has no faster products of bfloat16 (bfmmla or AMX)");
+                     has_device                     ? "no node is a product or a convolution of floats"
+                     : kernels::fast_bf16_kernels() ? "no node multiplies floats with constant weights"
+                                                    : "this CPU has no faster products of bfloat16 (bfmmla or AMX)");
 }
 
 // What a file says of inputs and outputs must be about those of its graph.
@@ -156,7 +157,8 @@ void CompiledModel::compile(ThreadPool& threads, MemoryUse memory, const Precisi
                             PackedArchive* packing) {
   if (hosts_.size() < order_.size()) devices_ = std::make_unique<DevicePlacement>(*model_->graph, order_, support_);
   program_ = Program::compile(*model_->graph, order_, threads, placement_, memory, precision, packing, devices_.get());
-  if (precision.precision == Precision::fast && placement_.rounded_nodes == 0) note({why_nothing_is_rounded()});
+  if (precision.precision == Precision::fast && placement_.rounded_nodes == 0)
+    note({why_nothing_is_rounded(devices_ != nullptr)});
   for (Placement::Node& node : placement_.nodes) {
     node.declined.insert(node.declined.begin(), missing_providers_.begin(), missing_providers_.end());
     if (std::string reason = passes::why_quantization_stays(*node.node); !reason.empty())

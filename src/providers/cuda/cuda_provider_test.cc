@@ -156,9 +156,17 @@ TEST(Cuda, SeveralGpusHaveTheirOwnSessions) {
   const Tensor x = on_device(rows);
   EXPECT_EQ(memory_of(on_device(x, "cuda:1")), "cuda:1");
   expect_near(second->run({{"x", x}}).at("y"), expected(rows));
-  // One that ends leaves the other one alone.
-  std::thread([&] { second.reset(); }).join();
-  expect_near(first.run({{"x", rows}}).at("y"), expected(rows));
+  // One that ends, here or on another thread, leaves the other one alone.
+  for (const bool ends_here : {true, false}) {
+    expect_near(first.run({{"x", rows}}).at("y"), expected(rows));
+    if (ends_here)
+      second.reset();
+    else
+      std::thread([&] { second.reset(); }).join();
+    expect_near(first.run({{"x", rows}}).at("y"), expected(rows));
+    second = std::make_unique<Session>(network().session(on_cuda({"cuda:1", "cpu"})));
+    expect_near(second->run({{"x", rows}}).at("y"), expected(rows));
+  }
   EXPECT_EQ(cuda::Gpu::list().size(), 2u);
 }
 
