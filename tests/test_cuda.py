@@ -19,8 +19,8 @@ pow quantizelinear_axis reduce_sum_keepdims_example resize_upsample_scales_linea
 slice softmax_axis_2 split_equal_parts_2d tile top_k transpose_all_permutations_3 triu unsqueeze_axis_1 where_example""".split()
 
 
-def emulated(*arguments, code=0, **environment):
-    result = subprocess.run([ROOT / "build" / "tenon", *map(str, arguments)], capture_output=True, text=True, timeout=600,
+def emulated(*arguments, code=0, program=ROOT / "build" / "tenon", **environment):
+    result = subprocess.run([program, *map(str, arguments)], capture_output=True, text=True, timeout=600,
                             env={**os.environ, "TENON_CUDA_PATH": str(EMULATED), "TENON_KERNEL_CACHE": str(EMULATED / "kernels"),
                                  **environment})
     assert result.returncode == code, result.stderr + result.stdout[-2000:]
@@ -130,3 +130,9 @@ def test_a_kernel_that_fails_is_noticed_later_and_can_be_named(tmp_path):
         assert f"provider-unavailable in {node}: the GPU is lost" in emulated(*run, code=4, CUDA_LAUNCH_BLOCKING="1", **failure).stderr
         assert f"in {node}" in emulated(*run, "--watch-nan", code=4, **failure).stderr
     emulated(*run, CUDA_LAUNCH_BLOCKING="1")
+
+
+def test_tensors_from_python():
+    """DLPack, outputs on the GPU, IO binding, streams of the caller."""
+    emulated("-m", "pytest", "-q", "-p", "no:cacheprovider", ROOT / "tests/cuda/tensors_from_python.py", program=sys.executable,
+             TENON_EMULATED_DEVICES="2")

@@ -3,6 +3,7 @@
 
 #include "tenon/compile.h"
 #include "tenon/custom_operator.h"
+#include "tenon/device.h"
 #include "tenon/dim.h"
 #include "tenon/element_type.h"
 #include "tenon/error.h"

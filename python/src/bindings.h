@@ -82,24 +82,33 @@ bool is_numpy_array(nb::handle object);
 // What becomes of memory that must not be written to: what Python can reach through a Tensor, it can write to.
 enum class ReadOnly : unsigned char { share, copy };
 
+// Where imported tensors may be: what is on a GPU is copied to the host, unless it may stay.
+enum class Memory : unsigned char { host, any };
+
 // A tensor over the memory of a Python object that has the buffer protocol or DLPack; copied if it is not contiguous,
 // or starts where its elements may not. Nothing if the object has neither, or elements that neither can tell.
-std::optional<Tensor> import_array(nb::handle object, ReadOnly read_only);
+std::optional<Tensor> import_array(nb::handle object, ReadOnly read_only, Memory memory = Memory::host);
 // The same for memory that is written to: throws ErrorCode::invalid_argument where that would need a copy.
 Tensor import_destination(nb::handle object);
 // As import_array; what has neither protocol (lists, numbers, strings, arrays of types that NumPy lacks) is copied, and
 // becomes `declared` where its own type says nothing.
-Tensor import_tensor(nb::handle object, ElementType declared, ReadOnly read_only = ReadOnly::share);
+Tensor import_tensor(nb::handle object, ElementType declared, ReadOnly read_only = ReadOnly::share,
+                     Memory memory = Memory::host);
 // A capsule of DLPack's over the tensor's memory.
 nb::object export_dlpack(const Tensor& tensor, bool versioned);
 
 // A value for something that ONNX declares as `type`, such as "seq(tensor(float))"; "" takes what the object is.
-Value import_value(nb::handle object, std::string_view type);
-// NumPy arrays over the tensors' own memory; lists, dicts and None for sequences, maps and empty optionals.
+Value import_value(nb::handle object, std::string_view type, Memory memory = Memory::host);
+// NumPy arrays over the tensors' own memory, and tensors that are on a GPU as they are; lists, dicts and None for
+// sequences, maps and empty optionals.
 nb::object export_value(const Value& value);
 
 // The tensors of a mapping, by name.
-NamedValues import_inputs(nb::handle mapping, const Session& session);
+NamedValues import_inputs(nb::handle mapping, const Session& session, Memory memory = Memory::host);
+
+inline bool is_on_gpu(const Tensor& tensor) { return memory_of(tensor) != "host"; }
+// A copy in memory of its own, on the device that the tensor is on.
+Tensor clone_in_place(const Tensor& tensor);
 
 // ONNX's strings are UTF-8; bytes that are none survive the way through Python.
 nb::object python_text(const std::string& text);

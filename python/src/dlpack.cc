@@ -56,20 +56,36 @@ bool on_cpu(int32_t device) {
   return device == dlpack::device_cpu || device == dlpack::device_cuda_host || device == dlpack::device_rocm_host;
 }
 
-void require_cpu(int32_t device) {
-  if (on_cpu(device)) return;
-  throw Error(ErrorCode::unsupported, "the array is on another device (" + std::to_string(device) + " in DLPack)",
+bool on_cuda(int32_t device) { return device == dlpack::device_cuda || device == dlpack::device_cuda_managed; }
+
+[[noreturn]] void fail_on_device(int32_t device, const std::string& reason) {
+  throw Error(ErrorCode::unsupported,
+              "the array is on another device (" + std::to_string(device) + " in DLPack)" + reason,
               "copy it to the CPU first, such as with .cpu()");
 }
 
-nb::object ask_for_capsule(nb::handle object) {
-  nb::object method = object.attr("__dlpack__");
+// Before the array is asked for: afterwards it would have to be given back.
+void require_usable(const dlpack::Device& device) {
+  if (on_cpu(device.type)) return;
+  if (!on_cuda(device.type)) fail_on_device(device.type, "");
   try {
-    return method("max_version"_a = nb::make_tuple(dlpack::major_version, dlpack::minor_version));
+    over_cuda_memory(ElementType::uint8, {0}, nullptr, nullptr, device.id);
+  } catch (const Error& error) {
+    fail_on_device(device.type, ": " + error.message());
+  }
+}
+
+nb::object ask_for_capsule(nb::handle object, bool is_on_cuda) {
+  nb::object method = object.attr("__dlpack__");
+  // The producer makes the default stream wait for whatever writes the array.
+  nb::dict options;
+  if (is_on_cuda) options["stream"] = dlpack::default_stream;
+  try {
+    return method("max_version"_a = nb::make_tuple(dlpack::major_version, dlpack::minor_version), **options);
   } catch (nb::python_error& error) {
     if (!error.matches(PyExc_TypeError)) throw;
   }
-  return method();
+  return method(**options);
 }
 
 template <typename Capsule>
@@ -84,8 +100,9 @@ ForeignArray take(nb::object& capsule, const char* name, const char* used_name, 
     }
   });
   const dlpack::Array& array = managed->array;
-  require_cpu(array.device.type);
+  require_usable(array.device);
   ForeignArray result;
+  if (on_cuda(array.device.type)) result.gpu = array.device.id;
   result.type = type_of(array.type);
   result.owner = std::move(owner);
   result.data = static_cast<char*>(array.data) + array.byte_offset;
@@ -119,7 +136,7 @@ nb::object make_capsule(const Tensor& tensor, const char* name) {
   }
   dlpack::Array& array = exported->managed.array;
   array.data = exported->tensor.mutable_raw();
-  array.device = {dlpack::device_cpu, 0};
+  array.device = {is_on_gpu(tensor) ? dlpack::device_cuda : dlpack::device_cpu, device_number(tensor)};
   array.rank = tensor.rank();
   array.type = code_of(tensor.type());
   array.shape = exported->shape.data();
@@ -140,14 +157,7 @@ nb::object make_capsule(const Tensor& tensor, const char* name) {
   return capsule;
 }
 
-}  // namespace
-
-ForeignArray import_dlpack(nb::handle object) {
-  if (nb::hasattr(object, "__dlpack_device__")) {
-    nb::tuple device(object.attr("__dlpack_device__")());
-    require_cpu(nb::cast<int32_t>(nb::int_(device[0])));
-  }
-  nb::object capsule = ask_for_capsule(object);
+ForeignArray take_capsule(nb::object capsule) {
   if (PyCapsule_IsValid(capsule.ptr(), dlpack::versioned_name)) {
     auto* versioned = static_cast<dlpack::Versioned*>(PyCapsule_GetPointer(capsule.ptr(), dlpack::versioned_name));
     if (versioned->major != dlpack::major_version) {
@@ -161,6 +171,26 @@ ForeignArray import_dlpack(nb::handle object) {
     return take<dlpack::Managed>(capsule, dlpack::managed_name, dlpack::used_managed_name, false);
   }
   throw Error(ErrorCode::invalid_argument, "__dlpack__ did not return a DLPack capsule");
+}
+
+}  // namespace
+
+ForeignArray import_dlpack(nb::handle object) {
+  bool is_on_cuda = false;
+  if (nb::hasattr(object, "__dlpack_device__")) {
+    nb::tuple pair(object.attr("__dlpack_device__")());
+    const dlpack::Device device{nb::cast<int32_t>(nb::int_(pair[0])), nb::cast<int32_t>(nb::int_(pair[1]))};
+    require_usable(device);
+    is_on_cuda = on_cuda(device.type);
+  }
+  ForeignArray array = take_capsule(ask_for_capsule(object, is_on_cuda));
+  if (array.gpu >= 0) {
+    // A producer that did not say where the array is was not told of the stream either: then all work is waited for.
+    void* stream = is_on_cuda ? reinterpret_cast<void*>(dlpack::default_stream) : nullptr;
+    nb::gil_scoped_release free;
+    wait_for_cuda_stream(stream, array.gpu);
+  }
+  return array;
 }
 
 nb::object export_dlpack(const Tensor& tensor, bool versioned) {

@@ -19,7 +19,11 @@ struct DataType {
   uint16_t lanes;
 };
 
-constexpr int32_t device_cpu = 1, device_cuda_host = 3, device_rocm_host = 11;
+constexpr int32_t device_cpu = 1, device_cuda = 2, device_cuda_host = 3, device_rocm_host = 11,
+                  device_cuda_managed = 13;
+
+// CUDA's default stream, as the consumer of an array calls it.
+constexpr int64_t default_stream = 1;
 
 struct Device {
   int32_t type, id;

@@ -148,7 +148,20 @@ void copy_strided(const ForeignArray& array, int axis, const char* from, char*& 
   for (int64_t i = 0; i < array.shape[axis]; ++i) copy_strided(array, axis + 1, from + i * stride, to, bytes);
 }
 
+Tensor over(ForeignArray array) {
+  if (array.gpu >= 0)
+    return over_cuda_memory(array.type, std::move(array.shape), array.data, std::move(array.owner), array.gpu);
+  return Tensor::over(array.type, std::move(array.shape), array.data, std::move(array.owner));
+}
+
 Tensor copy_of(const ForeignArray& array) {
+  if (array.gpu >= 0) {
+    if (!is_contiguous(array)) {
+      throw Error(ErrorCode::invalid_argument, "an array on a GPU is taken in row-major order, without gaps",
+                  "make a copy of it first, such as with .contiguous()");
+    }
+    return clone_in_place(over(array));
+  }
   Tensor tensor(array.type, array.shape);
   if (tensor.elements() == 0) return tensor;
   if (is_contiguous(array)) {
@@ -160,11 +173,12 @@ Tensor copy_of(const ForeignArray& array) {
   return tensor;
 }
 
-bool usable_in_place(const ForeignArray& array) { return is_contiguous(array) && is_aligned(array); }
-
-Tensor over(ForeignArray array) {
-  return Tensor::over(array.type, std::move(array.shape), array.data, std::move(array.owner));
+// Runs copy what is on a GPU from there, and into it, so that it may start anywhere.
+bool usable_in_place(const ForeignArray& array) {
+  return is_contiguous(array) && (array.gpu >= 0 || is_aligned(array));
 }
+
+Tensor in_memory(Tensor tensor, Memory memory) { return memory == Memory::any ? tensor : on_host(tensor); }
 
 }  // namespace
 
@@ -177,14 +191,21 @@ std::shared_ptr<void> share(nb::object object) {
 
 bool is_numpy_array(nb::handle object) { return object.type().is(ndarray.get()); }
 
-std::optional<Tensor> import_array(nb::handle object, ReadOnly read_only) {
-  if (!is_numpy_array(object) && nb::isinstance<Tensor>(object)) return nb::cast<Tensor>(object);
+Tensor clone_in_place(const Tensor& tensor) {
+  if (!is_on_gpu(tensor)) return tensor.clone();
+  Tensor copy = empty_on_device(tensor.type(), tensor.shape());
+  copy_elements(tensor, copy);
+  return copy;
+}
+
+std::optional<Tensor> import_array(nb::handle object, ReadOnly read_only, Memory memory) {
+  if (!is_numpy_array(object) && nb::isinstance<Tensor>(object)) return in_memory(nb::cast<Tensor>(object), memory);
   std::optional<ForeignArray> array = import_buffer(object, false);
   // What NumPy cannot tell through its buffers, it cannot through DLPack either.
   if (!array && !PyObject_CheckBuffer(object.ptr()) && nb::hasattr(object, "__dlpack__")) array = import_dlpack(object);
   if (!array) return std::nullopt;
   const bool must_copy = !usable_in_place(*array) || (array->read_only && read_only == ReadOnly::copy);
-  return must_copy ? copy_of(*array) : over(std::move(*array));
+  return in_memory(must_copy ? copy_of(*array) : over(std::move(*array)), memory);
 }
 
 Tensor import_destination(nb::handle object) {
@@ -202,12 +223,12 @@ Tensor import_destination(nb::handle object) {
   return over(std::move(*array));
 }
 
-Tensor import_tensor(nb::handle object, ElementType declared, ReadOnly read_only) {
+Tensor import_tensor(nb::handle object, ElementType declared, ReadOnly read_only, Memory memory) {
   if (declared == ElementType::string && is_numpy_array(object)) {
     if (std::optional<Tensor> tensor = import_objects(object)) return *std::move(tensor);
   }
   if (declared != ElementType::string || nb::isinstance<Tensor>(object)) {
-    if (std::optional<Tensor> tensor = import_array(object, read_only)) return *std::move(tensor);
+    if (std::optional<Tensor> tensor = import_array(object, read_only, memory)) return *std::move(tensor);
   }
   nb::object made = nb::module_::import_("tenon._arrays")
                         .attr("to_tensor")(object, declared == ElementType::undefined ? "" : dtype_name(declared));

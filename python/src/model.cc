@@ -17,11 +17,11 @@ const ValueInfo* find(const std::vector<ValueInfo>& infos, std::string_view name
   return nullptr;
 }
 
-Value import_input(nb::handle object, std::string_view name, const Session& session) {
+Value import_input(nb::handle object, std::string_view name, const Session& session, Memory memory = Memory::any) {
   const ValueInfo* info = find(session.inputs(), name);
   if (!info) info = find(session.overridable_initializers(), name);
   try {
-    return import_value(object, info ? std::string_view(info->type) : "");
+    return import_value(object, info ? std::string_view(info->type) : "", memory);
   } catch (Error& error) {
     error.on_tensor(name);
     throw;
@@ -40,20 +40,20 @@ bool is_mapping(nb::handle object) {
          (nb::hasattr(object, "keys") && nb::hasattr(object, "__getitem__") && !nb::hasattr(object, "__array__"));
 }
 
-void add_mapping(nb::handle mapping, const Session& session, NamedValues& values) {
+void add_mapping(nb::handle mapping, const Session& session, NamedValues& values, Memory memory = Memory::any) {
   if (nb::isinstance<nb::dict>(mapping)) {
     for (auto [key, object] : nb::borrow<nb::dict>(mapping)) {
       // Making a tensor of it may call Python, which may take it out of the mapping.
       const nb::object held = nb::borrow(object);
       auto name = text_of(key);
-      Value value = import_input(held, name, session);
+      Value value = import_input(held, name, session, memory);
       values.insert_or_assign(std::move(name), std::move(value));
     }
     return;
   }
   for (nb::handle key : nb::iter(mapping.attr("keys")())) {
     const auto name = text_of(key);
-    values.insert_or_assign(name, import_input(mapping[key], name, session));
+    values.insert_or_assign(name, import_input(mapping[key], name, session, memory));
   }
 }
 
@@ -83,7 +83,22 @@ NamedValues gather_inputs(const nb::args& positional, const nb::kwargs& named, c
   return values;
 }
 
-nb::dict run(const Model& model, const nb::args& positional, nb::handle outputs, nb::handle into,
+// Outputs that the run is to make on a device, as `outputs_on` says: one for all of them, or by name.
+void add_outputs_on(nb::handle outputs_on, const Session& session, RunOptions& options) {
+  if (outputs_on.is_none()) return;
+  const auto add = [&](const std::string& name, const std::string& device) {
+    if (device != "cpu") options.destinations.emplace(name, made_on_device(device));
+  };
+  if (!nb::isinstance<nb::str>(outputs_on)) {
+    for (nb::handle key : nb::iter(outputs_on.attr("keys")())) add(text_of(key), text_of(outputs_on[key]));
+    return;
+  }
+  for (const std::string& name : options.outputs) add(name, text_of(outputs_on));
+  if (!options.outputs.empty()) return;
+  for (const ValueInfo& info : session.outputs()) add(info.name, text_of(outputs_on));
+}
+
+nb::dict run(const Model& model, const nb::args& positional, nb::handle outputs, nb::handle into, nb::handle outputs_on,
              const Cancellation* cancel, const nb::object& profile, const nb::kwargs& named) {
   const NamedValues inputs = as_run([&] { return gather_inputs(positional, named, model.session); });
   RunOptions options;
@@ -101,6 +116,7 @@ nb::dict run(const Model& model, const nb::args& positional, nb::handle outputs,
       }
     }
   }
+  as_run([&] { add_outputs_on(outputs_on, model.session, options); });
   if (cancel) options.cancel = cancel->source.get_token();
   tools::ProfiledRun measured;
   if (!profile.is_none()) options.profile = &measured.steps;
@@ -128,13 +144,13 @@ nb::dict run(const Model& model, const nb::args& positional, nb::handle outputs,
 }
 
 tools::BenchResult bench(const Model& model, nb::handle inputs, const tools::BenchOptions& options) {
-  const NamedValues values = as_run([&] { return import_inputs(inputs, model.session); });
+  const NamedValues values = as_run([&] { return import_inputs(inputs, model.session, Memory::any); });
   nb::gil_scoped_release free;
   return as_run([&] { return tools::bench(model.session, values, options); });
 }
 
 Profile profile(const Model& model, nb::handle inputs, int64_t runs, int64_t warmup) {
-  const NamedValues values = as_run([&] { return import_inputs(inputs, model.session); });
+  const NamedValues values = as_run([&] { return import_inputs(inputs, model.session, Memory::any); });
   nb::gil_scoped_release free;
   Profile result;
   result.name = model.name;
@@ -174,7 +190,8 @@ nb::dict random_inputs(const Model& model, std::map<std::string, int64_t> dims, 
 
 constexpr const char* run_signature =
     "(self, *inputs: typing.Any, outputs: str | collections.abc.Iterable[str] | None = None, "
-    "into: collections.abc.Mapping[str, typing.Any] | None = None, cancel: Cancellation | None = None, "
+    "into: collections.abc.Mapping[str, typing.Any] | None = None, "
+    "outputs_on: str | collections.abc.Mapping[str, str] | None = None, cancel: Cancellation | None = None, "
     "profile: list[ProfiledRun] | None = None, **named: typing.Any) -> dict[str, typing.Any]";
 
 constexpr const char* run_doc =
@@ -188,9 +205,14 @@ constexpr const char* run_doc =
     "Outputs are NumPy arrays over the run's own memory, which lives as long as they do. Types that NumPy lacks need "
     "the\n"
     "package ml_dtypes; without it they are :class:`Tensor`.\n\n"
+    "Arrays in the memory of a GPU (DLPack, or a :class:`Tensor`) stay there for a model with the provider cuda; for\n"
+    "others, and for nodes that run on the CPU, they are copied to the host. What writes them is waited for.\n\n"
     "Other threads run meanwhile; any number of them may run one model.\n\n"
     ":param outputs: names of the outputs to compute; only the nodes that they need run.\n"
-    ":param into: arrays to write outputs into, by name; they are returned in their place.\n"
+    ":param into: arrays to write outputs into, by name; they are returned in their place. They may be on the GPU.\n"
+    ":param outputs_on: ``'cuda'`` makes outputs in the memory of the GPU, as :class:`Tensor`; a mapping, those that "
+    "it\n"
+    "    names. The run has ended there when this returns.\n"
     ":param cancel: ends the run early, from another thread.\n"
     ":param profile: a list that what every step of the run did is appended to.\n"
     ":raises InputError: if an input is missing, unknown, or of a type or shape that the model does not take.\n"
@@ -217,9 +239,9 @@ void bind_profile(nb::module_& module) {
 
 }  // namespace
 
-NamedValues import_inputs(nb::handle mapping, const Session& session) {
+NamedValues import_inputs(nb::handle mapping, const Session& session, Memory memory) {
   NamedValues values;
-  if (!mapping.is_none()) add_mapping(mapping, session, values);
+  if (!mapping.is_none()) add_mapping(mapping, session, values, memory);
   return values;
 }
 
@@ -233,10 +255,11 @@ void bind_models(nb::module_& module) {
   bind_profile(module);
 
   nb::class_<Model>(module, "Model", "A model that is ready to run. :func:`load` makes one.")
-      .def("run", &run, "inputs"_a, "outputs"_a = nb::none(), "into"_a = nb::none(), "cancel"_a = nb::none(),
-           "profile"_a = nb::none(), "named"_a, run_doc, nb::sig((std::string("def run") + run_signature).c_str()))
-      .def("__call__", &run, "inputs"_a, "outputs"_a = nb::none(), "into"_a = nb::none(), "cancel"_a = nb::none(),
-           "profile"_a = nb::none(), "named"_a, "The same as :meth:`run`.",
+      .def("run", &run, "inputs"_a, "outputs"_a = nb::none(), "into"_a = nb::none(), "outputs_on"_a = nb::none(),
+           "cancel"_a = nb::none(), "profile"_a = nb::none(), "named"_a, run_doc,
+           nb::sig((std::string("def run") + run_signature).c_str()))
+      .def("__call__", &run, "inputs"_a, "outputs"_a = nb::none(), "into"_a = nb::none(), "outputs_on"_a = nb::none(),
+           "cancel"_a = nb::none(), "profile"_a = nb::none(), "named"_a, "The same as :meth:`run`.",
            nb::sig((std::string("def __call__") + run_signature).c_str()))
       .def_prop_ro("inputs", [](const Model& m) { return m.session.inputs(); })
       .def_prop_ro("outputs", [](const Model& m) { return m.session.outputs(); })

@@ -16,6 +16,11 @@ struct BufferSizes {
 int get_buffer(PyObject* object, Py_buffer* view, int) {
   const nb::handle self(object);
   const auto& tensor = *nb::cast<const Tensor*>(self);
+  if (is_on_gpu(tensor)) {
+    PyErr_SetString(PyExc_BufferError, "the tensor is on the GPU: use tensor.numpy(), tensor.to('cpu') or DLPack");
+    view->obj = nullptr;
+    return -1;
+  }
   const char* format = buffer_format(tensor.type());
   if (!format) {
     PyErr_Format(PyExc_BufferError, "the buffer protocol has no elements of %s: use numpy.asarray(tensor) or DLPack",
@@ -58,10 +63,16 @@ nb::tuple shape_tuple(const Shape& shape) {
   return nb::tuple(sizes);
 }
 
+// What keeps the memory of a tensor alive, and says which device has it.
+std::shared_ptr<void> owner_of(Tensor tensor) {
+  if (is_on_gpu(tensor)) return tensor.owner();
+  return std::make_shared<Tensor>(std::move(tensor));
+}
+
 // The elements' bits as unsigned integers of the same shape; as flat bytes where no integers are as wide.
 Tensor bits(const Tensor& tensor) {
   if (tensor.type() == ElementType::string) throw Error(ErrorCode::unsupported, "strings have no bits");
-  const std::shared_ptr<void> owner = std::make_shared<Tensor>(tensor);
+  const std::shared_ptr<void> owner = owner_of(tensor);
   void* data = const_cast<void*>(tensor.raw());
   switch (bits_of(tensor.type())) {
     case 16:
@@ -80,7 +91,7 @@ Tensor bits(const Tensor& tensor) {
 Tensor from_bits(nb::handle array, const std::string& dtype, nb::handle sizes) {
   const ElementType type = element_type_named(dtype);
   const Shape shape = shape_of(sizes);
-  std::optional<Tensor> source = import_array(array, ReadOnly::copy);
+  std::optional<Tensor> source = import_array(array, ReadOnly::copy, Memory::any);
   if (!source || type == ElementType::string || source->type() == ElementType::string) {
     throw Error(ErrorCode::invalid_argument, "bits are an array of numbers");
   }
@@ -91,11 +102,12 @@ Tensor from_bits(nb::handle array, const std::string& dtype, nb::handle sizes) {
                                                " were given");
   }
   void* data = source->mutable_raw();
-  return Tensor::over(type, shape, data, std::make_shared<Tensor>(*std::move(source)));
+  return Tensor::over(type, shape, data, owner_of(*std::move(source)));
 }
 
 // One element a byte, as ml_dtypes has elements below 8 bits.
 Tensor unpacked(const Tensor& tensor) {
+  if (is_on_gpu(tensor)) return unpacked(on_host(tensor));
   const int width = bits_of(tensor.type());
   if (width >= 8) {
     throw Error(ErrorCode::invalid_argument,
@@ -149,6 +161,50 @@ Tensor from_strings(nb::handle items, nb::handle sizes) {
   return tensor;
 }
 
+// Throws ErrorCode::invalid_argument for names of other memory.
+bool names_gpu(std::string_view device) {
+  if (device != "cpu" && device != "cuda") {
+    throw Error(ErrorCode::invalid_argument,
+                "tensors are on the device 'cpu' or 'cuda', not '" + std::string(device) + "'");
+  }
+  return device == "cuda";
+}
+
+Tensor moved_to(const Tensor& tensor, std::string_view device) {
+  nb::gil_scoped_release free;
+  return names_gpu(device) == is_on_gpu(tensor) ? tensor : is_on_gpu(tensor) ? on_host(tensor) : on_device(tensor);
+}
+
+Tensor make_empty(nb::handle sizes, const std::string& dtype, std::string_view device) {
+  const ElementType type = element_type_named(dtype);
+  return names_gpu(device) ? empty_on_device(type, shape_of(sizes)) : Tensor(type, shape_of(sizes));
+}
+
+Tensor over_cuda(uintptr_t address, const std::string& dtype, nb::handle sizes, int gpu) {
+  const ElementType type = element_type_named(dtype);
+  if (type == ElementType::string) throw Error(ErrorCode::invalid_argument, "text stays in the memory of the host");
+  return over_cuda_memory(type, shape_of(sizes), reinterpret_cast<void*>(address), nullptr, gpu);
+}
+
+nb::object to_dlpack(Tensor tensor, const nb::kwargs& options) {
+  const bool versioned = options.contains("max_version") && !options["max_version"].is_none() &&
+                         nb::cast<int>(nb::object(options["max_version"][0])) >= 1;
+  const nb::object copy = options.contains("copy") ? nb::object(options["copy"]) : nb::none();
+  bool is_copy = false;
+  if (options.contains("dl_device") && !options["dl_device"].is_none()) {
+    const auto wanted = nb::cast<int>(nb::object(options["dl_device"][0]));
+    if (is_on_gpu(tensor) && wanted == dlpack::device_cpu && !copy.is(Py_False)) {
+      tensor = on_host(tensor);
+      is_copy = true;
+    }
+    if (wanted != (is_on_gpu(tensor) ? dlpack::device_cuda : dlpack::device_cpu)) {
+      throw nb::buffer_error(is_on_gpu(tensor) ? "the tensor is on the GPU" : "the tensor is on the CPU");
+    }
+  }
+  // The consumer's stream need not wait for anything: what makes a tensor is done before Python sees it.
+  return export_dlpack(copy.is(Py_True) && !is_copy ? clone_in_place(tensor) : tensor, versioned);
+}
+
 nb::object to_numpy(nb::handle tensor) { return nb::module_::import_("tenon._arrays").attr("to_numpy")(tensor); }
 
 }  // namespace
@@ -186,12 +242,13 @@ void bind_tensors(nb::module_& module) {
   nb::class_<Tensor>(module, "Tensor", nb::type_slots(buffer_slots),
                      "A dense tensor of any of ONNX's element types, those that NumPy lacks included.\n\n"
                      "It shares its memory through the buffer protocol and DLPack, so that NumPy, PyTorch and others\n"
-                     "read it without a copy: ``numpy.asarray(tensor)``, ``torch.from_dlpack(tensor)``.")
+                     "read it without a copy: ``numpy.asarray(tensor)``, ``torch.from_dlpack(tensor)``. One in the\n"
+                     "memory of a GPU is shared through DLPack; for NumPy it is copied.")
       .def(
           "__init__",
           [](Tensor* self, nb::handle array, std::optional<std::string> dtype) {
-            Tensor tensor =
-                import_tensor(array, dtype ? element_type_named(*dtype) : ElementType::undefined, ReadOnly::copy);
+            Tensor tensor = import_tensor(array, dtype ? element_type_named(*dtype) : ElementType::undefined,
+                                          ReadOnly::copy, Memory::any);
             if (dtype && tensor.type() != element_type_named(*dtype)) {
               throw Error(ErrorCode::type_mismatch, "the array is of " + std::string(dtype_name(tensor.type())) +
                                                         ", a tensor of " + *dtype + " was asked for");
@@ -215,9 +272,30 @@ void bind_tensors(nb::module_& module) {
       .def_prop_ro(
           "address", [](const Tensor& tensor) { return reinterpret_cast<uintptr_t>(tensor.raw()); },
           "Where the first element is in memory.")
+      .def_prop_ro(
+          "device", [](const Tensor& tensor) { return is_on_gpu(tensor) ? "cuda" : "cpu"; },
+          "Whose memory it is in: ``'cpu'`` or ``'cuda'``.", nb::sig("def device(self) -> str"))
+      .def("to", &moved_to, "device"_a,
+           "A copy in the memory of a device, ``'cpu'`` or ``'cuda'``; the tensor itself if it is there.")
+      .def(
+          "copy_from",
+          [](Tensor& tensor, nb::handle source) {
+            const Tensor from = import_tensor(source, tensor.type(), ReadOnly::share, Memory::any);
+            nb::gil_scoped_release free;
+            copy_elements(from, tensor);
+          },
+          "source"_a, "Writes the elements of an array of the same type and size into the tensor's memory.",
+          nb::sig("def copy_from(self, source: typing.Any) -> None"))
+      .def_static("empty", &make_empty, "shape"_a, "dtype"_a, "device"_a = "cpu",
+                  "A tensor whose elements nobody wrote.",
+                  nb::sig("def empty(shape: typing.Iterable[int], dtype: str, device: str = 'cpu') -> Tensor"))
+      .def_static("over_cuda", &over_cuda, "address"_a, "dtype"_a, "shape"_a, "gpu"_a = 0,
+                  "A tensor over memory of a GPU, which the caller keeps alive. What writes it must be done.",
+                  nb::sig("def over_cuda(address: int, dtype: str, shape: typing.Iterable[int], gpu: int = 0) -> "
+                          "Tensor"))
       .def(
           "numpy", [](nb::handle self) { return to_numpy(self); },
-          "As a NumPy array over the same memory; elements below 8 bits and strings are copied.\n"
+          "As a NumPy array over the same memory; elements below 8 bits, strings and what is on a GPU are copied.\n"
           "Types that NumPy lacks need the package ml_dtypes.",
           nb::sig("def numpy(self) -> typing.Any"))
       .def("bits", &bits,
@@ -236,21 +314,14 @@ void bind_tensors(nb::module_& module) {
       .def_static("packed", &packed, "codes"_a, "dtype"_a, "The reverse of :meth:`unpacked`.",
                   nb::sig("def packed(codes: typing.Any, dtype: str) -> Tensor"))
       .def(
-          "__dlpack__",
-          [](const Tensor& tensor, const nb::kwargs& options) {
-            const bool versioned = options.contains("max_version") && !options["max_version"].is_none() &&
-                                   nb::cast<int>(nb::object(options["max_version"][0])) >= 1;
-            if (options.contains("dl_device") && !options["dl_device"].is_none() &&
-                nb::cast<int>(nb::object(options["dl_device"][0])) != dlpack::device_cpu) {
-              throw nb::buffer_error("tensors of Tenon's are on the CPU");
-            }
-            const bool copy = options.contains("copy") && nb::handle(options["copy"]).is(Py_True);
-            return export_dlpack(copy ? tensor.clone() : tensor, versioned);
-          },
+          "__dlpack__", [](const Tensor& tensor, const nb::kwargs& options) { return to_dlpack(tensor, options); },
           nb::sig("def __dlpack__(self, *, stream: typing.Any = None, max_version: tuple[int, int] | None = None, "
                   "dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> typing.Any"))
       .def(
-          "__dlpack_device__", [](const Tensor&) { return nb::make_tuple(dlpack::device_cpu, 0); },
+          "__dlpack_device__",
+          [](const Tensor& tensor) {
+            return nb::make_tuple(is_on_gpu(tensor) ? dlpack::device_cuda : dlpack::device_cpu, device_number(tensor));
+          },
           nb::sig("def __dlpack_device__(self) -> tuple[int, int]"))
       .def(
           "__array__",
@@ -264,7 +335,13 @@ void bind_tensors(nb::module_& module) {
              if (tensor.rank() == 0) throw nb::type_error("a scalar has no length");
              return tensor.dim(0);
            })
-      .def("__repr__", [](const Tensor& tensor) { return "<tenon.Tensor " + tools::value_text(tensor) + ">"; });
+      .def("__repr__", [](const Tensor& tensor) {
+        return "<tenon.Tensor " + tools::value_text(on_host(tensor)) + (is_on_gpu(tensor) ? " on cuda>" : ">");
+      });
+
+  module.def(
+      "wait_for_cuda", [](uintptr_t stream) { wait_for_cuda_stream(reinterpret_cast<void*>(stream)); }, "stream"_a = 0,
+      nb::call_guard<nb::gil_scoped_release>(), "Until what a stream of the GPU was given is done; 0: all of them.");
 
   nb::class_<SparseTensor>(
       module, "SparseTensor",

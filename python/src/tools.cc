@@ -36,7 +36,8 @@ Model load(nb::object source, int threads, int spin_microseconds, bool parallel_
            nb::handle keep, nb::handle custom_operator_libraries, nb::object log,
            const std::map<std::string, std::string>& config, const std::optional<Path>& folder,
            const std::map<std::string, int64_t>& sizes, const std::map<std::string, int64_t>& denoted_sizes,
-           nb::handle initializers) {
+           nb::handle initializers, uintptr_t stream) {
+  const CallersStream callers_stream(reinterpret_cast<void*>(stream));
   SessionOptions options;
   options.threads = threads;
   options.spin_microseconds = spin_microseconds;
@@ -177,6 +178,8 @@ constexpr const char* load_doc =
     ":param sizes: of dimensions that the model names, such as ``{'batch': 1}``.\n"
     ":param denoted_sizes: of dimensions that inputs denote, such as ``{'DATA_BATCH': 1}``.\n"
     ":param initializers: arrays to use in place of the model's weights, by name; of the same type and shape.\n"
+    ":param stream: of the GPU that runs give their work to, a ``cudaStream_t`` as a number, such as\n"
+    "    ``torch.cuda.Stream().cuda_stream``, which must outlive the model. 0: one of the model's own.\n"
     ":raises FileError: if the file is not there or not ONNX.\n"
     ":raises ModelError: if the model breaks ONNX's rules.\n"
     ":raises UnavailableError: if something that it needs is not there.";
@@ -192,7 +195,7 @@ void bind_tools(nb::module_& module) {
       "custom_operator_libraries"_a = nb::tuple(), "log"_a = nb::none(),
       "config"_a = std::map<std::string, std::string>(), "folder"_a = nb::none(),
       "sizes"_a = std::map<std::string, int64_t>(), "denoted_sizes"_a = std::map<std::string, int64_t>(),
-      "initializers"_a = nb::none(), load_doc,
+      "initializers"_a = nb::none(), "stream"_a = 0, load_doc,
       nb::sig("def load(model: typing.Any, *, threads: int = 0, spin_microseconds: int = -1, parallel_branches: bool "
               "= False, flush_denormals: bool = False, providers: str | collections.abc.Iterable[str] = 'cpu', "
               "allow_fallback: bool = False, memory_limit: int = 0, memory: str = 'normal', precision: str = 'full', "
@@ -203,7 +206,7 @@ void bind_tools(nb::module_& module) {
               "collections.abc.Iterable[str | os.PathLike] = (), log: collections.abc.Callable[[str], None] | None "
               "= None, config: collections.abc.Mapping[str, str] = {}, folder: str | os.PathLike | None = None, "
               "sizes: collections.abc.Mapping[str, int] = {}, denoted_sizes: collections.abc.Mapping[str, int] = {}, "
-              "initializers: collections.abc.Mapping[str, typing.Any] | None = None) -> Model"));
+              "initializers: collections.abc.Mapping[str, typing.Any] | None = None, stream: int = 0) -> Model"));
   module.def("config_keys", &config_keys, "Every key that ``config`` of :func:`load` may have.");
   module.def("available_providers", &available_providers,
              "The providers of this build that can start on this machine.");

@@ -48,6 +48,7 @@ constinit ModuleAttribute to_dict("tenon._arrays", "to_dict");
 
 nb::object export_tensor(const Tensor& tensor) {
   nb::object wrapped = nb::cast(tensor);
+  if (is_on_gpu(tensor)) return wrapped;
   return buffer_format(tensor.type()) ? asarray.get()(wrapped) : to_numpy.get()(wrapped);
 }
 
@@ -83,7 +84,7 @@ nb::object export_item(const Value& value) {
 
 }  // namespace
 
-Value import_value(nb::handle object, std::string_view type) {
+Value import_value(nb::handle object, std::string_view type, Memory memory) {
   if (!is_numpy_array(object) && nb::isinstance<SparseTensor>(object)) return nb::cast<SparseTensor>(object);
   if (type.starts_with("optional(")) {
     if (object.is_none()) return Optional{};
@@ -96,7 +97,7 @@ Value import_value(nb::handle object, std::string_view type) {
     if (nb::isinstance<nb::dict>(object)) return import_map(object, "");
   }
   if (object.is_none()) throw Error(ErrorCode::type_mismatch, "the model takes " + std::string(type) + ", got None");
-  return import_tensor(object, element_in(type));
+  return import_tensor(object, element_in(type), ReadOnly::share, memory);
 }
 
 nb::object export_value(const Value& value) {

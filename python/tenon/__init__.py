@@ -13,7 +13,7 @@ from ._tenon import (
     OperatorInfo, OperatorUse, OptimizationPass, OptimizedModel, PlacementReport, Profile, ProfileTotals, ProfiledRun,
     ProviderTotals, Rewrite, SparseTensor, StepProfile, Tensor, ValueCopy, ValueInfo, VerifyFailure,
     available_providers, check, check_compiled, compile, config_keys, conversion_blockers, convert, difference, doctor, inspect, load, model_text, operators, optimization_passes,
-    optimize, read_onnx, report, verify_optimization)
+    optimize, read_onnx, report, verify_optimization, wait_for_cuda)
 from ._tenon import (
     ChangedModel, DtypeConversion, DynamicBlocker, DynamicModel, KeptNode, ModelChange, StrippedModel, StrippedTensor,
     convert_dtype, extract, fix, make_dynamic, merge, prune, rename, restore, strip)
@@ -33,7 +33,7 @@ __all__ = [
     "ProfileTotals", "ProfiledRun", "ProviderTotals", "Rewrite", "RunError", "SparseTensor", "StepProfile", "Tensor",
     "UnavailableError", "ValueCopy", "ValueInfo", "Verification", "VerifyFailure", "__version__",
     "available_providers", "check", "check_compiled", "compile", "config_keys", "conversion_blockers", "convert", "difference", "doctor", "inspect", "load", "model_text", "operators",
-    "optimization_passes", "optimize", "read_onnx", "report", "verify", "verify_optimization",
+    "optimization_passes", "optimize", "read_onnx", "report", "verify", "verify_optimization", "wait_for_cuda",
 ]
 
 __all__ += [

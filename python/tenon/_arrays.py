@@ -28,6 +28,7 @@ def _extended_dtype(name: str):
 def to_numpy(tensor: Tensor) -> Any:
     """An array over the tensor's memory; the tensor itself if NumPy has no such elements and ml_dtypes is missing."""
     name = tensor.dtype
+    tensor = tensor.to("cpu")
     if name == "str":
         return _object_array(tensor.strings(), tensor.shape)
     if name not in _EXTENDED:
@@ -44,7 +45,9 @@ def to_numpy(tensor: Tensor) -> Any:
 
 
 def as_array(tensor: Tensor, dtype: Any, copy: bool | None) -> np.ndarray:
-    """What ``numpy.asarray(tensor)`` is for types that the buffer protocol lacks."""
+    """What ``numpy.asarray(tensor)`` is for types that the buffer protocol lacks, and for what is on a GPU."""
+    if copy is False and tensor.device != "cpu":
+        raise ValueError("what is on the GPU becomes an array only in a copy")
     array = to_numpy(tensor)
     if isinstance(array, Tensor):
         raise TypeError(f"NumPy has no elements of {tensor.dtype}: install the package ml_dtypes, or use tensor.bits()")

@@ -133,7 +133,7 @@ std::vector<GpuFacts> Gpu::list() {
 
 std::string Gpu::provider_name(int ordinal) { return ordinal == 0 ? "cuda" : fmt::format("cuda:{}", ordinal); }
 
-Gpu::Gpu(int ordinal) : api_(libraries()), memory_name_(provider_name(ordinal)) {
+Gpu::Gpu(int ordinal) : api_(libraries()), ordinal_(ordinal), memory_name_(provider_name(ordinal)) {
   const std::vector<GpuFacts> all = list();
   if (ordinal < 0 || static_cast<size_t>(ordinal) >= all.size()) {
     throw Error(ErrorCode::provider_unavailable,
@@ -198,14 +198,22 @@ void Gpu::fail_library(Result result, std::string_view call) const {
   fail(ErrorCode::internal, "{} failed with status {}", call, result);
 }
 
-std::unique_ptr<Queue> Gpu::make_queue() { return std::make_unique<GpuQueue>(shared_from_this()); }
+std::unique_ptr<Queue> Gpu::make_queue(void* stream) { return std::make_unique<GpuQueue>(shared_from_this(), stream); }
+
+void Gpu::wait_for(void* stream) const {
+  use();
+  check(stream ? api_.cuStreamSynchronize(stream) : api_.cuCtxSynchronize(), "waiting for the caller's work");
+}
 
 Tensor Gpu::upload(const Tensor& tensor) {
   use();
   std::shared_ptr<void> memory = allocate(std::max<int64_t>(tensor.bytes(), 1));
   void* data = memory.get();
-  if (tensor.bytes() > 0)
+  if (tensor.bytes() > 0) {
     check(api_.cuMemcpyHtoD_v2(address_of(data), tensor.raw(), static_cast<size_t>(tensor.bytes())), "cuMemcpyHtoD");
+    // It may return with the last part on its way, which queues do not wait for.
+    check(api_.cuStreamSynchronize(nullptr), "cuStreamSynchronize");
+  }
   return Tensor::over(tensor.type(), tensor.shape(), data, std::move(memory));
 }
 
@@ -352,14 +360,16 @@ void Gpu::trim() {
   for (const auto& pool : pools) free_all(*pool);
 }
 
-GpuQueue::GpuQueue(std::shared_ptr<Gpu> gpu) : gpu_(std::move(gpu)), pool_(gpu_->make_pool()) {
+GpuQueue::GpuQueue(std::shared_ptr<Gpu> gpu, Handle stream)
+    : gpu_(std::move(gpu)), stream_(stream), owns_stream_(!stream), pool_(gpu_->make_pool()) {
   gpu_->use();
-  gpu_->check(gpu_->api().cuStreamCreate(&stream_, non_blocking_stream), "cuStreamCreate");
+  if (owns_stream_) gpu_->check(gpu_->api().cuStreamCreate(&stream_, non_blocking_stream), "cuStreamCreate");
 }
 
 GpuQueue::~GpuQueue() {
-  if (gpu_->api().cuCtxSetCurrent(gpu_->context_) == 0 && gpu_->api().cuStreamSynchronize(stream_) == 0)
-    gpu_->api().cuStreamDestroy_v2(stream_);
+  // The caller's may be gone by now; runs have waited for what they gave to it.
+  if (!owns_stream_ || gpu_->api().cuCtxSetCurrent(gpu_->context_) != 0) return;
+  if (gpu_->api().cuStreamSynchronize(stream_) == 0) gpu_->api().cuStreamDestroy_v2(stream_);
 }
 
 Handle GpuQueue::stream() const { return recording_stream ? recording_stream : stream_; }

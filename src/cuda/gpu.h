@@ -53,10 +53,12 @@ class Gpu final : public Device, public std::enable_shared_from_this<Gpu> {
   static std::string provider_name(int ordinal);
 
   std::string_view name() const override { return facts_.name; }
-  std::unique_ptr<Queue> make_queue() override;
+  int number() const override { return ordinal_; }
+  std::unique_ptr<Queue> make_queue(void* stream) override;
   Tensor upload(const Tensor& tensor) override;
   Tensor download(const Tensor& tensor) override;
   std::string_view memory_name() const override { return memory_name_; }
+  void wait_for(void* stream) const override;
 
   // The kernel `name` of a source that the prelude (kernel_text.h) comes before. Compiled when first asked for, and
   // kept in memory and on disk by its text.
@@ -69,7 +71,7 @@ class Gpu final : public Device, public std::enable_shared_from_this<Gpu> {
   };
   // Device memory, from what was given back to the pool before if possible. Throws ErrorCode::out_of_memory.
   std::shared_ptr<void> allocate(int64_t bytes, const std::shared_ptr<Pool>& pool);
-  std::shared_ptr<void> allocate(int64_t bytes) { return allocate(bytes, pool_); }
+  std::shared_ptr<void> allocate(int64_t bytes) override { return allocate(bytes, pool_); }
   std::shared_ptr<Pool> make_pool();
   // Gives what nobody uses back to the driver.
   void trim();
@@ -112,6 +114,7 @@ class Gpu final : public Device, public std::enable_shared_from_this<Gpu> {
   void free_all(Pool& pool);
 
   const Libraries& api_;
+  int ordinal_ = 0;
   std::string memory_name_;
   GpuFacts facts_;
   int driver_version_ = 0;
@@ -125,10 +128,10 @@ class Gpu final : public Device, public std::enable_shared_from_this<Gpu> {
   mutable CallCounts counts_;
 };
 
-// A stream.
+// A stream: one that the caller has, or else one of its own.
 class GpuQueue final : public Queue {
  public:
-  explicit GpuQueue(std::shared_ptr<Gpu> gpu);
+  explicit GpuQueue(std::shared_ptr<Gpu> gpu, Handle stream = nullptr);
   ~GpuQueue() override;
 
   std::shared_ptr<void> allocate(int64_t bytes) override { return gpu_->allocate(bytes, pool_); }
@@ -159,6 +162,7 @@ class GpuQueue final : public Queue {
  private:
   std::shared_ptr<Gpu> gpu_;
   Handle stream_ = nullptr;
+  bool owns_stream_ = false;
   std::shared_ptr<Gpu::Pool> pool_;
   std::once_flag workspace_once_;
   std::shared_ptr<void> workspace_;

@@ -42,7 +42,14 @@ class Device {
  public:
   virtual ~Device() = default;
   virtual std::string_view name() const = 0;
-  virtual std::unique_ptr<Queue> make_queue() = 0;
+  // Its number among the devices of its kind, as their driver counts them.
+  virtual int number() const = 0;
+  // `stream`: one of the caller's that the work goes to, as the driver knows it; null: one of the queue's own.
+  virtual std::unique_ptr<Queue> make_queue(void* stream) = 0;
+  // Memory of the device, for whatever nobody is working on any more when it is given back.
+  virtual std::shared_ptr<void> allocate(int64_t bytes) = 0;
+  // Until what was given to a stream is done; null: to any of them.
+  virtual void wait_for(void* stream) const = 0;
   // A copy of a tensor of the host in the device's memory.
   virtual Tensor upload(const Tensor& tensor) = 0;
   // And the other way round.
@@ -62,6 +69,11 @@ struct DeviceMemoryOwner {
 inline Device* device_of(const Tensor& tensor) {
   const auto* owner = std::get_deleter<DeviceMemoryOwner>(tensor.owner());
   return owner ? owner->device.get() : nullptr;
+}
+
+// Whether it is no tensor but stands for one, of whatever type and shape, that a run is to make on a device.
+inline bool stands_for_output(const Tensor& destination) {
+  return !destination.defined() && device_of(destination) != nullptr;
 }
 
 }  // namespace tenon

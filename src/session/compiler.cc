@@ -111,6 +111,8 @@ struct Program::Compiler {
     }
     for (const ir::Value* value : graph.outputs()) {
       program->output_slots_.push_back(slot_of(value));
+      program->device_outputs_.push_back(value->producer() && is_copy(*value->producer()) && value->users().empty() &&
+                                         std::ranges::count(graph.outputs(), value) == 1);
       if (!outer && !program->device_) copies.add_output(*value);
     }
     for (const auto& [slot, value] : constant_slots) program->constants_.emplace_back(slot, value->constant()->tensor);

@@ -339,8 +339,10 @@ void Frame::run_watched(RunWatcher& watcher, size_t index, FunctionRef<void()> r
     std::vector<WatchedStep::Operand> list;
     for (size_t i = 0; i < slots.size(); ++i) {
       const Value* value = slots[i] >= 0 ? &at(values_, slots[i]) : nullptr;
-      if (value && value->defined() && program_.is_on_device(slots[i]))
-        value = &copies.emplace_back(program_.device()->download(value->tensor()));
+      // What the caller gave may be there too.
+      const bool is_there = value && value->defined() && value->is_tensor() &&
+                            (program_.is_on_device(slots[i]) || device_of(value->tensor()) != nullptr);
+      if (is_there) value = &copies.emplace_back(program_.device()->download(value->tensor()));
       if (value)
         list.push_back({values[i]->name, value});
       else
@@ -420,9 +422,13 @@ void Frame::allocate(const RunState& state, int index, std::span<const Tensor> d
   for (size_t i = 0; i < destinations.size() && !base; ++i) {
     const int slot = program_.output_slots()[i];
     const Plan::Slot& output = at(plan_->slots, slot);
-    if (!destinations[i].defined() || output.block != index || block.on_device ||
-        destinations[i].bytes() != block.bytes)
+    if (output.block != index || block.on_device) continue;
+    if (stands_for_output(destinations[i])) {
+      owner = state.queue->allocate(block.bytes);
+      base = owner.get();
       continue;
+    }
+    if (!destinations[i].defined() || destinations[i].bytes() != block.bytes) continue;
     if (const Device* there = device_of(destinations[i]); there && there != reached) continue;
     if (destinations[i].type() != output.element || !(destinations[i].shape() == output.shape)) continue;
     owner = destinations[i].owner();

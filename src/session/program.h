@@ -97,6 +97,8 @@ class Program {
   bool is_on_device(int slot) const { return device_ && on_device_[static_cast<size_t>(slot)]; }
   // Whether graph input i may be in the device's memory: no step reads it on the host.
   bool takes_on_device(size_t i) const { return device_ && i < device_inputs_.size() && device_inputs_[i]; }
+  // Whether graph output i may be in the device's memory: it is made there, and no step reads its copy on the host.
+  bool gives_on_device(size_t i) const { return device_ && i < device_outputs_.size() && device_outputs_[i]; }
   // The content in the device's memory of a slot that is there: that of a constant is there already.
   Value on_device(int slot, const Value& content) const;
 
@@ -124,7 +126,7 @@ class Program {
   std::vector<Capture> captures_;
   Device* device_ = nullptr;
   std::vector<bool> on_device_;  // by slot
-  std::vector<bool> device_inputs_;
+  std::vector<bool> device_inputs_, device_outputs_;
   std::unordered_map<int, Value> device_constants_;
   int index_ = 0, program_count_ = 0;
 };

@@ -1,7 +1,6 @@
 #include "tenon/session.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/available_memory.h"
 #include "base/fail.h"
@@ -38,12 +37,20 @@ class Session::Implementation {
     const ir::Graph& graph = model_->graph();
     std::vector<Value> arguments = check_inputs(graph, feeds);
     for (size_t i = 0; i < arguments.size(); ++i) {
+      if (!arguments[i].is_tensor()) continue;
+      const Device* device = device_of(arguments[i].tensor());
+      if (!device) continue;
+      require_same_device(*device, graph.inputs()[i]->name);
       // Only copies to the device read it where it is.
-      if (arguments[i].is_tensor() && device_of(arguments[i].tensor()) && !model_->program().takes_on_device(i))
-        arguments[i] = on_host(arguments[i].tensor());
+      if (!model_->program().takes_on_device(i)) arguments[i] = on_host(arguments[i].tensor());
     }
     std::vector<bool> wanted = wanted_outputs(options);
-    std::vector<Tensor> destinations = match_destinations(options);
+    const std::vector<Tensor> destinations = match_destinations(options);
+    std::vector<Tensor> written = destinations;  // by the program
+    for (size_t i = 0; i < written.size(); ++i) {
+      // What only the host makes goes there when it is done.
+      if (device_of(written[i]) && !model_->program().gives_on_device(i)) written[i] = Tensor();
+    }
     const RunMemory run_memory(*this);
     const ThreadPool::Run thread_run(*threads_);
     const ScopedFloatMode mode(options_.flush_denormals ? with_denormals_flushed(float_mode()) : float_mode());
@@ -55,9 +62,9 @@ class Session::Implementation {
                          options.watcher,
                          options_.parallel_branches && !queue_ ? threads_->size() : 1,
                          queue_.get()};
-    std::vector<Value> results = model_->program().run(state, arguments, wanted, destinations);
+    std::vector<Value> results = model_->program().run(state, arguments, wanted, written);
     const auto is_on_device = [](const Tensor& tensor) { return device_of(tensor) != nullptr; };
-    if (queue_ && std::ranges::any_of(destinations, is_on_device)) queue_->wait();
+    if (queue_ && std::ranges::any_of(written, is_on_device)) queue_->wait();
     NamedValues named;
     for (size_t i = 0; i < results.size(); ++i) {
       if (!wanted[i]) continue;
@@ -103,10 +110,20 @@ class Session::Implementation {
 
   void set_model(std::shared_ptr<const CompiledModel> model) {
     model_ = std::move(model);
-    if (Device* device = model_->program().device()) queue_ = device->make_queue();
+    if (Device* device = model_->program().device()) queue_ = device->make_queue(CallersStream::current());
     plans_ = std::make_unique<PlanCaches>(model_->program());
     if (!options_.log) return;
     for (const std::string& note : model_->notes) options_.log(note);
+  }
+
+  void require_same_device(const Device& device, const std::string& name) const {
+    const Device* own = model_->program().device();
+    if (!own || own == &device) return;
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format("it is in the memory of {}, the model runs on {}", device.memory_name(), own->memory_name()),
+        "copy it there, or to the host")
+        .on_tensor(name);
   }
 
   size_t output_index(std::string_view name) const {
@@ -130,7 +147,10 @@ class Session::Implementation {
   std::vector<Tensor> match_destinations(const RunOptions& options) const {
     if (options.destinations.empty()) return {};
     std::vector<Tensor> destinations(model_->outputs.size());
-    for (const auto& [name, tensor] : options.destinations) destinations[output_index(name)] = tensor;
+    for (const auto& [name, tensor] : options.destinations) {
+      if (const Device* device = device_of(tensor)) require_same_device(*device, name);
+      destinations[output_index(name)] = tensor;
+    }
     return destinations;
   }
 
@@ -138,14 +158,9 @@ class Session::Implementation {
   static void deliver(Value& value, Tensor destination, const std::string& name, MemoryPool& memory) {
     if (!value.is_tensor()) return;
     Tensor& tensor = value.tensor();
-    if (destination.defined()) {
-      if (device_of(destination) && destination.raw() != tensor.raw()) {
-        throw Error(ErrorCode::shape_mismatch,
-                    fmt::format("the memory on the device given for it is {} {}, the run made {}",
-                                name_of(destination.type()), destination.shape().to_string(), value.describe()),
-                    "only outputs that a provider computes on that device can be written there")
-            .on_tensor(name);
-      }
+    if (stands_for_output(destination)) {
+      if (!device_of(tensor) && tensor.type() != ElementType::string) value = device_of(destination)->upload(tensor);
+    } else if (destination.defined()) {
       if (destination.raw() == tensor.raw() && destination.type() == tensor.type() &&
           destination.shape() == tensor.shape())
         return;
@@ -155,10 +170,7 @@ class Session::Implementation {
                                 destination.shape().to_string(), value.describe()))
             .on_tensor(name);
       }
-      if (tensor.type() == ElementType::string)
-        std::ranges::copy(tensor.data<std::string>(), destination.mutable_data<std::string>().begin());
-      else if (tensor.bytes() > 0)
-        std::memcpy(destination.mutable_raw(), tensor.raw(), static_cast<size_t>(tensor.bytes()));
+      copy_elements(tensor, destination);
       value = std::move(destination);
     } else if (!tensor.sole_owner()) {
       value = tensor.clone(memory);

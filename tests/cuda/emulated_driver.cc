@@ -76,19 +76,39 @@ struct Graph {
   std::vector<std::function<void()>> work;
 };
 
-// Whether the calling thread has the GPU of a stream; null is the stream that every GPU has.
+// What streams were given, and how often they were waited for: for tests that ask.
+struct StreamCounts {
+  int64_t given = 0, waits = 0;
+};
+std::mutex counts_mutex;
+std::map<Handle, StreamCounts> stream_counts;
+
+StreamCounts count(Handle stream, int64_t given, int64_t waits) {
+  std::lock_guard lock(counts_mutex);
+  StreamCounts& counts = stream_counts[stream];
+  counts.given += given;
+  counts.waits += waits;
+  return counts;
+}
+
+// 0, 1 and 2 are streams that exist without being made, on every GPU.
+Stream* made(Handle stream) { return reinterpret_cast<uintptr_t>(stream) > 2 ? static_cast<Stream*>(stream) : nullptr; }
+
+// Whether the calling thread has the GPU of a stream.
 Result state_of(Handle stream) {
   if (is_lost) return illegal_address;
-  return !current || (stream && static_cast<Stream*>(stream)->context != current) ? no_context : success;
+  const Stream* own = made(stream);
+  return !current || (own && own->context != current) ? no_context : success;
 }
 
 Result give(Handle stream, std::function<void()> work) {
   if (Result state = state_of(stream)) return state;
-  auto* to = static_cast<Stream*>(stream);
-  if (to && to->records)
+  if (Stream* to = made(stream); to && to->records) {
     to->recorded.push_back(std::move(work));
-  else
+  } else {
+    count(stream, 1, 0);
     work();
+  }
   return success;
 }
 
@@ -236,6 +256,9 @@ int64_t at(const Layout& layout, int64_t row, int64_t column, int64_t batch) {
 
 extern "C" {
 
+int64_t emulated_given(Handle stream) { return count(stream, 0, 0).given; }
+int64_t emulated_waits(Handle stream) { return count(stream, 0, 0).waits; }
+
 Result cuInit(unsigned) { return std::getenv("TENON_EMULATED_NO_DEVICE") ? 100 : success; }
 Result cuDriverGetVersion(int* version) { return *version = 13000, success; }
 Result cuGetErrorName(Result result, const char** name) {
@@ -263,6 +286,7 @@ Result cuDeviceGetAttribute(int* value, int attribute, int) {
 }
 Result cuDevicePrimaryCtxRetain(Handle* context, int device) { return *context = &contexts[device], success; }
 Result cuCtxSetCurrent(Handle context) { return current = static_cast<int*>(context), success; }
+Result cuCtxSynchronize() { return count(nullptr, 0, 1), success; }
 Result cuMemGetInfo_v2(size_t* available, size_t* total) {
   std::lock_guard lock(mutex);
   *total = memory();
@@ -308,6 +332,7 @@ Result cuMemsetD8Async(Address to, unsigned char byte, size_t bytes, Handle stre
 Result cuStreamCreate(Handle* stream, unsigned) { return current ? (*stream = new Stream, success) : no_context; }
 Result cuStreamDestroy_v2(Handle stream) { return delete static_cast<Stream*>(stream), success; }
 Result cuStreamSynchronize(Handle stream) {
+  count(stream, 0, 1);
   if (is_broken) is_lost = true;
   return state_of(stream);
 }
@@ -323,6 +348,7 @@ Result cuGraphInstantiateWithFlags(Handle* executable, Handle graph, unsigned lo
 }
 Result cuGraphLaunch(Handle executable, Handle stream) {
   if (Result state = state_of(stream)) return state;
+  count(stream, 1, 0);
   for (const auto& work : static_cast<Graph*>(executable)->work) work();
   return success;
 }

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, Sequence
 
 import numpy as np
 
-from .._tenon import Tensor
+from .._tenon import Tensor, wait_for_cuda
 from ..errors import Error, RunError
 from ._errors import of_bound_run
-from ._values import OrtValue, OrtValueVector, dtype_named, require_cpu, tensor_at
+from ._values import OrtValue, OrtValueVector, dtype_named, memory_on, tensor_at
 
 if TYPE_CHECKING:
     from ._options import RunOptions
@@ -25,6 +25,7 @@ class IOBinding:
         self._outputs: dict[str, OrtValue | None] = {}  # in the order of binding, with what the last run made
         self._given: set[str] = set()  # outputs whose memory is the caller's
         self._into: dict[str, Tensor] = {}  # memory that the next run writes to
+        self._on: dict[str, str] = {}  # devices of outputs that runs allocate elsewhere than on the CPU
 
     def bind_cpu_input(self, name: str, arr_on_cpu: np.ndarray) -> None:
         if not isinstance(arr_on_cpu, np.ndarray):
@@ -33,8 +34,9 @@ class IOBinding:
 
     def bind_input(self, name: str, device_type: str, device_id: int, element_type: Any, shape: Sequence[int],
                    buffer_ptr: int) -> None:
-        require_cpu(device_type, device_id)
-        self._bind(name, tensor_at(buffer_ptr, dtype_named(element_type), shape))
+        """What writes memory of a GPU must be done, or in the session's ``user_compute_stream``."""
+        device = memory_on(device_type, device_id)
+        self._bind(name, tensor_at(buffer_ptr, dtype_named(element_type), shape, device))
 
     def bind_ortvalue_input(self, name: str, ortvalue: OrtValue) -> None:
         self._bind(name, ortvalue._value)
@@ -42,17 +44,21 @@ class IOBinding:
     def bind_output(self, name: str, device_type: str = "cpu", device_id: int = 0, element_type: Any = None,
                     shape: Sequence[int] | None = None, buffer_ptr: int | None = None) -> None:
         """Without memory, the run allocates it; later runs write to the same, as long as sizes stay."""
-        require_cpu(device_type, device_id)
+        device = memory_on(device_type, device_id)
+        self._on.pop(name, None)
         if buffer_ptr is None:
             self._outputs[name] = None
+            if device != "cpu":
+                self._on[name] = device
             self._given.discard(name)
             self._into.pop(name, None)
             return
         if element_type is None or shape is None:
             raise ValueError("`element_type` and `shape` are to be provided if pre-allocated memory is provided")
-        self._bind_destination(name, tensor_at(buffer_ptr, dtype_named(element_type), shape))
+        self._bind_destination(name, tensor_at(buffer_ptr, dtype_named(element_type), shape, device))
 
     def bind_ortvalue_output(self, name: str, ortvalue: OrtValue) -> None:
+        self._on.pop(name, None)
         self._bind_destination(name, ortvalue._tensor())
 
     def _bind(self, name: str, value: Any) -> None:
@@ -72,10 +78,12 @@ class IOBinding:
         self._into = {name: tensor for name, tensor in self._into.items() if name in self._given}
 
     def synchronize_inputs(self) -> None:
-        """Nothing to wait for: memory is the CPU's."""
+        """Waits for all work on the GPU, if an input is there."""
+        if any(isinstance(value, Tensor) and value.device == "cuda" for value in self._inputs.values()):
+            wait_for_cuda()
 
     def synchronize_outputs(self) -> None:
-        """Nothing to wait for: memory is the CPU's."""
+        """Nothing to wait for: a run has ended when it returns, on a GPU too."""
 
     def get_outputs(self) -> list[OrtValue]:
         """What the last run made, in the order in which outputs were bound."""
@@ -85,7 +93,8 @@ class IOBinding:
         return OrtValueVector(self.get_outputs())
 
     def copy_outputs_to_cpu(self) -> list[Any]:
-        return [np.array(value._value) if value.is_tensor() else value.numpy() for value in self.get_outputs()]
+        return [np.array(value._value) if value.is_tensor() and value.device_name() == "cpu" else value.numpy()
+                for value in self.get_outputs()]
 
     def clear_binding_inputs(self) -> None:
         self._inputs.clear()
@@ -94,6 +103,7 @@ class IOBinding:
         self._outputs.clear()
         self._given.clear()
         self._into.clear()
+        self._on.clear()
 
     def _run(self, run_options: RunOptions | None) -> None:
         if not self._outputs:
@@ -101,13 +111,13 @@ class IOBinding:
         names = list(self._outputs)
         try:
             try:
-                results = self._session._run_model(names, self._inputs, run_options, self._into)
+                results = self._session._run_model(names, self._inputs, run_options, self._into, self._on)
             except Error as error:
                 if error.code != "shape-mismatch" or error.tensor not in self._into or error.tensor in self._given:
                     raise
                 # Its size follows from the content of the inputs.
                 self._forget_memory()
-                results = self._session._run_model(names, self._inputs, run_options, self._into)
+                results = self._session._run_model(names, self._inputs, run_options, self._into, self._on)
         except Error as error:
             raise of_bound_run(error) from None
         for name in names:

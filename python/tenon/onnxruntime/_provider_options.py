@@ -35,7 +35,8 @@ def _works(text: str, is_flag: bool = False) -> Option:
 
 
 _DEVICE = _works("the GPU: `cuda:1` for 1")
-_STREAM = Option("a session has a stream of its own, and a run waits for it", usual=_OFF)
+_STREAM = _works("the stream that the session works in, by its address as a number; without it, one of its own. A run waits for its work")
+_HAS_STREAM = Option("it has one if `user_compute_stream` is given", usual=(*_ON, *_OFF))
 _ARENA = Option("the memory that a plan needs is one block, which stays for the next run")
 _TUNED = Option("products and convolutions are always chosen by trial, once for each shape")
 _SUMS = Option("normalisations always sum in fp32", usual=_ON)
@@ -70,7 +71,7 @@ OPTIONS: dict[str, dict[str, Option]] = {
         "gpu_mem_limit": Option("what a session takes of the GPU's memory has no limit"),
         "arena_extend_strategy": _ARENA,
         "gpu_external_alloc": _ARENA, "gpu_external_free": _ARENA, "gpu_external_empty_cache": _ARENA,
-        "user_compute_stream": _STREAM, "has_user_compute_stream": _STREAM,
+        "user_compute_stream": _STREAM, "has_user_compute_stream": _HAS_STREAM,
         "use_ep_level_unified_stream": Option("a session has one stream", usual=_ON),
         "tunable_op_enable": _TUNED, "tunable_op_tuning_enable": _TUNED, "tunable_op_max_tuning_duration_ms": _TUNED,
         "enable_skip_layer_norm_strict_mode": _SUMS,
@@ -87,7 +88,7 @@ OPTIONS: dict[str, dict[str, Option]] = {
         "trt_cuda_graph_enable": Option("runs are one CUDA graph from the second one with the same shapes on", usual=_ON),
         "trt_int8_enable": _INTEGERS, "trt_int8_calibration_table_name": _INTEGERS,
         "trt_int8_use_native_calibration_table": _INTEGERS,
-        "user_compute_stream": _STREAM, "has_user_compute_stream": _STREAM,
+        "user_compute_stream": _STREAM, "has_user_compute_stream": _HAS_STREAM,
         "trt_auxiliary_streams": Option("a session has one stream"),
         "trt_context_memory_sharing_enable": _ARENA,
         "trt_max_workspace_size": Option("products and convolutions have 32 MiB to work in"),
@@ -116,6 +117,8 @@ class Gpu:
 
     device_id: int = 0
     is_fast: bool = False
+    #: The caller's stream; 0: none.
+    stream: int = 0
     #: Options without an effect, and those that mean something else here.
     notes: list[str] = field(default_factory=list)
     #: Shapes by input to prepare for.
@@ -129,7 +132,8 @@ class Gpu:
     def in_effect(self, config: Mapping[str, str]) -> dict[str, str]:
         """The options by which onnxruntime would do what is done here."""
         return {"device_id": str(self.device_id), "use_tf32": "1" if config.get(PRECISION) == "fast" else "0",
-                "enable_cuda_graph": "1", "do_copy_in_default_stream": "1"}
+                "enable_cuda_graph": "1", "do_copy_in_default_stream": "1",
+                **({"user_compute_stream": str(self.stream)} if self.stream else {})}
 
     def use_kernel_folder(self) -> None:
         if self.kernel_folder and os.environ.setdefault(KERNEL_CACHE, self.kernel_folder) != self.kernel_folder:
@@ -190,6 +194,11 @@ def read(asked: Mapping[str, Mapping[str, str]]) -> Gpu | None:
                 if not value.isdecimal():
                     raise _error(f"the provider option 'device_id' is the number of a GPU, not '{value}'")
                 devices.add(int(value))
+            if name == "user_compute_stream":
+                try:
+                    gpu.stream = int(value or "0", 0)
+                except ValueError:
+                    raise _error(f"the provider option 'user_compute_stream' is the address of a stream as a number, not '{value}'") from None
             if option.is_flag and _flag(name, value):
                 gpu.is_fast = True
                 if provider == TENSORRT:

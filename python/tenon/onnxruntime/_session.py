@@ -96,7 +96,7 @@ class InferenceSession:
         gpu = _provider_options.read(asked)
         if gpu:
             gpu.use_kernel_folder()
-        options = self._load_options(_provider_options.names_for(asked, gpu), gpu is not None and gpu.is_fast)
+        options = self._load_options(_provider_options.names_for(asked, gpu), gpu or _provider_options.Gpu())
         try:
             self.tenon = self._load_model(options)
             self._save_optimized(options)
@@ -136,19 +136,19 @@ class InferenceSession:
             except (Error, ValueError) as error:
                 self._note(f"nothing is prepared for the shapes {dict(profile)}: {error}")
 
-    def _load_options(self, asked: list[str], is_fast: bool) -> dict[str, Any]:
+    def _load_options(self, asked: list[str], gpu: _provider_options.Gpu) -> dict[str, Any]:
         options = self._sess_options
         config = _config.options_of(options._config, self._disabled, stacklevel=4)
         if options.execution_mode == ExecutionMode.ORT_PARALLEL:
             config.setdefault("tenon.parallel_branches", "1")
-        if is_fast:
+        if gpu.is_fast:
             config.setdefault(_provider_options.PRECISION, "fast")
         threads = options.intra_op_num_threads if options.use_per_session_threads else 0
         return {"level": _LEVELS[options.graph_optimization_level], "threads": max(threads, 0),
                 "providers": [name for name in asked if name != _providers.CPU] + [_providers.CPU],
                 "allow_fallback": _providers.goes_on(), "config": config, "sizes": options._sizes,
                 "denoted_sizes": options._denoted_sizes, "custom_operator_libraries": options._libraries,
-                "folder": options._config.get(_config.FOLDER)}
+                "folder": options._config.get(_config.FOLDER), "stream": gpu.stream}
 
     def _load_model(self, options: dict[str, Any]) -> _tenon.Model:
         source = self._model_path if self._model_bytes is None else self._model_bytes
@@ -273,17 +273,22 @@ class InferenceSession:
 
     def run_with_ort_values(self, output_names: Sequence[str] | None, input_dict_ort_values: Mapping[str, OrtValue],
                             run_options: RunOptions | None = None) -> list[OrtValue]:
+        return self._run_with_values(output_names, input_dict_ort_values, run_options, {})
+
+    def _run_with_values(self, output_names: Sequence[str] | None, values: Mapping[str, OrtValue],
+                         run_options: RunOptions | None, outputs_on: Mapping[str, str]) -> list[OrtValue]:
         names = _names(output_names)
         try:
-            outputs = self._run_model(names, {name: value._get_c_value()._value
-                                              for name, value in input_dict_ort_values.items()}, run_options)
+            outputs = self._run_model(names, {name: value._get_c_value()._value for name, value in values.items()},
+                                      run_options, None, outputs_on)
         except Error as error:
-            raise of_run(error, self._required(), input_dict_ort_values) from None
+            raise of_run(error, self._required(), values) from None
         return [OrtValue._of(outputs[name]) for name in names or outputs]
 
     def run_with_ortvaluevector(self, run_options: RunOptions | None, feed_names: Sequence[str], feeds: Sequence[OrtValue],
                                 fetch_names: Sequence[str], fetches: OrtValueVector, fetch_devices: Any) -> None:
-        fetches[:] = self.run_with_ort_values(fetch_names, dict(zip(feed_names, feeds)), run_options)
+        on = {name: "cuda" for name, device in zip(fetch_names, fetch_devices or ()) if device.device_type() == 1}
+        fetches[:] = self._run_with_values(fetch_names, dict(zip(feed_names, feeds)), run_options, on)
 
     def run_async(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any],
                   callback: Callable[[list[Any], Any, str], None], user_data: Any,
@@ -316,13 +321,13 @@ class InferenceSession:
         return OrtValue.ortvalue_from_shape_and_type(shape, element_type, device_type, device_id, vendor_id)
 
     def _run_model(self, names: Sequence[str], feed: Mapping[str, Any], run_options: RunOptions | None,
-                   into: Mapping[str, Any] | None = None) -> dict[str, Any]:
+                   into: Mapping[str, Any] | None = None, outputs_on: Mapping[str, str] | None = None) -> dict[str, Any]:
         if run_options is not None and not isinstance(run_options, RunOptions):
             raise TypeError(f"run_options are RunOptions, got {type(run_options).__name__}")
         try:
-            if run_options is None and not into and self._recorder is None:
+            if run_options is None and not into and not outputs_on and self._recorder is None:
                 return self.tenon.run(feed, outputs=names) if names else self.tenon.run(feed)
-            return self._run_once(names, feed, run_options, into)
+            return self._run_once(names, feed, run_options, into, outputs_on)
         except Error as error:
             if not (_providers.goes_on() and error.message.endswith("it must be the same everywhere")):
                 raise
@@ -331,14 +336,15 @@ class InferenceSession:
         self._sess_options.add_session_config_entry(_config.TRUST_SIZE_NAMES, "0")
         self._loaded_with["config"][_config.TRUST_SIZE_NAMES] = "0"
         self.tenon = self._load_model(self._loaded_with)
-        return self._run_once(names, feed, run_options, into)
+        return self._run_once(names, feed, run_options, into, outputs_on)
 
     def _run_once(self, names: Sequence[str], feed: Mapping[str, Any], run_options: RunOptions | None,
-                  into: Mapping[str, Any] | None) -> dict[str, Any]:
+                  into: Mapping[str, Any] | None, outputs_on: Mapping[str, str] | None) -> dict[str, Any]:
         profile = self._recorder.runs if self._recorder else None
+        where = {"outputs": names, "into": into or None, "outputs_on": outputs_on or None}
         if run_options is None:
-            return self.tenon.run(feed, outputs=names, into=into or None, profile=profile)
-        outputs = self.tenon.run(feed, outputs=names, into=into or None, cancel=run_options._cancellation, profile=profile)
+            return self.tenon.run(feed, **where, profile=profile)
+        outputs = self.tenon.run(feed, **where, cancel=run_options._cancellation, profile=profile)
         if _config.SHRINK in run_options._config:
             self.tenon.trim()
         return outputs

@@ -7,7 +7,7 @@ from typing import Any, Iterable, Sequence
 
 import numpy as np
 
-from .._tenon import SparseTensor, Tensor
+from .._tenon import SparseTensor, Tensor, available_providers
 from ..errors import ArgumentError, UnavailableError
 from ._enums import OrtAllocatorType, OrtDeviceMemoryType, OrtDeviceVendorId, OrtMemType
 
@@ -34,11 +34,15 @@ def dtype_named(element_type: Any) -> str:
     return "str" if dtype.kind in "OUST" else dtype.name
 
 
-def require_cpu(device_type: str, device_id: int = 0) -> None:
+def memory_on(device_type: str, device_id: int = 0) -> str:
+    """"cpu" or "cuda", if there is such memory here."""
     OrtDevice.make(device_type, device_id)
-    if device_type.lower() != "cpu":
-        raise UnavailableError(f"there is no memory on the device '{device_type}': values live on the CPU",
-                               "provider-unavailable")
+    name = device_type.lower()
+    if name == "cpu" or (name == "cuda" and device_id == 0 and "cuda" in available_providers()):
+        return name
+    where = "the CPU and GPU 0" if "cuda" in available_providers() else "the CPU"
+    raise UnavailableError(f"there is no memory on the device '{device_type}' {device_id}: values live on {where}",
+                           "provider-unavailable")
 
 
 def _bytes_of(dtype: str, shape: Sequence[int]) -> int:
@@ -48,8 +52,10 @@ def _bytes_of(dtype: str, shape: Sequence[int]) -> int:
     return (elements * bits + 7) // 8
 
 
-def tensor_at(address: int, dtype: str, shape: Sequence[int]) -> Tensor:
+def tensor_at(address: int, dtype: str, shape: Sequence[int], device: str) -> Tensor:
     """A tensor over memory of the caller's, who keeps it alive."""
+    if device == "cuda":
+        return Tensor.over_cuda(address, dtype, shape)
     size = _bytes_of(dtype, shape)
     memory = (ctypes.c_uint8 * size).from_address(address) if size else b""
     return Tensor.from_bits(np.frombuffer(memory, np.uint8), dtype, shape)
@@ -139,11 +145,11 @@ class OrtValue:
     @classmethod
     def ortvalue_from_numpy(cls, numpy_obj: np.ndarray, /, device_type: str = "cpu", device_id: int = 0,
                             vendor_id: int = -1) -> OrtValue:
-        """Over the array's own memory, if it is contiguous."""
-        require_cpu(device_type, device_id)
+        """Over the array's own memory, if it is contiguous; on the GPU a copy."""
+        device = memory_on(device_type, device_id)
         if not isinstance(numpy_obj, np.ndarray):
             raise RuntimeError(f"an OrtValue is made of a NumPy array, got {type(numpy_obj).__name__}")
-        return cls._of(numpy_obj)
+        return cls._of(numpy_obj if device == "cpu" else Tensor(numpy_obj).to(device))
 
     @classmethod
     def ortvalue_from_numpy_with_onnx_type(cls, data: np.ndarray, /, onnx_element_type: int) -> OrtValue:
@@ -163,8 +169,9 @@ class OrtValue:
     def ortvalue_from_shape_and_type(cls, shape: Sequence[int], element_type: Any, device_type: str = "cpu",
                                      device_id: int = 0, vendor_id: int = -1,
                                      memory_info: OrtMemoryInfo | None = None) -> OrtValue:
-        require_cpu(device_type, device_id)
-        dtype = dtype_named(element_type)
+        device, dtype = memory_on(device_type, device_id), dtype_named(element_type)
+        if device != "cpu":
+            return cls._of(Tensor.empty(shape, dtype, device))
         if dtype == "str":
             return cls._of(np.full(shape, "", dtype=object))
         return cls._of(Tensor.from_bits(np.zeros(_bytes_of(dtype, shape), np.uint8), dtype, shape))
@@ -185,7 +192,7 @@ class OrtValue:
         return self._tensor().address
 
     def device_name(self) -> str:
-        return "cpu"
+        return self._value.device if isinstance(self._value, Tensor) else "cpu"
 
     def shape(self) -> list[int]:
         return list(self._tensor().shape)
@@ -217,7 +224,7 @@ class OrtValue:
         return isinstance(self._value, list)
 
     def numpy(self) -> Any:
-        """An array over the same memory; a list for a sequence, a dict for a map."""
+        """An array over the same memory, a copy of what is on the GPU; a list for a sequence, a dict for a map."""
         return self._value.numpy() if isinstance(self._value, Tensor) else self._value
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -231,10 +238,18 @@ class OrtValue:
 
     def update_inplace(self, data: Any) -> None:
         """Writes other numbers of the same type and count into the value's memory."""
+        target = self._tensor()
+        if target.device != "cpu" or (isinstance(data, OrtValue) and data.device_name() != "cpu"):
+            source = data._tensor() if isinstance(data, OrtValue) else Tensor(data)
+            if source.dtype != target.dtype or source.nbytes != target.nbytes:
+                raise RuntimeError(f"the array is of {source.dtype} {list(source.shape)}, the OrtValue of {target.dtype} "
+                                   f"{list(target.shape)}")
+            target.copy_from(source)
+            return
         source = data.numpy() if isinstance(data, OrtValue) else data
         if not isinstance(source, np.ndarray):
             raise TypeError(f"an OrtValue is updated from an array or an OrtValue, got {type(data).__name__}")
-        target = self._tensor().numpy()
+        target = target.numpy()
         if source.size != target.size:
             raise RuntimeError(f"the array has {source.size} elements, the OrtValue {target.size}")
         if source.dtype != target.dtype:

@@ -152,10 +152,14 @@ TEST(Cuda, SeveralGpusHaveTheirOwnSessions) {
     expect_near(first.run({{"x", rows}}).at("y"), expected(rows));
     expect_near(second->run({{"x", rows}}).at("y"), expected(rows));
   }
-  // What is on the other GPU goes through the host.
-  const Tensor x = on_device(rows);
-  EXPECT_EQ(memory_of(on_device(x, "cuda:1")), "cuda:1");
-  expect_near(second->run({{"x", x}}).at("y"), expected(rows));
+  // What is on the other GPU is brought there by those who want it.
+  const Tensor x = on_device(rows), there = on_device(x, "cuda:1");
+  EXPECT_EQ(memory_of(there), "cuda:1");
+  EXPECT_NE(error_of([&] {
+              second->run({{"x", x}});
+            }).find("it is in the memory of cuda, the model runs on cuda:1"),
+            std::string::npos);
+  expect_near(second->run({{"x", there}}).at("y"), expected(rows));
   // One that ends, here or on another thread, leaves the other one alone.
   for (const bool ends_here : {true, false}) {
     expect_near(first.run({{"x", rows}}).at("y"), expected(rows));
@@ -183,15 +187,49 @@ TEST(Cuda, GpusThatAreNotThere) {
             "  hint: make a session for each");
 }
 
-// Kernels of the CPU cannot write to the GPU's memory, nor one GPU to another's.
-TEST(Cuda, DestinationsOnAnotherDeviceAreErrors) {
+TEST(Cuda, DestinationsOnAnotherGpuAreErrors) {
   RunOptions options;
-  for (const char* provider : {"cpu", "cuda:1"}) {
-    options.destinations["y"] = on_device(Tensor(ElementType::float32, Shape{2, 3}));
-    const Session session = network().session(on_cuda({provider}));
-    const std::string error = error_of([&] { session.run({{"x", rows}}, options); });
-    EXPECT_NE(error.find("only outputs that a provider computes on that device"), std::string::npos) << error;
-    expect_near(session.run({{"x", rows}}).at("y"), expected(rows));
+  options.destinations["y"] = on_device(Tensor(ElementType::float32, Shape{2, 3}));
+  const Session session = network().session(on_cuda({"cuda:1"}));
+  const std::string error = error_of([&] { session.run({{"x", rows}}, options); });
+  EXPECT_NE(error.find("it is in the memory of cuda, the model runs on cuda:1"), std::string::npos) << error;
+  expect_near(session.run({{"x", rows}}).at("y"), expected(rows));
+  // What the CPU made is brought there.
+  network().session().run({{"x", rows}}, options);
+  expect_near(on_host(options.destinations["y"]), expected(rows));
+}
+
+TEST(Cuda, WritesOutputsThatTheHostMakesOrReadsToTheDeviceWhenTheyAreDone) {
+  // The text is made of y on the host, so that y cannot be on the device alone.
+  ModelBuilder b;
+  b.input("x", ElementType::float32, SymbolicShape{2, 2});
+  b.initializer("c", Tensor(Shape{2}, {7.0f, 8.0f}));
+  b.node("Relu", {"x"}, {"y"});
+  b.node("Cast", {"y"}, {"text"}).set_attribute({"to", int64_t{8}});
+  b.node("Identity", {"c"}, {"kept"});
+  b.node("Neg", {"x"}, {"z"});
+  for (const char* name : {"y", "text", "kept", "z"}) b.output(name);
+  const Session session = b.session(on_cuda());
+  const Tensor x = on_device(rows);
+  const std::shared_ptr<cuda::Gpu> gpu = cuda::Gpu::open();
+  RunOptions options;
+  options.destinations["y"] = on_device(Tensor(ElementType::float32, Shape{2, 2}));
+  options.destinations["kept"] = on_device(Tensor(ElementType::float32, Shape{2}));
+  options.destinations["z"] = made_on_device();
+  for (int i = 0; i < 3; ++i) {
+    const cuda::CallCounts before = gpu->counts();
+    NamedValues results = session.run({{"x", x}}, options);
+    EXPECT_EQ(gpu->counts().uploads, before.uploads + 2);
+    EXPECT_EQ(gpu->counts().downloads, before.downloads + 1);
+    EXPECT_EQ(results.at("text").tensor().data<std::string>()[3], "0.25");
+    EXPECT_EQ(results.at("y").tensor().raw(), options.destinations["y"].raw());
+    for (const char* name : {"y", "kept", "z"}) {
+      ASSERT_EQ(memory_of(results.at(name).tensor()), "cuda") << name;
+      results.at(name) = on_host(results.at(name).tensor());
+    }
+    EXPECT_EQ(numbers(results.at("y")), (std::vector<float>{1, 2, 0, 0.25f}));
+    EXPECT_EQ(numbers(results.at("kept")), (std::vector<float>{7, 8}));
+    EXPECT_EQ(numbers(results.at("z")), (std::vector<float>{-1, -2, 1, -0.25f}));
   }
 }
 
