@@ -258,7 +258,7 @@ def test_another_gpu_than_the_models(relu):
     with pytest.raises(tenon.Error, match="memory of cuda:1, the model runs on cuda") as caught:
         relu.run(x=x)
     assert caught.value.tensor == "x"
-    with pytest.raises(tenon.Error, match="memory of cuda 1"):
+    with pytest.raises(tenon.Error, match="memory of cuda:1"):
         relu.run(x=X, into={"y": x})
     np.testing.assert_array_equal(tenon.load(RELU).run(x=x)["y"], np.maximum(X, 0))
 
