@@ -11,11 +11,6 @@ namespace {
 
 constexpr int most_moves = 16;
 
-bool changes_shape(const ir::Node& node) {
-  const std::string& op = node.op_type;
-  return op == "Reshape" || op == "Flatten" || op == "Squeeze" || op == "Unsqueeze";
-}
-
 // `a` divided by `b`, where that is certainly a whole number.
 std::optional<Dim> quotient(const Dim& a, const Dim& b) {
   if (b.is(0)) return std::nullopt;
@@ -120,7 +115,8 @@ bool follow(Editor& editor, const ir::Node& node, const ir::Value* output, Moves
 bool is_move(Editor& editor, const ir::Value* value) {
   const ir::Node* node = value->producer();
   if (!node || !node->domain.empty() || !editor.shape(node->input(0))) return false;
-  return changes_shape(*node) || node->op_type == "Transpose" || node->op_type == "Split" ||
+  if (only_changes_shape(*node)) return shape_is_computed(editor, *node);
+  return node->op_type == "Transpose" || node->op_type == "Split" ||
          (node->op_type == "Gather" && editor.rank(node->input(1)) == 0 && Editor::constant(node->input(1)));
 }
 
@@ -146,11 +142,11 @@ std::optional<Moves> moves_of(Editor& editor, ir::Value* value) {
 
 // Reshape, Transpose, Reshape that only change the order of the axes.
 void merge_moves(Editor& editor, ir::Node& node) {
-  if (!node.domain.empty() || !changes_shape(node) || !node.input(0) || !node.output(0)) return;
+  if (!only_changes_shape(node) || !node.input(0) || !node.output(0)) return;
   const ir::Node* transpose = node.input(0)->producer();
   if (!transpose || transpose->op_type != "Transpose" || !transpose->domain.empty()) return;
   const ir::Node* before = transpose->input(0)->producer();
-  if (!before || !before->domain.empty() || !changes_shape(*before)) return;
+  if (!before || !only_changes_shape(*before)) return;
   const auto moves = moves_of(editor, node.output(0));
   if (!moves || !moves->selections.empty()) return;
   const SymbolicShape& sizes = *editor.shape(moves->source);

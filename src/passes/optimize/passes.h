@@ -62,6 +62,10 @@ void use_blocked_layout(Editor& editor, ir::Graph& graph);
 void use_channels_last(Editor& editor, ir::Graph& graph);
 void use_winograd(Editor& editor, ir::Graph& graph);
 
+// Whether it is a Reshape, Flatten, Squeeze or Unsqueeze.
+bool only_changes_shape(const ir::Node& node);
+// Whether the shape that such a node makes was computed from its inputs, not merely declared by the model.
+bool shape_is_computed(Editor& editor, const ir::Node& node);
 // The axes of `to`, all of size 1, that are all it has more than `from`; nullopt when there is another difference.
 std::optional<std::vector<int64_t>> added_axes(const SymbolicShape* from, const SymbolicShape* to);
 

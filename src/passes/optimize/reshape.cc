@@ -7,17 +7,6 @@
 namespace tenon::passes {
 namespace {
 
-bool only_changes_shape(const ir::Node& node) {
-  const std::string& op = node.op_type;
-  return node.domain.empty() && (op == "Reshape" || op == "Flatten" || op == "Squeeze" || op == "Unsqueeze");
-}
-
-// Whether the shape that the node makes was computed from its inputs, not merely declared by the model.
-bool shape_is_computed(Editor& editor, const ir::Node& node) {
-  if (node.op_type == "Flatten" || (node.op_type == "Squeeze" && !node.input(1))) return true;
-  return editor.values(node.input(1)).has_value();
-}
-
 // The axes of one Unsqueeze that does what two do, when they are known.
 std::optional<std::vector<int64_t>> axes_of_both(Editor& editor, const ir::Node& first, const ir::Node& second) {
   const auto inner = editor.ints(first.input(1)), outer = editor.ints(second.input(1));
@@ -66,6 +55,16 @@ void merge_into_reshape(Editor& editor, const ir::Node& first, ir::Node& second)
 }
 
 }  // namespace
+
+bool only_changes_shape(const ir::Node& node) {
+  const std::string& op = node.op_type;
+  return node.domain.empty() && (op == "Reshape" || op == "Flatten" || op == "Squeeze" || op == "Unsqueeze");
+}
+
+bool shape_is_computed(Editor& editor, const ir::Node& node) {
+  if (node.op_type == "Flatten" || (node.op_type == "Squeeze" && !node.input(1))) return true;
+  return editor.values(node.input(1)).has_value();
+}
 
 std::optional<std::vector<int64_t>> added_axes(const SymbolicShape* from, const SymbolicShape* to) {
   if (!from || !to) return std::nullopt;
