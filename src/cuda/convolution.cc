@@ -120,7 +120,7 @@ class Operations {
   const Descriptor& graph() const { return graph_; }
 
  private:
-  // Without an id it is a value that is never stored.
+  // What is not stored is a value between two operations.
   Descriptor tensor(const std::vector<int64_t>& dims, int64_t id, bool is_stored = true) const {
     std::vector<int64_t> steps(dims.size());
     int64_t step = 1;

@@ -221,7 +221,7 @@ class Conv final : public Kernel {
 
   Plan prepare(KernelRun& run, const Tensor& y) const {
     const Tensor &x = run.input(0), &w = run.input(1);
-    cuda::ConvolutionShape shape = shape_of(x, w, y);
+    const cuda::ConvolutionShape shape = shape_of(x, w, y);
     Plan plan;
     plan.is_empty = x.elements() == 0 || w.elements() == 0;
     if (!plan.is_empty && DepthwiseConvolution::takes(shape)) {
@@ -234,26 +234,26 @@ class Conv final : public Kernel {
                                  CudaEpilogue::bias_of(run), CudaEpilogue::residual_of(run));
       plan.done = plan.gemm->epilogue();
     } else if (!plan.is_empty) {
-      for (const cuda::Epilogue& wanted : {epilogue_.for_library(), cuda::Epilogue()}) {
-        shape.epilogue = plan.done = wanted;
-        if (plan.by_cudnn || !is_for_cudnn(shape)) break;
-        plan.by_cudnn = cuda::Convolution::plan(queue_of(run), shape, data_of(run, wanted));
-        if (plan.by_cudnn) break;
-      }
-      if (!plan.by_cudnn) {
-        plan.done = {};
-        plan.direct.emplace(direct_convolution(run, shape));
-      }
+      plan.by_cudnn = plan_by_cudnn(run, shape, epilogue_.for_library());
+      if (plan.by_cudnn)
+        plan.done = epilogue_.for_library();
+      else if (!epilogue_.for_library().is_empty())
+        plan.by_cudnn = plan_by_cudnn(run, shape, {});
+      if (!plan.by_cudnn) plan.direct.emplace(direct_convolution(run, shape));
     }
     plan.rest = epilogue_.prepare(run, y, 1, shape.y[1], plan.done);
     return plan;
   }
 
   // cuDNN takes two or three spatial axes, and no negative padding.
-  static bool is_for_cudnn(const cuda::ConvolutionShape& shape) {
+  static std::optional<cuda::Convolution> plan_by_cudnn(KernelRun& run, cuda::ConvolutionShape shape,
+                                                        const cuda::Epilogue& epilogue) {
     auto is_negative = [](int64_t pad) { return pad < 0; };
-    return shape.strides.size() >= 2 && std::ranges::none_of(shape.pads_begin, is_negative) &&
-           std::ranges::none_of(shape.pads_end, is_negative);
+    if (shape.strides.size() < 2 || std::ranges::any_of(shape.pads_begin, is_negative) ||
+        std::ranges::any_of(shape.pads_end, is_negative))
+      return std::nullopt;
+    shape.epilogue = epilogue;
+    return cuda::Convolution::plan(queue_of(run), shape, data_of(run, epilogue));
   }
 
   cuda::GemmShape as_product(KernelRun& run, const cuda::ConvolutionShape& s) const {

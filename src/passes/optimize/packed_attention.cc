@@ -101,11 +101,6 @@ class Columns {
   bool is_reordered_ = false;
 };
 
-// Side by side, or null where the types differ.
-ir::Value* joined(Patch& patch, std::vector<ir::Value*> constants, int64_t axis) {
-  return patch.add("Concat", constants, {{"axis", axis}});
-}
-
 bool are_parts_of_one(const Columns& q, const Columns& k, const Columns& v) {
   return q.source() == k.source() && q.source() == v.source() && q.place() == std::pair<int64_t, int64_t>(0, 3) &&
          k.place() == std::pair<int64_t, int64_t>(1, 3) && v.place() == std::pair<int64_t, int64_t>(2, 3) &&
@@ -149,8 +144,8 @@ void pack_attention(Editor& editor, ir::Node& node) {
     if (!is_one || q->is_reordered()) {
       ir::Value *weights = q->product()->weights, *bias = q->product()->bias;
       if (!is_one) {
-        weights = joined(patch, {weights, k->product()->weights, v->product()->weights}, 1);
-        if (bias) bias = joined(patch, {bias, k->product()->bias, v->product()->bias}, 0);
+        weights = patch.add("Concat", {weights, k->product()->weights, v->product()->weights}, {{"axis", 1}});
+        if (bias) bias = patch.add("Concat", {bias, k->product()->bias, v->product()->bias}, {{"axis", 0}});
       }
       ir::Value* rows = q->is_reordered() ? q->product()->rows : q->source()->producer()->input(0);
       patch.name_after(*q->source()->producer());
