@@ -3,6 +3,7 @@
 #include "base/fail.h"
 #include "ops/adapters.h"
 #include "ops/dispatch.h"
+#include "ops/known_attributes.h"
 #include "passes/editor.h"
 
 namespace tenon::passes {
@@ -76,12 +77,7 @@ ir::Node& Patch::add_like(const ir::Node& like, const std::vector<ir::Value*>& i
 ir::Value* Patch::add_fused(std::string op, const ir::Node& like, const std::vector<ir::Value*>& inputs,
                             Settings more_attributes, std::string domain) {
   ir::Node& node = start_node(std::move(op), std::move(domain), inputs);
-  std::map<const ir::Value*, ir::Value*> none;
-  const std::vector<ops::AttributeRule>& rules = ops::operator_of(node)->attributes;
-  for (const ir::Attribute& attribute : like.attributes) {
-    if (std::ranges::find(rules, attribute.name, &ops::AttributeRule::name) == rules.end()) continue;
-    node.attributes.push_back(ir::clone(attribute, none));
-  }
+  ops::copy_known_attributes(like, node);
   set(node, more_attributes);
   node.add_output(&at_.graph().add_value(node.name + "/" + node.op_type, /*fresh=*/true));
   finish_node(node);

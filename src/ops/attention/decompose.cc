@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "ops/attention/decompose.h"
+#include "ops/known_attributes.h"
 
 namespace tenon::ops {
 
@@ -145,10 +146,7 @@ void decompose_packed_attention(Decomposition& d) {
   for (int i = 0; i < 3; ++i) inputs.push_back(d.add_output(split));
   if (d.has_input(1)) inputs.push_back(d.node().input(1));
   ir::Node& attention = d.add_node("Attention", inputs);
-  std::map<const ir::Value*, ir::Value*> none;
-  for (const ir::Attribute& attribute : d.node().attributes) {
-    if (attribute.name != "num_heads") attention.attributes.push_back(ir::clone(attribute, none));
-  }
+  copy_known_attributes(d.node(), attention);
   for (const char* heads : {"q_num_heads", "kv_num_heads"})
     attention.set_attribute({heads, d.node().int_attribute("num_heads", 1)});
   d.output(0, d.add_output(attention));

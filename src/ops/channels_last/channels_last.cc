@@ -1,6 +1,7 @@
 #include "ops/cost.h"
 #include "ops/fused_activation.h"
 #include "ops/fused_types.h"
+#include "ops/known_attributes.h"
 #include "ops/operator.h"
 #include "ops/qlinear/qlinear.h"
 #include "ops/window.h"
@@ -42,10 +43,7 @@ void decompose_conv(Decomposition& d) {
   std::vector<ir::Value*> inputs{channels_first(d, d.input(0)).value, channels_first(d, d.input(1)).value};
   if (d.has_input(2)) inputs.push_back(d.node().input(2));
   ir::Node& conv = d.add_node("Conv", inputs);
-  std::map<const ir::Value*, ir::Value*> none;
-  for (const ir::Attribute& attribute : d.node().attributes) {
-    if (!attribute.name.starts_with("activation")) conv.attributes.push_back(ir::clone(attribute, none));
-  }
+  copy_known_attributes(d.node(), conv);
   const Term y{&d, d.add_output(conv), d.element(0)};
   output_with_residual_and_activation(d, channels_last(d, y), 3);
 }

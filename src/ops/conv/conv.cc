@@ -1,6 +1,7 @@
 #include "ops/cost.h"
 #include "ops/fused_activation.h"
 #include "ops/fused_types.h"
+#include "ops/known_attributes.h"
 #include "ops/operator.h"
 #include "ops/window.h"
 
@@ -61,10 +62,7 @@ void infer_fused_conv(Inference& i) {
 
 void decompose_fused_conv(Decomposition& d) {
   ir::Node& conv = d.add_node("Conv", {d.node().input(0), d.node().input(1), d.node().input(2)});
-  std::map<const ir::Value*, ir::Value*> none;
-  for (const ir::Attribute& attribute : d.node().attributes) {
-    if (!attribute.name.starts_with("activation")) conv.attributes.push_back(ir::clone(attribute, none));
-  }
+  copy_known_attributes(d.node(), conv);
   output_with_residual_and_activation(d, {&d, d.add_output(conv), d.element(0)}, 3);
 }
 

@@ -2,6 +2,7 @@
 
 #include "ops/cost.h"
 #include "ops/dispatch.h"
+#include "ops/known_attributes.h"
 #include "ops/qlinear/qlinear.h"
 #include "ops/window.h"
 
@@ -121,10 +122,7 @@ Term add_with_attributes(Decomposition& d, const char* op, const std::vector<Ter
   for (const Term& input : inputs) values.push_back(input.value);
   while (!values.empty() && !values.back()) values.pop_back();
   ir::Node& node = d.add_node(op, values);
-  std::map<const ir::Value*, ir::Value*> none;
-  for (const ir::Attribute& attribute : d.node().attributes) {
-    if (attribute.name != "channels_last") node.attributes.push_back(ir::clone(attribute, none));
-  }
+  copy_known_attributes(d.node(), node);
   return {inputs[0].decomposition, d.add_output(node), type};
 }
 

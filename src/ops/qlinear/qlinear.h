@@ -26,7 +26,7 @@ std::vector<int8_t> centered_weights(const Tensor& w, const Tensor& zero_point);
 std::vector<int64_t> channels_to_end(int rank);
 std::vector<int64_t> channels_from_end(int rank);
 
-// A node of ai.onnx with the attributes that the decomposed one has, but for `channels_last`.
+// A node of ai.onnx with those of its attributes that the decomposed one has.
 Term add_with_attributes(Decomposition& d, const char* op, const std::vector<Term>& inputs, ElementType type);
 
 }  // namespace tenon::ops
