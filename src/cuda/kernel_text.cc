@@ -22,8 +22,8 @@ struct f16 { u16 bits; };
 struct bf16 { u16 bits; };
 
 #ifdef TENON_EMULATED
-inline float widen(f16 x) { _Float16 h; __builtin_memcpy(&h, &x.bits, 2); return (float)h; }
-inline f16 to_f16(float x) { _Float16 h = (_Float16)x; f16 r; __builtin_memcpy(&r.bits, &h, 2); return r; }
+inline float widen(f16 x) { emulated::Half h; __builtin_memcpy(&h, &x.bits, 2); return (float)h; }
+inline f16 to_f16(float x) { emulated::Half h = (emulated::Half)x; f16 r; __builtin_memcpy(&r.bits, &h, 2); return r; }
 inline u32 bits_of(float x) { u32 b; __builtin_memcpy(&b, &x, 4); return b; }
 inline float float_of(u32 b) { float x; __builtin_memcpy(&x, &b, 4); return x; }
 #else

@@ -199,6 +199,12 @@ struct Matmul {
   const void* bias = nullptr;
 };
 
+#ifdef __aarch64__
+using Half = __fp16;  // older compilers have no other there
+#else
+using Half = _Float16;
+#endif
+
 enum Type { f32 = 0, f64 = 1, f16 = 2, i8 = 3, i32 = 10, bf16 = 14 };
 
 double load_element(const void* data, int type, int64_t i) {
@@ -208,7 +214,7 @@ double load_element(const void* data, int type, int64_t i) {
     case f64:
       return static_cast<const double*>(data)[i];
     case f16:
-      return static_cast<float>(static_cast<const _Float16*>(data)[i]);
+      return static_cast<float>(static_cast<const Half*>(data)[i]);
     case i8:
       return static_cast<const int8_t*>(data)[i];
     case i32:
@@ -231,7 +237,7 @@ void store_element(void* data, int type, int64_t i, double value) {
       static_cast<double*>(data)[i] = value;
       break;
     case f16:
-      static_cast<_Float16*>(data)[i] = static_cast<_Float16>(value);
+      static_cast<Half*>(data)[i] = static_cast<Half>(value);
       break;
     case i8:
       static_cast<int8_t*>(data)[i] = static_cast<int8_t>(value);

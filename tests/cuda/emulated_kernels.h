@@ -24,6 +24,12 @@ using std::trunc;
 
 namespace emulated {
 
+#ifdef __aarch64__
+using Half = __fp16;  // older compilers have no other there
+#else
+using Half = _Float16;
+#endif
+
 struct Index {
   unsigned x = 0, y = 0, z = 0;
 };
