@@ -255,6 +255,13 @@ Function Gpu::function(const std::string& source, const std::string& name) {
   return function;
 }
 
+void Gpu::allow_shared(Function function, unsigned bytes) const {
+  constexpr int most_dynamic_shared_bytes = 8;
+  use();
+  check(api_.cuFuncSetAttribute(function.handle, most_dynamic_shared_bytes, static_cast<int>(bytes)),
+        "cuFuncSetAttribute");
+}
+
 std::string Gpu::compile(const std::string& source) const {
   int major = 0, minor = 0;
   api_.nvrtcVersion(&major, &minor);

@@ -63,6 +63,8 @@ class Gpu final : public Device, public std::enable_shared_from_this<Gpu> {
   // The kernel `name` of a source that the prelude (kernel_text.h) comes before. Compiled when first asked for, and
   // kept in memory and on disk by its text.
   Function function(const std::string& source, const std::string& name);
+  // Lets the kernel be launched with so much shared memory, beyond the 48 KiB that every kernel may have.
+  void allow_shared(Function function, unsigned bytes) const;
 
   // Blocks that were given back. Those of a queue are for that queue again, whose work may still be using them.
   struct Pool {

@@ -55,6 +55,7 @@ inline unsigned char slots[most_threads][16];
 // until all have read.
 struct Shown {
   float a[8], b[4];
+  unsigned a_bytes[4], b_bytes[2];
   const void* row;
 };
 inline Shown shown[2][most_threads];
@@ -64,15 +65,16 @@ inline unsigned char turns[most_threads];
 struct AsyncCopy {
   void* to;
   const void* from;
+  size_t bytes;
   bool valid;
   unsigned group;
 };
 inline std::vector<AsyncCopy> copies[most_threads];
 inline unsigned groups[most_threads];
 
-inline void require_aligned(const void* address) {
-  if (reinterpret_cast<uintptr_t>(address) % 16 == 0) return;
-  std::fprintf(stderr, "emulated kernel: an address of 16 bytes is not aligned\n");
+inline void require_aligned(const void* address, size_t bytes = 16) {
+  if (reinterpret_cast<uintptr_t>(address) % bytes == 0) return;
+  std::fprintf(stderr, "emulated kernel: an address of %zu bytes is not aligned\n", bytes);
   std::abort();
 }
 
@@ -172,6 +174,7 @@ inline unsigned short half_of(const void* row, unsigned column) {
 #define gridDim emulated::blocks
 
 inline void __syncthreads() { emulated::wait(emulated::State::waits_for_block); }
+inline void __threadfence() {}
 inline void __syncwarp(unsigned = 0) { emulated::wait(emulated::State::waits_for_warp); }
 template <typename T>
 T __shfl_xor_sync(unsigned, T value, int mask) {
@@ -228,6 +231,25 @@ inline void mma_16x8x8_tf32(float (&d)[4], const unsigned (&a)[4], unsigned b0, 
     d[x] += sum;
   }
 }
+template <typename A, typename B>
+void mma_16x8x32(int (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+  const auto* lanes = emulated::show([&](emulated::Shown& own) {
+    for (int i = 0; i < 4; ++i) own.a_bytes[i] = a[i];
+    own.b_bytes[0] = b0;
+    own.b_bytes[1] = b1;
+  });
+  const unsigned lane = threadIdx.x % emulated::warp;
+  for (unsigned x = 0; x < 4; ++x) {
+    const unsigned row = lane / 4 + x / 2 * 8, column = lane % 4 * 2 + x % 2;
+    unsigned sum = 0;
+    for (unsigned k = 0; k < 32; ++k) {
+      const unsigned left = lanes[row % 8 * 4 + k % 16 / 4].a_bytes[row / 8 + k / 16 * 2];
+      const unsigned right = lanes[column * 4 + k % 16 / 4].b_bytes[k / 16];
+      sum += static_cast<unsigned>(static_cast<A>(left >> k % 4 * 8) * static_cast<B>(right >> k % 4 * 8));
+    }
+    d[x] = static_cast<int>(static_cast<unsigned>(d[x]) + sum);
+  }
+}
 inline void load_matrix_x4(unsigned (&r)[4], const void* row) {
   emulated::require_aligned(row);
   const auto* lanes = emulated::show([&](emulated::Shown& own) { own.row = row; });
@@ -248,7 +270,14 @@ inline void load_matrix_x4_transposed(unsigned (&r)[4], const void* row) {
 inline void copy_async_16(void* to, const void* from, bool valid) {
   emulated::require_aligned(to);
   emulated::require_aligned(from);
-  emulated::copies[threadIdx.x].push_back({to, from, valid, emulated::groups[threadIdx.x]});
+  emulated::copies[threadIdx.x].push_back({to, from, 16, valid, emulated::groups[threadIdx.x]});
+}
+template <int Bytes>
+void copy_async(void* to, const void* from) {
+  static_assert(Bytes == 4 || Bytes == 8 || Bytes == 16);
+  emulated::require_aligned(to, Bytes);
+  emulated::require_aligned(from, Bytes);
+  emulated::copies[threadIdx.x].push_back({to, from, Bytes, true, emulated::groups[threadIdx.x]});
 }
 inline void copy_async_commit() { ++emulated::groups[threadIdx.x]; }
 template <int N>
@@ -257,9 +286,9 @@ void copy_async_wait() {
   std::erase_if(copies, [](const emulated::AsyncCopy& copy) {
     if (copy.group + N >= emulated::groups[threadIdx.x]) return false;
     if (copy.valid)
-      std::memcpy(copy.to, copy.from, 16);
+      std::memcpy(copy.to, copy.from, copy.bytes);
     else
-      std::memset(copy.to, 0, 16);
+      std::memset(copy.to, 0, copy.bytes);
     return true;
   });
 }

@@ -64,6 +64,7 @@ CudaBlocks::CudaBlocks(KernelRun& run, std::string_view pointers, std::string_vi
       "  const i64* v = numbers.v;\n  {}\n}}\n",
       numbers_.size(), functions, grid.threads, pointers, body);
   function_ = queue_of(run).gpu().function(text, "kernel");
+  if (grid.shared_bytes > 0) queue_of(run).gpu().allow_shared(function_, grid.shared_bytes);
 }
 
 void CudaBlocks::run(KernelRun& run, std::initializer_list<const void*> addresses) const {

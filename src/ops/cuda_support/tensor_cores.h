@@ -12,12 +12,18 @@ namespace tenon::ops {
 //     d[x]: row g + x / 2 * 8, column 2c + x % 2.
 //   mma_16x8x8_tf32: the same for a of 16x8, b of 8x8 numbers of tf32_of.
 //     a[r]: row g + r % 2 * 8, column c + r / 2 * 4. b<r>: column g, row c + r * 4.
+//   mma_16x8x32: d += a * b in 32 bits for a of 16x32, b of 32x8 bytes of types A and B, i8 or u8.
+//     a[r]: row g + r % 2 * 8, columns 4c + r / 2 * 16 and the next three. b<r>: column g, rows 4c + r * 16 and the
+//     next three. d[x]: as above.
 //   load_matrix_x4: four matrices of 8x8 elements of two bytes from shared memory; lane l gives the address of row
 //     l % 8 of matrix l / 8. r[i]: of matrix i, row g, columns 2c and 2c + 1; transposed, column g, rows 2c and 2c + 1.
 //   copy_async_16: 16 bytes to shared memory, zeros where not `valid` (`from` must be an address nonetheless). They are
-//     there after copy_async_wait<N>, which waits for all that was committed but the last N times.
+//     there after copy_async_wait<N>, which waits for all that was committed but the last N times. copy_async<4>, <8>
+//     and <16> copy so many.
+// DYNAMIC_SHARED(name, bytes) declares the shared memory that a grid asks for by its shared_bytes.
 inline constexpr std::string_view tensor_core_functions = R"cuda(
 #ifdef TENON_EMULATED
+#define DYNAMIC_SHARED(name, bytes) alignas(16) static u8 name[bytes]
 template <typename T> inline u32 pair_of(float low, float high) {
   return (u32)narrow<T>(low).bits | (u32)narrow<T>(high).bits << 16;
 }
@@ -27,6 +33,7 @@ inline u32 tf32_of(float x) {
   return (b & 0x7f800000) == 0x7f800000 ? b : (b + 0x1000) & 0xffffe000;
 }
 #else
+#define DYNAMIC_SHARED(name, bytes) extern __shared__ __align__(16) u8 name[]
 template <typename T> struct TensorCore;
 #define TENSOR_CORE(T, NAME)                                                                                       \
   template <> struct TensorCore<T> {                                                                               \
@@ -66,6 +73,23 @@ inline void mma_16x8x8_tf32(float (&d)[4], const u32 (&a)[4], u32 b0, u32 b1) {
                : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
+template <typename A, typename B> struct ByteCore;
+#define BYTE_CORE(A, B, NAMES)                                                                                     \
+  template <> struct ByteCore<A, B> {                                                                              \
+    static void multiply(i32 (&d)[4], const u32 (&a)[4], u32 b0, u32 b1) {                                         \
+      asm volatile("mma.sync.aligned.m16n8k32.row.col.s32." NAMES                                                  \
+                   ".s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"                          \
+                   : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])                                                \
+                   : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));                                \
+    }                                                                                                              \
+  };
+BYTE_CORE(i8, i8, "s8.s8")
+BYTE_CORE(u8, i8, "u8.s8")
+BYTE_CORE(i8, u8, "s8.u8")
+BYTE_CORE(u8, u8, "u8.u8")
+template <typename A, typename B> inline void mma_16x8x32(i32 (&d)[4], const u32 (&a)[4], u32 b0, u32 b1) {
+  ByteCore<A, B>::multiply(d, a, b0, b1);
+}
 inline u32 shared_address(const void* p) { return (u32)__cvta_generic_to_shared(p); }
 inline void load_matrix_x4(u32 (&r)[4], const void* row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -78,6 +102,13 @@ inline void load_matrix_x4_transposed(u32 (&r)[4], const void* row) {
 inline void copy_async_16(void* to, const void* from, bool valid) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
                :: "r"(shared_address(to)), "l"(__cvta_generic_to_global(from)), "r"(valid ? 16 : 0) : "memory");
+}
+template <int BYTES> inline void copy_async(void* to, const void* from) {
+  if (BYTES == 16)
+    copy_async_16(to, from, true);
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;"
+                 :: "r"(shared_address(to)), "l"(__cvta_generic_to_global(from)), "n"(BYTES) : "memory");
 }
 inline void copy_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <int N> inline void copy_async_wait() { asm volatile("cp.async.wait_group %0;" :: "n"(N) : "memory"); }

@@ -1,8 +1,11 @@
 #include <algorithm>
+#include <optional>
 
 #include "base/fail.h"
+#include "ops/cuda_support/byte_conv.h"
 #include "ops/cuda_support/byte_product.h"
 #include "ops/cuda_support/element_text.h"
+#include "ops/qlinear/qlinear.h"
 
 namespace tenon::ops {
 namespace {
@@ -86,26 +89,122 @@ const void* raw_or_null(const KernelRun& run, size_t input) {
   return run.has_input(input) ? run.input(input).raw() : nullptr;
 }
 
-void run_matmul_integer(KernelRun& run) {
-  Tensor& y = run.output(0);
-  if (y.elements() == 0) return;
-  const auto& product = run.per_plan<CudaBlocks>([&] {
+bool is_single(const KernelRun& run, size_t input) { return !run.has_input(input) || run.input(input).elements() == 1; }
+
+// By tensor cores where B is constant, else by plain arithmetic.
+struct ProductPlan {
+  std::optional<CudaByteConv> by_tensor_cores;
+  std::optional<CudaBlocks> plain;
+};
+
+// What tensor cores make of A, which is input 0, and B, which is input b.
+ByteConvShape product_shape(const KernelRun& run, size_t b, int64_t results) {
+  const Tensor& matrix = run.input(b);
+  return ByteConvShape::product(results / matrix.dim(1), matrix.dim(0), matrix.dim(1));
+}
+
+class MatMulInteger final : public Kernel {
+ public:
+  explicit MatMulInteger(const NodeInfo& info) : weights_(pack_matrix(info, 1, 3)) {}
+
+  void run(KernelRun& run) const override {
+    Tensor& y = run.output(0);
+    if (y.elements() == 0) return;
+    ByteConvData data{run.input(0).raw(), y.raw()};
+    data.x_zero = raw_or_null(run, 2);
+    const auto& plan = run.per_plan<ProductPlan>([&] { return prepare(run, data); });
+    if (plan.by_tensor_cores) return plan.by_tensor_cores->run(run, data);
+    plan.plain->run(run, {data.x, run.input(1).raw(), data.x_zero, raw_or_null(run, 3), y.raw()});
+  }
+
+ private:
+  ProductPlan prepare(KernelRun& run, const ByteConvData& data) const {
+    ProductPlan plan;
+    if (weights_ && is_single(run, 2)) {
+      const ByteConvShape shape = product_shape(run, 1, run.output(0).elements());
+      if (CudaByteConv::takes(queue_of(run).gpu(), shape)) {
+        plan.by_tensor_cores.emplace(run, shape, weights_, run.input(0).type(), ElementType::int32, ByteConvResult{},
+                                     data);
+        return plan;
+      }
+    }
     Batch batch(run.input(0), run.input(1), 4);
     CudaByteProduct made = product_of(run, {0, 1, 2, 3}, batch);
     made.pointers += ", i32* y";
     made.finish = "y[(matrix * v[1] + row) * v[2] + column] = sum;";
-    return made.make(run);
-  });
-  product.run(run, {run.input(0).raw(), run.input(1).raw(), raw_or_null(run, 2), raw_or_null(run, 3), y.raw()});
-}
+    plan.plain.emplace(made.make(run));
+    return plan;
+  }
 
-// Scales of A's rows, B's columns and Y's rows, and Y's zero points.
-void run_qlinear_matmul(KernelRun& run) {
-  Tensor& y = run.output(0);
-  if (y.elements() == 0) return;
-  const auto& product = run.per_plan<CudaBlocks>([&] {
-    // Sums of so many products of bytes fit into 32 bits.
-    constexpr int64_t most_products = (1 << 30) / (255 * 255);
+  std::shared_ptr<const ByteConvWeights> weights_;
+};
+
+// Scales of A's rows, B's columns and Y's rows, and Y's zero points. That of our own domain has a bias and codes that
+// are added, too, and is computed by tensor cores always.
+class QLinearMatMul final : public Kernel {
+ public:
+  explicit QLinearMatMul(const NodeInfo& info) : weights_(pack_matrix(info, 3, 5)) {}
+
+  void run(KernelRun& run) const override {
+    Tensor& y = run.output(0);
+    if (y.elements() == 0) return;
+    ByteConvData data{run.input(0).raw(), y.raw()};
+    data.x_scale = run.input(1).raw();
+    data.x_zero = run.input(2).raw();
+    data.w_scale = run.input(4).raw();
+    data.y_scale = run.input(6).raw();
+    data.y_zero = run.input(7).raw();
+    data.bias = raw_or_null(run, 8);
+    data.added = raw_or_null(run, 9);
+    data.added_scale = raw_or_null(run, 10);
+    data.added_zero = raw_or_null(run, 11);
+    data.sum_scale = raw_or_null(run, 12);
+    data.sum_zero = raw_or_null(run, 13);
+    const auto& plan = run.per_plan<ProductPlan>([&] { return prepare(run, data); });
+    if (plan.by_tensor_cores) return plan.by_tensor_cores->run(run, data);
+    plan.plain->run(run, {data.x, run.input(3).raw(), data.x_zero, raw_or_null(run, 5), data.x_scale, data.w_scale,
+                          data.y_scale, data.y_zero, y.raw()});
+  }
+
+ private:
+  // Sums of so many products of bytes fit into 32 bits.
+  static constexpr int64_t most_products = (1 << 30) / (255 * 255);
+
+  bool takes_tensor_cores(KernelRun& run, const ByteConvShape& shape) const {
+    const int64_t scales = run.input(4).elements();
+    bool are_floats = true;
+    for (size_t input : {1, 4, 6}) are_floats = are_floats && run.input(input).type() == ElementType::float32;
+    return are_floats && shape.channels <= most_products && is_single(run, 1) && is_single(run, 2) &&
+           is_single(run, 6) && is_single(run, 7) && (scales == 1 || scales == shape.outputs) &&
+           CudaByteConv::takes(queue_of(run).gpu(), shape);
+  }
+
+  ProductPlan prepare(KernelRun& run, const ByteConvData& data) const {
+    const Tensor& y = run.output(0);
+    ProductPlan plan;
+    if (weights_) {
+      const ByteConvShape shape = product_shape(run, 3, y.elements());
+      if (takes_tensor_cores(run, shape)) {
+        for (size_t i : {8, 9}) {
+          if (run.has_input(i) && run.input(i).elements() != shape.outputs)
+            fail(ErrorCode::shape_mismatch, "input {} has {} elements; it must have {}", i, run.input(i).elements(),
+                 shape.outputs);
+        }
+        ByteConvResult result;
+        result.has_one_scale = run.input(4).elements() == 1;
+        if (data.bias) result.bias = ByteConvResult::Bias::to_sums;
+        if (data.added) result.added = ByteConvResult::Added::row;
+        plan.by_tensor_cores.emplace(run, shape, weights_, run.input(0).type(), y.type(), result, data);
+        return plan;
+      }
+    }
+    if (data.bias || data.added)
+      fail(ErrorCode::unsupported, "a product with a bias of {} elements is none for the GPU", y.elements());
+    plan.plain.emplace(make_plain(run, y));
+    return plan;
+  }
+
+  static CudaBlocks make_plain(KernelRun& run, const Tensor& y) {
     Batch batch(run.input(0), run.input(3), 4);
     const Tensor &a = run.input(0), &b = run.input(3);
     const int64_t rows = a.rank() == 1 ? 1 : a.dim(a.rank() - 2), all_rows = y.elements() / batch.n;
@@ -131,10 +230,10 @@ void run_qlinear_matmul(KernelRun& run) {
     made.finish +=
         requantize_text(y.type(), "", "scale", fmt::format("y_zero[line % v[{}]]", next + 3), "line * v[2] + column");
     return made.make(run);
-  });
-  product.run(run, {run.input(0).raw(), run.input(3).raw(), raw_or_null(run, 2), raw_or_null(run, 5),
-                    run.input(1).raw(), run.input(4).raw(), run.input(6).raw(), run.input(7).raw(), y.raw()});
-}
+  }
+
+  std::shared_ptr<const ByteConvWeights> weights_;
+};
 
 std::string decline_qlinear(const ir::Node& node) {
   for (size_t input : {0, 2, 3, 5, 7}) {
@@ -145,11 +244,16 @@ std::string decline_qlinear(const ir::Node& node) {
   return "";
 }
 
+std::string decline_with_bias(const ir::Node& node) { return why_not_constant_matrix(node, 3, 5); }
+
 }  // namespace
 
 void cuda_matmul_integer(CudaKernels& list) {
-  list.add_simple("MatMulInteger", run_matmul_integer, {.types = bytes | TypeSet{ElementType::int32}});
-  list.add_simple("QLinearMatMul", run_qlinear_matmul, {.types = {}, .decline = decline_qlinear});
+  list.add("MatMulInteger", [](const NodeInfo& info) { return std::make_unique<MatMulInteger>(info); },
+           {.types = bytes | TypeSet{ElementType::int32}});
+  const auto make = [](const NodeInfo& info) { return std::make_unique<QLinearMatMul>(info); };
+  list.add("QLinearMatMul", make, {.types = {}, .decline = decline_qlinear});
+  list.add("QLinearMatMul", make, {.types = {}, .decline = decline_with_bias, .domain = tenon_domain});
 }
 
 }  // namespace tenon::ops

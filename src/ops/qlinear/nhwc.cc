@@ -55,12 +55,17 @@ void infer_max_pool(Inference& i) {
 
 // The same with channels first. `inputs` are the node's, `name` an operator of ai.onnx.
 void decompose_as(Decomposition& d, const char* name, ElementType type) {
+  constexpr size_t most_inputs = 9;
   std::vector<Term> inputs;
-  for (size_t k = 0; k < d.node().input_count(); ++k) inputs.push_back(d.input(k));
+  for (size_t k = 0; k < std::min(most_inputs, d.node().input_count()); ++k) inputs.push_back(d.input(k));
   const bool is_last = d.node().op_type == "NhwcMaxPool" || d.node().int_attribute("channels_last", 0) != 0;
-  if (is_last) inputs[0] = transpose(inputs[0], channels_from_end(d.rank(0)));
-  const Term y = add_with_attributes(d, name, inputs, type);
-  d.output(0, is_last ? transpose(y, channels_to_end(d.rank(0))) : y);
+  // That of the weights is the same, and they mostly are constants.
+  const int rank = !is_last ? 0 : d.known_rank(0) < 0 && d.has_input(3) ? d.rank(3) : d.rank(0);
+  if (is_last) inputs[0] = transpose(inputs[0], channels_from_end(rank));
+  const Term y = add_with_attributes(d, name, inputs, type), codes = is_last ? transpose(y, channels_to_end(rank)) : y;
+  if (!d.has_input(9)) return d.output(0, codes);
+  const Term own = d.add("DequantizeLinear", {codes, d.input(6), d.input(7)}, {}, float32);
+  d.output(0, quantized(d, own + dequantized(d, 9), 12, type));
 }
 
 }  // namespace
@@ -83,12 +88,14 @@ std::vector<int8_t> centered_weights(const Tensor& w, const Tensor& zero_point) 
   return fits ? result : std::vector<int8_t>();
 }
 
-std::string why_not_nhwc(const ir::Node& node) {
+namespace {
+
+// Whether all that kernels prepare ahead is there: weights of two spatial axes, their scales and zero points.
+std::string why_not_constant(const ir::Node& node) {
   for (size_t i : {1, 2, 3, 4, 5, 6, 7, 8}) {
     if (node.input(i) && !constant_of(node.input(i))) return "weights, scales or zero points are computed";
   }
   const Tensor &w = *constant_of(node.input(3)), &w_zero = *constant_of(node.input(5));
-  const int64_t groups = node.int_attribute("group", 1);
   if (w.rank() != 4 || w.elements() == 0) return "its weights do not have two spatial axes";
   for (size_t i : {1, 2, 6, 7}) {
     if (constant_of(node.input(i))->elements() != 1) return "it has more than one scale or zero point for its images";
@@ -97,12 +104,62 @@ std::string why_not_nhwc(const ir::Node& node) {
   if (w_scales != 1 && w_scales != w.dim(0)) return "it has neither one scale nor one for each channel";
   if (w_zero.elements() != 1 && w_zero.elements() != w.dim(0))
     return "it has neither one zero point nor one for each channel";
+  return "";
+}
+
+}  // namespace
+
+std::string why_not_nhwc(const ir::Node& node) {
+  if (std::string reason = why_not_constant(node); !reason.empty()) return reason;
+  const Tensor &w = *constant_of(node.input(3)), &w_zero = *constant_of(node.input(5));
+  const int64_t groups = node.int_attribute("group", 1);
   const bool is_depthwise = groups > 1 && groups == w.dim(0) && w.dim(1) == 1 && groups >= 4;
   if (groups != 1 && !is_depthwise) return "it has several groups of several channels";
   if (!fills_pixels(w.dim(0)) || !fills_pixels(w.dim(1) * groups)) return "its channels are no multiple of four";
   const bool is_plain = w.type() == ElementType::int8 &&
                         std::ranges::all_of(w_zero.data<int8_t>(), [](int8_t zero) { return zero == 0; });
   return is_plain || !centered_weights(w, w_zero).empty() ? "" : "its weights less their zero points exceed 8 bits";
+}
+
+std::string why_not_nhwc_on_gpu(const ir::Node& node) {
+  if (std::string reason = why_not_constant(node); !reason.empty()) return reason;
+  const Tensor &w = *constant_of(node.input(3)), &w_zero = *constant_of(node.input(5));
+  const int64_t groups = node.int_attribute("group", 1);
+  if (groups > 1 && groups == w.dim(0) && w.dim(1) == 1) return "";
+  if (groups > 1 && w.dim(1) % 4 != 0) return "the channels of its groups are no multiple of four";
+  return fits_bytes(w, &w_zero, 0) ? "" : "its weights less their zero points exceed 8 bits";
+}
+
+bool fits_bytes(const Tensor& w, const Tensor* zero_points, int axis) {
+  if (!zero_points) return true;
+  bool fits = true;
+  dispatch<int8_t, uint8_t>(w.type(), [&]<typename T>() {
+    const auto zeros = zero_points->data<T>();
+    // The middle of all codes is no other than the zero of signed ones.
+    constexpr T middle = std::is_signed_v<T> ? 0 : 128;
+    if (std::ranges::all_of(zeros, [](T z) { return z == 0; }) ||
+        std::ranges::all_of(zeros, [](T z) { return z == middle; }))
+      return;
+    const int64_t step = w.shape().elements(axis + 1, w.rank()), lines = w.dim(axis);
+    int lowest = 0, highest = 0;
+    for (int64_t i = 0; i < w.elements(); ++i) {
+      const int zero = zeros[zeros.size() == 1 ? 0 : static_cast<size_t>(i / step % lines)];
+      const int value = w.data<T>()[static_cast<size_t>(i)] - zero;
+      lowest = std::min(lowest, value);
+      highest = std::max(highest, value);
+    }
+    fits = highest > 127 ? lowest >= 0 : lowest >= -128;
+  });
+  return fits;
+}
+
+std::string why_not_constant_matrix(const ir::Node& node, size_t b, size_t b_zero) {
+  const Tensor *matrix = constant_of(node.input(b)), *zero = constant_of(node.input(b_zero));
+  if (!matrix || matrix->rank() != 2 || matrix->elements() == 0) return "the matrix on the right is computed, or none";
+  if (node.input(b_zero) && !zero) return "the zero points of the matrix on the right are computed";
+  if (zero && zero->elements() != 1 && zero->elements() != matrix->dim(1))
+    return "the matrix on the right has neither one zero point nor one for each column";
+  return fits_bytes(*matrix, zero, 1) ? "" : "the matrix on the right exceeds 8 bits less its zero points";
 }
 
 std::vector<int64_t> channels_to_end(int rank) {
@@ -126,9 +183,11 @@ Term add_with_attributes(Decomposition& d, const char* op, const std::vector<Ter
   return {inputs[0].decomposition, d.add_output(node), type};
 }
 
-void define_nhwc(OperatorList& list) {
+namespace {
+
+Operator& add_conv(OperatorList& list, std::string_view domain) {
   constexpr TypeSet floats{float32};
-  add_window(list.add("QLinearConv", {1}, microsoft))
+  return add_window(list.add("QLinearConv", {1}, domain))
       .input("x", "T1")
       .input("x_scale", floats)
       .input("x_zero_point", "T1")
@@ -150,6 +209,19 @@ void define_nhwc(OperatorList& list) {
       .costs([](const ir::Node& node, std::span<const CostTensor> inputs) {
         return inputs.size() > 3 && inputs[3].shape ? multiply_adds::of_conv(node, inputs.subspan(2)) : Dim::unknown();
       });
+}
+
+}  // namespace
+
+void define_nhwc(OperatorList& list) {
+  add_conv(list, microsoft);
+  // That of com.microsoft, to whose codes those of another image are added, as QLinearAdd does it.
+  add_conv(list, tenon_domain)
+      .optional_input("addend", "T3")
+      .optional_input("addend_scale", TypeSet{float32})
+      .optional_input("addend_zero_point", "T3")
+      .optional_input("sum_scale", TypeSet{float32})
+      .optional_input("sum_zero_point", "T3");
   add_window(list.add("NhwcMaxPool", {1}, microsoft))
       .input("x", "T")
       .output("y", "T")

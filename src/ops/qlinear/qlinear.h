@@ -19,6 +19,12 @@ Term quantized(Decomposition& d, Term x, size_t i, ElementType type);
 
 // Why a QLinearConv, of this domain or of ai.onnx, has no kernel for channels last; empty where it has one.
 std::string why_not_nhwc(const ir::Node& conv);
+// The same for kernels of a GPU.
+std::string why_not_nhwc_on_gpu(const ir::Node& conv);
+// Whether weights less their zero points, one or one for each index of `axis`, are all int8 or all uint8.
+bool fits_bytes(const Tensor& w, const Tensor* zero_points, int axis);
+// Why kernels of a GPU cannot prepare the matrix that is input b; empty where they can.
+std::string why_not_constant_matrix(const ir::Node& node, size_t b, size_t b_zero);
 // Weights less their zero points; empty where those are no 8-bit numbers.
 std::vector<int8_t> centered_weights(const Tensor& w, const Tensor& zero_point);
 

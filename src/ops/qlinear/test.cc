@@ -121,6 +121,27 @@ TEST(QLinear, ConvWithChannelsLast) {
       .run();
 }
 
+TEST(QLinear, ConvPlusAnotherImage) {
+  OpTest("QLinearConv", 1, "tenon")
+      .attribute("channels_last", 1)
+      .input<uint8_t>({1, 1, 2, 1}, {10, 20})
+      .constant<float>({}, {0.5f})
+      .constant<uint8_t>({}, {10})
+      .constant<int8_t>({2, 1, 1, 1}, {2, -3})
+      .constant<float>({2}, {1, 2})
+      .constant<int8_t>({2}, {0, 0})
+      .constant<float>({}, {2})
+      .constant<uint8_t>({}, {100})
+      .constant<int32_t>({2}, {4, 0})
+      .input<uint8_t>({1, 1, 2, 2}, {10, 20, 30, 40})
+      .constant<float>({}, {1})
+      .constant<uint8_t>({}, {20})
+      .constant<float>({}, {2})
+      .constant<uint8_t>({}, {50})
+      .expect<uint8_t>({1, 1, 2, 2}, {46, 50, 61, 45})
+      .run();
+}
+
 TEST(QLinear, Products) {
   OpTest gemm = test("QGemm");
   gemm.input<uint8_t>({1, 2}, {3, 4}).input<float>({}, {0.5f}).input<uint8_t>({}, {1});

@@ -1,0 +1,29 @@
+// The text of functions that make 8-bit codes.
+#pragma once
+
+#include <string_view>
+
+namespace tenon::ops {
+
+// times and plus round once each, whatever the compiler would like better. code_of<T>: the code of a number of steps
+// from the zero point: rounded to even and saturated; the lowest one of NaN.
+inline constexpr std::string_view code_functions = R"cuda(
+#ifdef TENON_EMULATED
+inline float times(float a, float b) { return a * b; }
+inline float plus(float a, float b) { return a + b; }
+inline i32 nearest_int(float x) { return (i32)rint(x); }
+#else
+inline float times(float a, float b) { return __fmul_rn(a, b); }
+inline float plus(float a, float b) { return __fadd_rn(a, b); }
+inline i32 nearest_int(float x) { return __float2int_rn(x); }
+#endif
+template <typename T> struct LowestCode;
+template <> struct LowestCode<i8> { static constexpr i32 value = -128; };
+template <> struct LowestCode<u8> { static constexpr i32 value = 0; };
+template <typename T> inline i32 code_of(float steps, i32 zero) {
+  const float low = (float)(LowestCode<T>::value - zero), high = (float)(LowestCode<T>::value + 255 - zero);
+  return nearest_int(steps > low ? (steps < high ? steps : high) : low) + zero;
+}
+)cuda";
+
+}  // namespace tenon::ops
