@@ -35,9 +35,7 @@ const Pass passes_in_order[] = {
     {{"qdq", extended, rounds,
       "what is between DequantizeLinear and QuantizeLinear computes with bytes: Conv, MatMul, Add, Mul, pools, "
       "functions, moves"},
-     passes::compute_in_integers,
-     Pass::Turn::sweep,
-     Pass::For::host},
+     passes::compute_in_integers},
     {{"packed-weights", extended, rounds,
       "a product with, or rows of, constant weights of few bits or in blocks read these as they are"},
      passes::use_packed_weights,

@@ -28,7 +28,7 @@ bool is_pool(const ir::Node& node) { return is(node, ops::microsoft, {"QLinearGl
 bool is_look_up(const ir::Node& node) { return is(node, ops::tenon_domain, {"LookUp"}); }
 bool is_max_pool(const ir::Node& node) { return is(node, "", {"MaxPool"}); }
 
-// Images of codes, for the host.
+// Images of codes.
 class CodesRules final : public ChannelsLastRules {
  public:
   explicit CodesRules(Editor& editor) : editor_(editor) {}
@@ -36,7 +36,7 @@ class CodesRules final : public ChannelsLastRules {
   bool can_change(const ir::Node& node) override {
     if (node.output_count() == 0 || !std::ranges::all_of(node.outputs(), [&](auto* y) { return is_image(y); }))
       return false;
-    if (is_reason(node)) return is_image(node.input(0)) && ops::why_not_nhwc(node).empty();
+    if (is_reason(node)) return is_image(node.input(0)) && why_not(node).empty();
     if (is_arithmetic(node)) {
       return is_operand(node.input(0)) && is_operand(node.input(3)) && !image_inputs(node).empty();
     }
@@ -95,6 +95,10 @@ class CodesRules final : public ChannelsLastRules {
   }
 
  private:
+  std::string why_not(const ir::Node& conv) {
+    return editor_.target().is_device ? ops::why_not_nhwc_on_gpu(conv) : ops::why_not_nhwc(conv);
+  }
+
   // Whether it is an image of codes.
   bool is_image(const ir::Value* value) {
     if (!value || Editor::constant(value)) return false;
@@ -133,13 +137,7 @@ ir::Value* channels_last(Patch& patch, ir::Value& value) {
   return patch.add("Transpose", {&value}, {{"perm", to_last}});
 }
 
-}  // namespace
-
-void use_channels_last(Editor& editor, ir::Graph& graph) {
-  if (!editor.target().is_device && !prefers_channels_last()) return;
-  const std::unique_ptr<ChannelsLastRules> chosen =
-      editor.target().is_device ? channels_last_on_device(editor) : std::make_unique<CodesRules>(editor);
-  ChannelsLastRules& rules = *chosen;
+void use_channels_last(Editor& editor, ir::Graph& graph, ChannelsLastRules& rules) {
   for (ir::Node* node : LayoutChoice(editor, rules, graph).nodes()) {
     editor.rewrite(*node, [&](Patch& patch) {
       std::vector<ir::Value*> images;
@@ -154,6 +152,15 @@ void use_channels_last(Editor& editor, ir::Graph& graph) {
       for (size_t i = 0; i < results.size(); ++i) patch.replace(*node->output(i), *results[i]);
     });
   }
+}
+
+}  // namespace
+
+void use_channels_last(Editor& editor, ir::Graph& graph) {
+  if (!editor.target().is_device && !prefers_channels_last()) return;
+  CodesRules codes(editor);
+  use_channels_last(editor, graph, codes);
+  if (editor.target().is_device) use_channels_last(editor, graph, *channels_last_on_device(editor));
 }
 
 }  // namespace tenon::passes

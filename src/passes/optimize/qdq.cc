@@ -84,6 +84,7 @@ void compute_in_integers(Editor& editor, ir::Node& node) {
   if (node.domain == ops::microsoft && (node.op_type == "QLinearAdd" || node.op_type == "QLinearMul")) {
     look_up_arithmetic(editor, node);
     if (!editor.is_removed(node) && node.op_type == "QLinearAdd") add_codes_to_product(editor, node);
+    if (!editor.is_removed(node) && node.op_type == "QLinearAdd") add_codes_to_convolution(editor, node);
     return;
   }
   if (!node.domain.empty()) return;

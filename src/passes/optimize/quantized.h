@@ -51,6 +51,8 @@ void simplify_look_up(Editor& editor, ir::Node& node);            // one after a
 void convolve_codes(Editor& editor, ir::Node& node);              // Conv
 void multiply_matrices_of_codes(Editor& editor, ir::Node& node);  // MatMul, Gemm
 void add_codes_to_product(Editor& editor, ir::Node& node);        // QLinearAdd of a QLinearMatMul and a row of codes
+// QLinearAdd of a QLinearConv with channels last, on a device.
+void add_codes_to_convolution(Editor& editor, ir::Node& node);
 void scale_product(Editor& editor, ir::Node& node);  // Mul and Add that make floats of a MatMulInteger's sums
 
 }  // namespace tenon::passes

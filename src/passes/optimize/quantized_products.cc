@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
+#include "ops/qlinear/qlinear.h"
 #include "passes/match.h"
 #include "passes/optimize/fusion.h"
 #include "passes/optimize/quantized.h"
@@ -66,6 +68,13 @@ bool is_list(Editor& editor, const ir::Value* value, const Dim& size) {
   return shape && shape->size() == 1 && (*shape)[0] == size;
 }
 
+// Whether these are weights that tensor cores multiply. A device computes with what else is quantized in floats.
+bool is_for_tensor_cores(const Quantized& weights, int axis) {
+  const Tensor* codes = Editor::constant(weights.codes);
+  return codes && (codes->rank() == 2 || codes->rank() == 4) && codes->elements() > 0 &&
+         ops::fits_bytes(*codes, Editor::constant(weights.zero_point), axis);
+}
+
 // A MatMul, a Gemm that only adds to it, or a MatMul with a list that is added to it.
 class MatrixProduct {
  public:
@@ -82,7 +91,8 @@ class MatrixProduct {
     if (!b_->is_whole() && (shape->size() != 2 || b_->axis != static_cast<int64_t>(columns))) return;
     columns_ = (*shape)[columns];
     fits_ = fits_int32((*shape)[inner]);
-    is_possible_ = fits_ || !(*shape)[inner].is_known();
+    is_possible_ = editor.target().is_device ? fits_ && is_for_tensor_cores(*b_, static_cast<int>(columns))
+                                             : fits_ || !(*shape)[inner].is_known();
     if (node.op_type == "Gemm")
       addend_ = node.input(2);
     else
@@ -166,7 +176,7 @@ void scale_sums(Editor& editor, ir::Node& node) {
   for (size_t i : {0, 1}) {
     const ir::Node* product = product_of(editor, node.input(i));
     ir::Value* scale = node.input(1 - i);
-    if (!product) continue;
+    if (!product || (editor.target().is_device && !ops::why_not_constant_matrix(*product, 1, 3).empty())) continue;
     const Dim columns = editor.shape(product->input(1))->back();
     if (!is_single(editor, scale) && !is_list(editor, scale, columns)) continue;
     // That is a product itself, mostly, of the scale of A and those of B.
@@ -211,6 +221,22 @@ const ir::Node* quantized_product(const ir::Value* value) {
   return is_product ? node : nullptr;
 }
 
+// Whether both are constants with the same bytes.
+bool is_same_constant(const ir::Value* a, const ir::Value* b) {
+  const Tensor *first = Editor::constant(a), *second = Editor::constant(b);
+  return first && second && first->type() == second->type() && first->elements() == second->elements() &&
+         std::memcmp(first->raw(), second->raw(), static_cast<size_t>(first->bytes())) == 0;
+}
+
+// Whether the device has a kernel for it, be it with every channel by itself.
+bool is_convolution_of_device(const ir::Node& conv, const Quantized& weights) {
+  const Tensor* codes = Editor::constant(weights.codes);
+  const int64_t groups = conv.int_attribute("group", 1);
+  if (!codes) return false;
+  if (groups > 1 && groups == codes->dim(0) && codes->dim(1) == 1) return true;
+  return (groups == 1 || codes->dim(1) % 4 == 0) && is_for_tensor_cores(weights, 0);
+}
+
 }  // namespace
 
 void add_codes_to_product(Editor& editor, ir::Node& node) {
@@ -238,6 +264,26 @@ void add_codes_to_product(Editor& editor, ir::Node& node) {
   }
 }
 
+void add_codes_to_convolution(Editor& editor, ir::Node& node) {
+  if (!editor.target().is_device || !node.input(2) || !node.input(5) || !node.input(7)) return;
+  for (size_t i : {0, 3}) {
+    const ir::Node* conv = node.input(i)->producer();
+    const size_t other = 3 - i;
+    if (!conv || conv->domain != ops::microsoft || conv->op_type != "QLinearConv" ||
+        conv->int_attribute("channels_last", 0) == 0 || !editor.is_only_user(*node.input(i)) ||
+        Editor::constant(node.input(other)) || !editor.same_shape(node.input(other), node.input(i)) ||
+        !is_same_constant(node.input(i + 1), conv->input(6)) || !is_same_constant(node.input(i + 2), conv->input(7)))
+      continue;
+    return editor.rewrite(node, [&](Patch& patch) {
+      patch.name_after(*conv);
+      std::vector<ir::Value*> inputs(conv->inputs().begin(), conv->inputs().end());
+      inputs.resize(9);
+      for (size_t k : {other, other + 1, other + 2, size_t{6}, size_t{7}}) inputs.push_back(node.input(k));
+      patch.replace(node, *patch.add_fused("QLinearConv", *conv, inputs, {}, tenon_domain));
+    });
+  }
+}
+
 void convolve_codes(Editor& editor, ir::Node& node) {
   const std::optional<Quantized> x = before(editor, node.input(0)), w = before(editor, node.input(1));
   const SymbolicShape* shape = editor.shape(node.input(1));
@@ -245,6 +291,7 @@ void convolve_codes(Editor& editor, ir::Node& node) {
   const Dim channels = (*shape)[0];
   if (!w->is_whole() && (w->axis != 0 || !channels.is(std::ssize(w->scales())))) return;
   if (!fits_int32(element_count(SymbolicShape(shape->begin() + 1, shape->end())))) return;
+  if (editor.target().is_device && (shape->size() != 4 || !is_convolution_of_device(node, *w))) return;
   const std::string domain(ops::ai_onnx);
   if (ir::Node* quantize = quantizer_of(editor, node.output(0))) {
     const Quantized y = *after(editor, *quantize);
@@ -265,7 +312,7 @@ void convolve_codes(Editor& editor, ir::Node& node) {
     });
   }
   // With one channel a group, integers are no faster than floats.
-  if (!channels.is_known() || channels.value() <= node.int_attribute("group", 1)) return;
+  if (editor.target().is_device || !channels.is_known() || channels.value() <= node.int_attribute("group", 1)) return;
   editor.rewrite(node, [&](Patch& patch) {
     ir::Value* sums =
         patch.add_fused("ConvInteger", node, {x->codes, w->codes, x->zero_point, w->zero_point}, {}, domain);
