@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Tenon on the GPU beside PyTorch: milliseconds per run, inputs and outputs in the GPU's memory.
 
-usage: gpu.py [--models NAME…] [--batches 1 8 32] [--types fp16 tf32 fp32] [--ways eager graph compiled] [--rounds 2]
+usage: gpu.py [--models NAME…] [--batches 1 8 32] [--types fp16 tf32 fp32 int8] [--ways eager graph compiled] [--rounds 2]
 
 PyTorch runs each network as it is, as a CUDA graph, and compiled (torch.compile, reduce-overhead); images are
 channels_last. Tenon runs the same network from tests/models, converted to float16 for fp16 and with `--precision fast` for
-tf32. All take turns; the best of the rounds counts. Prints a table, and the ratio to the fastest of PyTorch's three.
+tf32. For int8 it runs what `tenon quantize` makes of it, ranges by random numbers, beside its own fp16 and PyTorch's. All take turns; the
+best of the rounds counts. Prints a table, and the ratio to the fastest of PyTorch's three.
 """
 import argparse
 import json
@@ -24,6 +25,8 @@ def model_file(tenon, name, kind):
     if not path.exists():
         MODELS.mkdir(parents=True, exist_ok=True)
         subprocess.run([sys.executable, ROOT / "tests/models/make_models.py", MODELS, name], check=True, cwd=ROOT)
+    if kind == "int8":
+        return int8_file(tenon, name, path)
     if kind != "fp16":
         return path
     half = MODELS / f"{name}_fp16.onnx"
@@ -32,6 +35,19 @@ def model_file(tenon, name, kind):
         subprocess.run([tenon, "convert", MODELS / f"{name}_rounded.onnx", "--dtype", "fp16", "--no-overflow-check", "-o", half], check=True,
                        stdout=subprocess.DEVNULL)
     return half
+
+
+def int8_file(tenon, name, path):
+    """All that can be quantized is, whatever it costs in accuracy: weights and images are random anyway."""
+    result = MODELS / f"{name}_int8.onnx"
+    if not result.exists():
+        import onnx
+        graph = onnx.load(path, load_external_data=False).graph
+        names = {d.dim_param for value in graph.input for d in value.type.tensor_type.shape.dim if d.dim_param}
+        sizes = [text for dim in sorted(names) for text in ("--dim", f"{dim}=1")]
+        subprocess.run([tenon, "quantize", path, "-o", result, "--method", "minmax", "--max-loss", "none", "--no-measure", *sizes], check=True,
+                       stdout=subprocess.DEVNULL)
+    return result
 
 
 def without_tiny_numbers(path, rounded):
@@ -67,7 +83,7 @@ def torch_times(name, kind, batch, seconds, ways):
     import torch
 
     import gpu_networks
-    dtype = torch.float16 if kind == "fp16" else torch.float32
+    dtype = torch.float16 if kind in ("fp16", "int8") else torch.float32
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = kind == "tf32"
     torch.backends.cudnn.benchmark = True
     network = gpu_networks.make(name).cuda().to(dtype)
@@ -127,21 +143,24 @@ def main():
     parser.add_argument("--ways", nargs="+", default=["eager", "graph", "compiled"], help="how PyTorch runs")
     parser.add_argument("--seconds", type=float, default=0.3)
     options = parser.parse_args()
-    print("| model | type | batch | Tenon | eager | graph | compiled | times as fast |\n|---|---|---|---|---|---|---|---|")
+    print("| model | type | batch | Tenon | Tenon fp16 | eager | graph | compiled | times as fast |\n|---|---|---|---|---|---|---|---|---|")
     ratios = []
     for name in options.models:
         for kind in options.types:
             for batch in options.batches:
-                ours, theirs, problem = math.inf, {}, ""
+                ours, half, theirs, problem = math.inf, math.inf, {}, ""
                 for _ in range(options.rounds):
                     one, problem = tenon_times(options.tenon, name, kind, batch, options.seconds)
                     ours = min(ours, one)
+                    if kind == "int8":
+                        half = min(half, tenon_times(options.tenon, name, "fp16", batch, options.seconds)[0])
                     for way, milliseconds in torch_times(name, kind, batch, options.seconds, options.ways).items():
                         theirs[way] = min(theirs.get(way, math.inf), milliseconds)
                 ratio = min(theirs.values()) / ours
                 if not math.isnan(ratio) and not math.isinf(ours):
                     ratios.append(ratio)
                 cells = [f"{theirs[way]:.3f}" if way in theirs else "-" for way in ("eager", "graph", "compiled")]
+                cells.insert(0, f"{half:.3f}" if kind == "int8" else "-")
                 print(f"| {name} | {kind} | {batch} | {ours:.3f} | {' | '.join(cells)} | {ratio:.2f} |", flush=True)
                 if problem:
                     print(f"{name} {kind} {batch}: {problem}", file=sys.stderr)
