@@ -32,8 +32,8 @@ bool is_byte(ElementType type) { return type == ElementType::int8 || type == Ele
 constexpr std::string_view pointers =
     "const X* x, const u8* w, const i32* column_sums, const X* outside, const X* x_zero, const float* x_scale, "
     "const float* w_scale, const float* y_scale, const Y* y_zero, const B* bias, const Y* added, "
-    "const float* added_scale, const Y* added_zero, const float* sum_scale, const Y* sum_zero, i32* partial, "
-    "u32* arrived, Y* y";
+    "const float* added_scale, const Y* added_zero, const float* sum_scale, const Y* sum_zero, const Y* table, "
+    "i32* partial, u32* arrived, Y* y";
 
 }  // namespace
 
@@ -206,9 +206,9 @@ std::string CudaByteConv::constants() const {
   return fmt::format(
       "#define PIECE {}\n#define POINTS {:d}\n#define RESULT {}\n#define PACK {}\n#define BIAS {:d}\n#define ADDED "
       "{:d}\n"
-      "typedef {} X;\ntypedef {} W;\ntypedef {} Y;\ntypedef {} B;\n",
+      "#define TABLE {:d}\ntypedef {} X;\ntypedef {} W;\ntypedef {} Y;\ntypedef {} B;\n",
       piece_, shape_.is_points(), result, pack_, static_cast<int>(result_.bias), static_cast<int>(result_.added),
-      cuda::type_text(x_type_), weights_->are_unsigned() ? "u8" : "i8", cuda::type_text(y_type_),
+      result_.has_table, cuda::type_text(x_type_), weights_->are_unsigned() ? "u8" : "i8", cuda::type_text(y_type_),
       has_sums_bias ? "i32" : cuda::type_text(y_type_));
 }
 
@@ -315,7 +315,7 @@ void CudaByteConv::run(KernelRun& run, const Way& way, const ByteConvData& d) co
   const void* arrived = way.meeting ? static_cast<const char*>(way.meeting.get()) + way.meeting_bytes : nullptr;
   way.blocks.run(run, {filled_up_ ? filled_up_.get() : d.x, bytes, sums, outside_.get(), d.x_zero, d.x_scale, d.w_scale,
                        d.y_scale, d.y_zero, d.bias, d.added, d.added_scale, d.added_zero, d.sum_scale, d.sum_zero,
-                       way.meeting.get(), arrived, d.y});
+                       d.table, way.meeting.get(), arrived, d.y});
 }
 
 void CudaByteConv::run(KernelRun& run, const ByteConvData& data) const {

@@ -66,6 +66,7 @@ struct ByteConvResult {
   bool has_one_scale = true;     // of the weights; else one for each output
   Bias bias = Bias::none;        // of int32, or of the type of y
   Added added = Added::nothing;  // to codes: others that have a scale of their own
+  bool has_table = false;        // in which codes are looked up in the end
 };
 
 // Addresses on the GPU; null what does not apply.
@@ -75,6 +76,7 @@ struct ByteConvData {
   const void *x_zero = nullptr, *x_scale = nullptr, *w_scale = nullptr, *y_scale = nullptr, *y_zero = nullptr;
   const void* bias = nullptr;
   const void *added = nullptr, *added_scale = nullptr, *added_zero = nullptr, *sum_scale = nullptr, *sum_zero = nullptr;
+  const void* table = nullptr;  // of 256 codes, in the order of unsigned bytes
 };
 
 // Of a matrix, input b of a node, if that is a constant, as its zero points are (1 or one for each column, or left

@@ -9,9 +9,9 @@ namespace tenon::ops {
 //   BM, BN, BK: the rows, columns and bytes of k of a block's tile. WARPS_M, WARPS_N: how its warps divide it.
 //   STAGES: how many pieces of BK bytes are in shared memory, of which all but one are on their way there.
 //   PIECE: the bytes of an image that are copied at once. POINTS: whether every pixel is a row as it is.
-//   RESULT: 0: codes, 1: sums, 2: numbers. ADDED: 0: nothing is added to codes, 1: an image, 2: a row. PACK: how many
-//   elements of y are stored at once. BIAS: 0: none, 1: added to sums, 2: added to numbers.
-//   X, W, Y, B: the types of x's and w's codes, of y and of the bias.
+//   RESULT: 0: codes, 1: sums, 2: numbers. ADDED: 0: nothing is added to codes, 1: an image, 2: a row. TABLE: whether
+//   codes are looked up in the end. PACK: how many elements of y are stored at once. BIAS: 0: none, 1: added to sums,
+//   2: added to numbers. X, W, Y, B: the types of x's and w's codes, of y and of the bias.
 inline constexpr std::string_view byte_conv_functions = R"cuda(
 #define ROWS ((int)v[0])
 #define COLUMNS ((int)v[1])
@@ -49,6 +49,10 @@ inline constexpr std::string_view byte_conv_body = R"cuda(
   __shared__ float column_scale[BN];
   __shared__ i32 column_start[BN];
   __shared__ int is_last;
+#if TABLE
+  __shared__ Y own_table[256];
+  for (int i = threadIdx.x; i < 256; i += ALL_THREADS) own_table[i] = table[i];
+#endif
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, c = lane % 4;
   const int warp_row = warp / WARPS_N * M_TILES * 16, warp_column = warp % WARPS_N * N_TILES * 8;
   const int column_tiles = (COLUMNS + BN - 1) / BN, group = blockIdx.z;
@@ -233,6 +237,10 @@ inline constexpr std::string_view byte_conv_body = R"cuda(
     for (int e = 0; e < PACK; ++e)
       codes.v[e] = (Y)code_of<Y>(plus(times((float)((i32)codes.v[e] - zero), own_factor),
                                    times((float)((i32)others.v[e] - added_zero_code), added_factor)), sum_zero_code);
+#endif
+#if TABLE
+#pragma unroll
+    for (int e = 0; e < PACK; ++e) codes.v[e] = own_table[(u8)codes.v[e]];
 #endif
     *(Pack<Y, PACK>*)(y + to) = codes;
   }

@@ -17,7 +17,7 @@ namespace {
 
 // Where a node has what.
 constexpr size_t x_zero_input = 2, w_input = 3, w_scale_input = 4, w_zero_input = 5, y_zero_input = 7, bias_input = 8,
-                 added_input = 9;
+                 added_input = 9, table_input = 14;
 
 ByteConvData data_of(KernelRun& run) {
   ByteConvData data{run.input(0).raw(), run.output(0).raw()};
@@ -32,6 +32,7 @@ ByteConvData data_of(KernelRun& run) {
   data.added_zero = input_address(run, added_input + 2);
   data.sum_scale = input_address(run, added_input + 3);
   data.sum_zero = input_address(run, added_input + 4);
+  data.table = input_address(run, table_input);
   return data;
 }
 
@@ -103,7 +104,7 @@ CudaLoop depthwise(KernelRun& run, const ByteConvShape& s, const ByteConvData& d
         const i32 sum = (i32)((u32)sums[p][e]{bias});
         i32 code = code_of<Y>(times((float)sum, scales[e]), zero);
         {add}
-        result.v[e] = (Y)code;
+        result.v[e] = {result};
       }}
       *(Pack<Y, {pack}>*)(y + at) = result;
     }})cuda",
@@ -115,14 +116,15 @@ CudaLoop depthwise(KernelRun& run, const ByteConvShape& s, const ByteConvData& d
       fmt::arg("add", data.added ? "code = code_of<Y>(plus(times((float)(code - zero), *y_scale / *sum_scale), "
                                    "times((float)((i32)added[at + e] - (i32)*added_zero), *added_scale / *sum_scale)), "
                                    "(i32)*sum_zero);"
-                                 : ""));
+                                 : ""),
+      fmt::arg("result", data.table ? "table[(u8)code]" : "(Y)code"));
   // v: packs of channels, strips and rows of y, its columns; rows, columns of x; pads.
   return {
       run,
       s.images * s.out_height * strips * (s.channels / pack),
       "const X* x, const i16* w, const X* x_zero, const float* x_scale, const float* w_scale, const float* y_scale, "
       "const Y* y_zero, const i32* bias, const Y* added, const float* added_scale, const Y* added_zero, "
-      "const float* sum_scale, const Y* sum_zero, Y* y",
+      "const float* sum_scale, const Y* sum_zero, const Y* table, Y* y",
       text,
       {s.channels / pack, strips, s.out_height, s.out_width, s.height, s.width, s.pads[0], s.pads[1]},
       fmt::format("{}typedef {} X;\ntypedef {} Y;", code_functions, cuda::type_text(x_type), cuda::type_text(y_type))};
@@ -152,7 +154,7 @@ class NhwcConv final : public Kernel {
     const ByteConvData d = data_of(run);
     if (plan.conv) return plan.conv->run(run, d);
     plan.depthwise->run(run, {d.x, plan.taps->raw(), d.x_zero, d.x_scale, d.w_scale, d.y_scale, d.y_zero, d.bias,
-                              d.added, d.added_scale, d.added_zero, d.sum_scale, d.sum_zero, d.y});
+                              d.added, d.added_scale, d.added_zero, d.sum_scale, d.sum_zero, d.table, d.y});
   }
 
  private:
@@ -188,6 +190,8 @@ class NhwcConv final : public Kernel {
     const ByteConvData data = data_of(run);
     if (data.added && run.input(added_input).shape() != y.shape())
       fail(ErrorCode::shape_mismatch, "the addend has another shape than the result");
+    if (data.table && run.input(table_input).elements() != 256)
+      fail(ErrorCode::shape_mismatch, "the table has {} entries; it must have 256", run.input(table_input).elements());
     Plan plan;
     if (is_depthwise_) {
       if (shape.rows() * shape.channels >= int64_t{1} << 31)
@@ -203,6 +207,7 @@ class NhwcConv final : public Kernel {
     result.has_one_scale = has_one_scale_;
     if (data.bias) result.bias = ByteConvResult::Bias::to_sums;
     if (data.added) result.added = ByteConvResult::Added::image;
+    result.has_table = data.table != nullptr;
     plan.conv.emplace(run, shape, weights_, x.type(), y.type(), result, data);
     return plan;
   }

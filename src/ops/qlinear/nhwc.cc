@@ -53,6 +53,19 @@ void infer_max_pool(Inference& i) {
   i.output(0, i.element(0), std::move(y));
 }
 
+// Codes plus those of input 9, if there are any.
+Term added_codes(Decomposition& d, Term codes, ElementType type) {
+  if (!d.has_input(9)) return codes;
+  const Term own = d.add("DequantizeLinear", {codes, d.input(6), d.input(7)}, {}, float32);
+  return quantized(d, own + dequantized(d, 9), 12, type);
+}
+
+// What the table of input 14 has for codes, if there is one. Negative indices count from the end, as the unsigned byte
+// of a signed one does.
+Term looked_up(Decomposition& d, Term codes, ElementType type) {
+  return d.has_input(14) ? d.add("Gather", {d.input(14), cast(codes, int32)}, {}, type) : codes;
+}
+
 // The same with channels first. `inputs` are the node's, `name` an operator of ai.onnx.
 void decompose_as(Decomposition& d, const char* name, ElementType type) {
   constexpr size_t most_inputs = 9;
@@ -63,9 +76,7 @@ void decompose_as(Decomposition& d, const char* name, ElementType type) {
   const int rank = !is_last ? 0 : d.known_rank(0) < 0 && d.has_input(3) ? d.rank(3) : d.rank(0);
   if (is_last) inputs[0] = transpose(inputs[0], channels_from_end(rank));
   const Term y = add_with_attributes(d, name, inputs, type), codes = is_last ? transpose(y, channels_to_end(rank)) : y;
-  if (!d.has_input(9)) return d.output(0, codes);
-  const Term own = d.add("DequantizeLinear", {codes, d.input(6), d.input(7)}, {}, float32);
-  d.output(0, quantized(d, own + dequantized(d, 9), 12, type));
+  d.output(0, looked_up(d, added_codes(d, codes, type), type));
 }
 
 }  // namespace
@@ -215,13 +226,15 @@ Operator& add_conv(OperatorList& list, std::string_view domain) {
 
 void define_nhwc(OperatorList& list) {
   add_conv(list, microsoft);
-  // That of com.microsoft, to whose codes those of another image are added, as QLinearAdd does it.
+  // That of com.microsoft, to whose codes those of another image are added, as QLinearAdd does it, and which LookUp
+  // then finds in a table. Each may be left out.
   add_conv(list, tenon_domain)
       .optional_input("addend", "T3")
       .optional_input("addend_scale", TypeSet{float32})
       .optional_input("addend_zero_point", "T3")
       .optional_input("sum_scale", TypeSet{float32})
-      .optional_input("sum_zero_point", "T3");
+      .optional_input("sum_zero_point", "T3")
+      .optional_input("table", "T3");
   add_window(list.add("NhwcMaxPool", {1}, microsoft))
       .input("x", "T")
       .output("y", "T")

@@ -121,9 +121,10 @@ TEST(QLinear, ConvWithChannelsLast) {
       .run();
 }
 
-TEST(QLinear, ConvPlusAnotherImage) {
-  OpTest("QLinearConv", 1, "tenon")
-      .attribute("channels_last", 1)
+// Without what comes after the bias.
+OpTest conv_of_device() {
+  OpTest test("QLinearConv", 1, "tenon");
+  test.attribute("channels_last", 1)
       .input<uint8_t>({1, 1, 2, 1}, {10, 20})
       .constant<float>({}, {0.5f})
       .constant<uint8_t>({}, {10})
@@ -132,7 +133,20 @@ TEST(QLinear, ConvPlusAnotherImage) {
       .constant<int8_t>({2}, {0, 0})
       .constant<float>({}, {2})
       .constant<uint8_t>({}, {100})
-      .constant<int32_t>({2}, {4, 0})
+      .constant<int32_t>({2}, {4, 0});
+  return test;
+}
+
+TEST(QLinear, ConvThatLooksUp) {
+  Tensor table(ElementType::uint8, Shape{256});
+  for (size_t i = 0; i < 256; ++i) table.mutable_data<uint8_t>()[i] = static_cast<uint8_t>(255 - i);
+  OpTest test = conv_of_device();
+  for (int i = 0; i < 5; ++i) test.no_input();
+  test.constant(table).expect<uint8_t>({1, 1, 2, 2}, {154, 155, 149, 170}).run();
+}
+
+TEST(QLinear, ConvPlusAnotherImage) {
+  conv_of_device()
       .input<uint8_t>({1, 1, 2, 2}, {10, 20, 30, 40})
       .constant<float>({}, {1})
       .constant<uint8_t>({}, {20})

@@ -80,7 +80,11 @@ bool moves_codes(const ir::Node& node) {
 }
 
 void compute_in_integers(Editor& editor, ir::Node& node) {
-  if (node.domain == ops::tenon_domain && node.op_type == "LookUp") return simplify_look_up(editor, node);
+  if (node.domain == ops::tenon_domain && node.op_type == "LookUp") {
+    simplify_look_up(editor, node);
+    if (!editor.is_removed(node)) look_up_in_convolution(editor, node);
+    return;
+  }
   if (node.domain == ops::microsoft && (node.op_type == "QLinearAdd" || node.op_type == "QLinearMul")) {
     look_up_arithmetic(editor, node);
     if (!editor.is_removed(node) && node.op_type == "QLinearAdd") add_codes_to_product(editor, node);

@@ -228,6 +228,14 @@ bool is_same_constant(const ir::Value* a, const ir::Value* b) {
          std::memcmp(first->raw(), second->raw(), static_cast<size_t>(first->bytes())) == 0;
 }
 
+// The QLinearConv with channels last that makes a value for one node alone.
+const ir::Node* convolution_of_device(Editor& editor, const ir::Value* value) {
+  const ir::Node* node = value->producer();
+  const bool is_conv = node && node->op_type == "QLinearConv" && node->int_attribute("channels_last", 0) != 0 &&
+                       (node->domain == ops::microsoft || node->domain == ops::tenon_domain);
+  return is_conv && editor.is_only_user(*value) ? node : nullptr;
+}
+
 // Whether the device has a kernel for it, be it with every channel by itself.
 bool is_convolution_of_device(const ir::Node& conv, const Quantized& weights) {
   const Tensor* codes = Editor::constant(weights.codes);
@@ -264,15 +272,27 @@ void add_codes_to_product(Editor& editor, ir::Node& node) {
   }
 }
 
+void look_up_in_convolution(Editor& editor, ir::Node& node) {
+  if (!editor.target().is_device) return;
+  const ir::Node* conv = convolution_of_device(editor, node.input(0));
+  if (!conv || conv->input(14) || element_type(editor, node.input(1)) != element_type(editor, node.input(0))) return;
+  editor.rewrite(node, [&](Patch& patch) {
+    patch.name_after(*conv);
+    std::vector<ir::Value*> inputs(conv->inputs().begin(), conv->inputs().end());
+    inputs.resize(14);
+    inputs.push_back(node.input(1));
+    patch.replace(node, *patch.add_fused("QLinearConv", *conv, inputs, {}, tenon_domain));
+  });
+}
+
 void add_codes_to_convolution(Editor& editor, ir::Node& node) {
   if (!editor.target().is_device || !node.input(2) || !node.input(5) || !node.input(7)) return;
   for (size_t i : {0, 3}) {
-    const ir::Node* conv = node.input(i)->producer();
+    const ir::Node* conv = convolution_of_device(editor, node.input(i));
     const size_t other = 3 - i;
-    if (!conv || conv->domain != ops::microsoft || conv->op_type != "QLinearConv" ||
-        conv->int_attribute("channels_last", 0) == 0 || !editor.is_only_user(*node.input(i)) ||
-        Editor::constant(node.input(other)) || !editor.same_shape(node.input(other), node.input(i)) ||
-        !is_same_constant(node.input(i + 1), conv->input(6)) || !is_same_constant(node.input(i + 2), conv->input(7)))
+    if (!conv || conv->input(9) || conv->input(14) || Editor::constant(node.input(other)) ||
+        !editor.same_shape(node.input(other), node.input(i)) || !is_same_constant(node.input(i + 1), conv->input(6)) ||
+        !is_same_constant(node.input(i + 2), conv->input(7)))
       continue;
     return editor.rewrite(node, [&](Patch& patch) {
       patch.name_after(*conv);

@@ -103,6 +103,8 @@ struct ConvCase {
   const char* tile = "";
 };
 
+void PrintTo(const ConvCase& test, std::ostream* out) { *out << test.name; }
+
 constexpr ElementType u8 = ElementType::uint8, s8 = ElementType::int8;
 
 const ConvCase convolutions[] = {
@@ -182,6 +184,8 @@ struct ProductCase {
   int b_zero = 0;
   const char* tile = "";
 };
+
+void PrintTo(const ProductCase& test, std::ostream* out) { *out << test.name; }
 
 const ProductCase products[] = {
     {"rows", {70, 48}, 40},
@@ -289,7 +293,11 @@ Network residual_network(ElementType type) {
   n.unary("Relu", "sum", "sum_relu");
   n.quantize("sum_relu", "e", 0.09f, n.lowest());
   n.conv("e", "depthwise", Shape{32, 1, 3, 3}, 32);
-  n.quantize("depthwise", "f", 0.1f, n.zero());
+  n.quantize("depthwise", "f0", 0.1f, n.zero());
+  n.unary("Sigmoid", "f0", "sigmoid");
+  n.quantize("sigmoid", "f1", 0.004f, n.lowest());
+  n.conv("f1", "after", Shape{32, 32, 1, 1});
+  n.quantize("after", "f", 0.05f, n.zero());
   n.unary("HardSwish", "f", "swish");
   n.quantize("swish", "g", 0.07f, n.zero());
   n.node("Concat", {"g", "e"}, {"both"}).set_attribute({"axis", int64_t{1}});
@@ -311,10 +319,10 @@ TEST(CudaCodes, ANetworkComputesInIntegersAlone) {
     // Codes are made once, of the image; what is looked up, joined and pooled are codes; floats come from the last
     // product.
     EXPECT_EQ(std::ranges::count(operators, "QuantizeLinear"), 1);
-    EXPECT_EQ(std::ranges::count(operators, "QLinearConv"), 4);
-    for (const char* op : {"NhwcMaxPool", "QLinearGlobalAveragePool", "MatMulIntegerToFloat", "LookUp"})
+    EXPECT_EQ(std::ranges::count(operators, "QLinearConv"), 5);
+    for (const char* op : {"NhwcMaxPool", "QLinearGlobalAveragePool", "MatMulIntegerToFloat"})
       EXPECT_TRUE(contains(operators, op)) << op;
-    for (const char* op : {"DequantizeLinear", "Conv", "ChannelsLastConv", "QLinearAdd", "Add"})
+    for (const char* op : {"DequantizeLinear", "Conv", "ChannelsLastConv", "QLinearAdd", "Add", "Sigmoid", "HardSwish"})
       EXPECT_FALSE(contains(operators, op)) << op;
   }
 }
