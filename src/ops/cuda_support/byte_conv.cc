@@ -146,27 +146,49 @@ bool CudaByteConv::takes(const cuda::Gpu& gpu, const ByteConvShape& s) {
 
 CudaByteConv::CudaByteConv(KernelRun& run, const ByteConvShape& shape, std::shared_ptr<const ByteConvWeights> weights,
                            ElementType x_type, ElementType y_type, const ByteConvResult& result,
-                           const ByteConvData& data)
+                           const ByteConvData& data, const ByteConvSource& source)
     : shape_(shape), weights_(std::move(weights)), x_type_(x_type), y_type_(y_type), result_(result) {
   fill_padding(run, data);
+  const bool is_ready = weights_->pixel() == shape_.channels && alignment_of({data.x}) >= 4;
+  if (!is_ready || source.is_float || source.channels_first) {
+    filled_up_ = queue_of(run).gpu().allocate(shape_.images * shape_.height * shape_.width * weights_->pixel());
+    fill_up_.emplace(fill_up_pixels(run, source));
+  }
   find_packs(data);
   choose(run, data);
 }
 
 void CudaByteConv::fill_padding(KernelRun& run, const ByteConvData& data) {
   constexpr int64_t outside_bytes = 16;
-  cuda::GpuQueue& queue = queue_of(run);
-  const std::string type = fmt::format("typedef {} X;", cuda::type_text(x_type_));
-  outside_ = queue.gpu().allocate(outside_bytes);
-  CudaLoop(run, outside_bytes, "X* outside, const X* x_zero", "outside[i] = x_zero ? *x_zero : 0;", {}, type)
+  outside_ = queue_of(run).gpu().allocate(outside_bytes);
+  CudaLoop(run, outside_bytes, "X* outside, const X* x_zero", "outside[i] = x_zero ? *x_zero : 0;", {},
+           fmt::format("typedef {} X;", cuda::type_text(x_type_)))
       .run(run, {outside_.get(), data.x_zero});
-  const int64_t pixel = weights_->pixel();
-  if (pixel == shape_.channels && alignment_of({data.x}) >= 4) return;
-  const int64_t pixels = shape_.images * shape_.height * shape_.width;
-  filled_up_ = queue.gpu().allocate(pixels * pixel);
-  fill_up_.emplace(run, pixels, "const X* x, X* filled",
-                   "for (int c = 0; c < (int)v[1]; ++c) filled[i * v[1] + c] = c < (int)v[0] ? x[i * v[0] + c] : 0;",
-                   std::vector<int64_t>{shape_.channels, pixel}, type);
+}
+
+// A thread for each pixel.
+CudaLoop CudaByteConv::fill_up_pixels(KernelRun& run, const ByteConvSource& source) const {
+  const std::string at = source.channels_first ? "(i / v[2] * v[0] + c) * v[2] + i % v[2]" : "i * v[0] + c";
+  const std::string code = source.is_float ? fmt::format("code_of<X>(x[{}] / *x_scale, x_zero ? (i32)*x_zero : 0)", at)
+                                           : fmt::format("x[{}]", at);
+  const std::string text = fmt::format(
+      R"cuda(for (int first = 0; first < (int)v[1]; first += 4) {{
+      Pack<X, 4> codes;
+      #pragma unroll
+      for (int e = 0; e < 4; ++e) {{
+        const int c = first + e;
+        codes.v[e] = c < (int)v[0] ? (X)({}) : (X)0;
+      }}
+      *(Pack<X, 4>*)(filled + i * v[1] + first) = codes;
+    }})cuda",
+      code);
+  return {run,
+          shape_.images * shape_.height * shape_.width,
+          "const Source* x, const float* x_scale, const X* x_zero, X* filled",
+          text,
+          {shape_.channels, weights_->pixel(), shape_.height * shape_.width},
+          fmt::format("{}typedef {} X;\ntypedef {} Source;\n", code_functions, cuda::type_text(x_type_),
+                      source.is_float ? "float" : cuda::type_text(x_type_))};
 }
 
 void CudaByteConv::find_packs(const ByteConvData& data) {
@@ -319,7 +341,7 @@ void CudaByteConv::run(KernelRun& run, const Way& way, const ByteConvData& d) co
 }
 
 void CudaByteConv::run(KernelRun& run, const ByteConvData& data) const {
-  if (fill_up_) fill_up_->run(run, {data.x, filled_up_.get()});
+  if (fill_up_) fill_up_->run(run, {data.x, data.x_scale, data.x_zero, filled_up_.get()});
   this->run(run, *way_, data);
 }
 

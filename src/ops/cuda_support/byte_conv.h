@@ -59,6 +59,12 @@ class ByteConvWeights {
   mutable std::optional<Tensor> bytes_on_gpu_, sums_on_gpu_;
 };
 
+// What x is before it is codes with channels last.
+struct ByteConvSource {
+  bool is_float = false;  // of float32, to be quantized with x_scale and x_zero
+  bool channels_first = false;
+};
+
 // What is done with the sums.
 struct ByteConvResult {
   enum class Added : unsigned char { nothing, image, row };
@@ -87,10 +93,11 @@ class CudaByteConv {
  public:
   static bool takes(const cuda::Gpu& gpu, const ByteConvShape& shape);
 
-  // The type of x is int8 or uint8. That of y: int8 or uint8 for codes, float32 or float16 for numbers, int32 for sums.
-  // Padding has the code x_zero, which is read now where there is padding.
+  // The type of x's codes is int8 or uint8. That of y: int8 or uint8 for codes, float32 or float16 for numbers, int32
+  // for sums. Padding has the code x_zero, which is read now where there is padding.
   CudaByteConv(KernelRun& run, const ByteConvShape& shape, std::shared_ptr<const ByteConvWeights> weights,
-               ElementType x_type, ElementType y_type, const ByteConvResult& result, const ByteConvData& data);
+               ElementType x_type, ElementType y_type, const ByteConvResult& result, const ByteConvData& data,
+               const ByteConvSource& source = {});
   void run(KernelRun& run, const ByteConvData& data) const;
 
  private:
@@ -99,6 +106,7 @@ class CudaByteConv {
   static const Tile tiles[];
 
   void fill_padding(KernelRun& run, const ByteConvData& data);
+  CudaLoop fill_up_pixels(KernelRun& run, const ByteConvSource& source) const;
   void find_packs(const ByteConvData& data);
   int64_t blocks_of(const Tile& tile) const;
   double likely_time(const cuda::Gpu& gpu, const Tile& tile, int64_t splits) const;

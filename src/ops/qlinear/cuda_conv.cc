@@ -139,6 +139,8 @@ class NhwcConv final : public Kernel {
     const Tensor &w = *info.constant(w_input), &zeros = *info.constant(w_zero_input);
     is_depthwise_ = groups_ > 1 && groups_ == w.dim(0) && w.dim(1) == 1;
     has_one_scale_ = info.constant(w_scale_input)->elements() == 1;
+    source_.is_float = info.element(0) == ElementType::float32;
+    source_.channels_first = info.node().int_attribute("reads_channels_first", 0) != 0;
     if (is_depthwise_) {
       taps_ = weights_of_taps(w, zeros);
       return;
@@ -181,12 +183,13 @@ class NhwcConv final : public Kernel {
   Plan prepare(KernelRun& run) const {
     const Tensor &x = run.input(0), &y = run.output(0);
     ByteConvShape shape = shape_of_weights();
+    const int first = source_.channels_first ? 2 : 1;
     shape.images = x.dim(0);
-    shape.height = x.dim(1);
-    shape.width = x.dim(2);
+    shape.height = x.dim(first);
+    shape.width = x.dim(first + 1);
     shape.out_height = y.dim(1);
     shape.out_width = y.dim(2);
-    for (int d : {0, 1}) shape.pads[d] = window_.axis(d, 2, w_shape_[d + 2]).pads(x.dim(d + 1), y.dim(d + 1)).first;
+    for (int d : {0, 1}) shape.pads[d] = window_.axis(d, 2, w_shape_[d + 2]).pads(x.dim(d + first), y.dim(d + 1)).first;
     const ByteConvData data = data_of(run);
     if (data.added && run.input(added_input).shape() != y.shape())
       fail(ErrorCode::shape_mismatch, "the addend has another shape than the result");
@@ -208,20 +211,26 @@ class NhwcConv final : public Kernel {
     if (data.bias) result.bias = ByteConvResult::Bias::to_sums;
     if (data.added) result.added = ByteConvResult::Added::image;
     result.has_table = data.table != nullptr;
-    plan.conv.emplace(run, shape, weights_, x.type(), y.type(), result, data);
+    plan.conv.emplace(run, shape, weights_, run.input(x_zero_input).type(), y.type(), result, data, source_);
     return plan;
   }
 
   WindowAttributes window_;
   int64_t groups_;
   Shape w_shape_;
+  ByteConvSource source_;
   bool is_depthwise_ = false, has_one_scale_ = true;
   Tensor taps_;  // of a depthwise one
   std::shared_ptr<const ByteConvWeights> weights_;
 };
 
 std::string decline(const ir::Node& node) {
-  return node.int_attribute("channels_last", 0) == 0 ? "channels come first" : why_not_nhwc_on_gpu(node);
+  if (node.int_attribute("channels_last", 0) == 0) return "channels come first";
+  const bool is_copied =
+      node.input(0)->type.element == ElementType::float32 || node.int_attribute("reads_channels_first", 0) != 0;
+  if (is_copied && node.int_attribute("group", 1) != 1)
+    return "it has groups of floats, or of channels that come first";
+  return why_not_nhwc_on_gpu(node);
 }
 
 }  // namespace

@@ -28,6 +28,8 @@ Operator& add_window(Operator& op) {
       .attribute("strides", AttributeKind::ints);
 }
 
+bool reads_channels_first(const ir::Node& node) { return node.int_attribute("reads_channels_first", 0) != 0; }
+
 void infer_conv(Inference& i) {
   const ElementType type = i.element(7);
   const int64_t groups = i.node().int_attribute("group", 1);
@@ -36,10 +38,11 @@ void infer_conv(Inference& i) {
   i.require_rank_at_least(0, 3);
   i.require_rank(3, i.rank(0));
   const bool is_last = i.node().int_attribute("channels_last", 0) != 0;
+  const bool reads_last = is_last && !reads_channels_first(i.node());
   const SymbolicShape &x = i.shape(0), &w = i.shape(3);
-  i.equal(is_last ? x.back() : x[1], w[1] * groups, "the channels of x and the channels of w times group");
+  i.equal(reads_last ? x.back() : x[1], w[1] * groups, "the channels of x and the channels of w times group");
   SymbolicShape y =
-      window_output(i, WindowAttributes(i.node()), SymbolicShape(w.begin() + 2, w.end()), is_last ? 1 : 2);
+      window_output(i, WindowAttributes(i.node()), SymbolicShape(w.begin() + 2, w.end()), reads_last ? 1 : 2);
   y.insert(is_last ? y.end() : y.begin(), w[0]);
   y.insert(y.begin(), x[0]);
   i.output(0, type, std::move(y));
@@ -74,7 +77,8 @@ void decompose_as(Decomposition& d, const char* name, ElementType type) {
   const bool is_last = d.node().op_type == "NhwcMaxPool" || d.node().int_attribute("channels_last", 0) != 0;
   // That of the weights is the same, and they mostly are constants.
   const int rank = !is_last ? 0 : d.known_rank(0) < 0 && d.has_input(3) ? d.rank(3) : d.rank(0);
-  if (is_last) inputs[0] = transpose(inputs[0], channels_from_end(rank));
+  if (d.element(0) == float32) inputs[0] = d.add("QuantizeLinear", {inputs[0], inputs[1], inputs[2]}, {}, d.element(2));
+  if (is_last && !reads_channels_first(d.node())) inputs[0] = transpose(inputs[0], channels_from_end(rank));
   const Term y = add_with_attributes(d, name, inputs, type), codes = is_last ? transpose(y, channels_to_end(rank)) : y;
   d.output(0, looked_up(d, added_codes(d, codes, type), type));
 }
@@ -196,10 +200,10 @@ Term add_with_attributes(Decomposition& d, const char* op, const std::vector<Ter
 
 namespace {
 
-Operator& add_conv(OperatorList& list, std::string_view domain) {
+Operator& add_conv(OperatorList& list, std::string_view domain, const char* x_type) {
   constexpr TypeSet floats{float32};
   return add_window(list.add("QLinearConv", {1}, domain))
-      .input("x", "T1")
+      .input("x", x_type)
       .input("x_scale", floats)
       .input("x_zero_point", "T1")
       .input("w", "T2")
@@ -225,10 +229,13 @@ Operator& add_conv(OperatorList& list, std::string_view domain) {
 }  // namespace
 
 void define_nhwc(OperatorList& list) {
-  add_conv(list, microsoft);
+  add_conv(list, microsoft, "T1");
   // That of com.microsoft, to whose codes those of another image are added, as QLinearAdd does it, and which LookUp
-  // then finds in a table. Each may be left out.
-  add_conv(list, tenon_domain)
+  // then finds in a table. Each may be left out. x may be floats, which are quantized with its scale and zero point,
+  // and may have its channels first all the same.
+  add_conv(list, tenon_domain, "TX")
+      .types("TX", bytes | TypeSet{float32})
+      .attribute("reads_channels_first", AttributeKind::int_)
       .optional_input("addend", "T3")
       .optional_input("addend_scale", TypeSet{float32})
       .optional_input("addend_zero_point", "T3")

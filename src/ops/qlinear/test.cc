@@ -137,6 +137,22 @@ OpTest conv_of_device() {
   return test;
 }
 
+TEST(QLinear, ConvOfFloatsWithChannelsFirst) {
+  OpTest("QLinearConv", 1, "tenon")
+      .attribute("channels_last", 1)
+      .attribute("reads_channels_first", 1)
+      .input<float>({1, 2, 1, 2}, {1, 2, -1, 0.2f})  // codes 12, 14; 8, 10
+      .constant<float>({}, {0.5f})
+      .constant<uint8_t>({}, {10})
+      .constant<int8_t>({1, 2, 1, 1}, {2, -3})
+      .constant<float>({}, {1})
+      .constant<int8_t>({}, {0})
+      .constant<float>({}, {0.5f})
+      .constant<uint8_t>({}, {100})
+      .expect<uint8_t>({1, 1, 2, 1}, {110, 108})
+      .run();
+}
+
 TEST(QLinear, ConvThatLooksUp) {
   Tensor table(ElementType::uint8, Shape{256});
   for (size_t i = 0; i < 256; ++i) table.mutable_data<uint8_t>()[i] = static_cast<uint8_t>(255 - i);

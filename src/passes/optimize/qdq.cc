@@ -91,6 +91,7 @@ void compute_in_integers(Editor& editor, ir::Node& node) {
     if (!editor.is_removed(node) && node.op_type == "QLinearAdd") add_codes_to_convolution(editor, node);
     return;
   }
+  if (node.op_type == "QLinearConv" && !node.domain.empty()) return read_image_in_convolution(editor, node);
   if (!node.domain.empty()) return;
   if (node.op_type == "QuantizeLinear") {
     simplify_quantize(editor, node);

@@ -53,7 +53,8 @@ void multiply_matrices_of_codes(Editor& editor, ir::Node& node);  // MatMul, Gem
 void add_codes_to_product(Editor& editor, ir::Node& node);        // QLinearAdd of a QLinearMatMul and a row of codes
 // QLinearAdd of a QLinearConv with channels last, on a device.
 void add_codes_to_convolution(Editor& editor, ir::Node& node);
-void look_up_in_convolution(Editor& editor, ir::Node& node);  // LookUp of what such a QLinearConv makes
-void scale_product(Editor& editor, ir::Node& node);           // Mul and Add that make floats of a MatMulInteger's sums
+void look_up_in_convolution(Editor& editor, ir::Node& node);     // LookUp of what such a QLinearConv makes
+void read_image_in_convolution(Editor& editor, ir::Node& node);  // such a QLinearConv of few channels
+void scale_product(Editor& editor, ir::Node& node);  // Mul and Add that make floats of a MatMulInteger's sums
 
 }  // namespace tenon::passes

@@ -5,6 +5,7 @@
 #include "ops/qlinear/qlinear.h"
 #include "passes/match.h"
 #include "passes/optimize/fusion.h"
+#include "passes/optimize/permutation.h"
 #include "passes/optimize/quantized.h"
 
 namespace tenon::passes {
@@ -270,6 +271,26 @@ void add_codes_to_product(Editor& editor, ir::Node& node) {
       patch.replace(node, *patch.add("QLinearMatMul", inputs, {}, tenon_domain));
     });
   }
+}
+
+// Its kernel copies images whose channels are no multiple of four, and can quantize and turn them while it does.
+void read_image_in_convolution(Editor& editor, ir::Node& node) {
+  const Tensor* weights = Editor::constant(node.input(3));
+  const ir::Node* transpose = producer(node.input(0), "Transpose");
+  if (!editor.target().is_device || node.int_attribute("channels_last", 0) == 0 || !weights || !transpose ||
+      weights->rank() != 4 || weights->dim(1) % 4 == 0 || node.int_attribute("group", 1) != 1 ||
+      !editor.is_only_user(*node.input(0)) || permutation_of(*transpose, 4) != Permutation{0, 2, 3, 1})
+    return;
+  ir::Value* image = transpose->input(0);
+  const ir::Node* quantize = producer(image, "QuantizeLinear");
+  if (quantize && editor.is_only_user(*image) && after(editor, *quantize) &&
+      is_same_constant(quantize->input(1), node.input(1)) && is_same_constant(quantize->input(2), node.input(2)))
+    image = quantize->input(0);
+  editor.rewrite(node, [&](Patch& patch) {
+    std::vector<ir::Value*> inputs(node.inputs().begin(), node.inputs().end());
+    inputs[0] = image;
+    patch.replace(node, *patch.add_fused("QLinearConv", node, inputs, {{"reads_channels_first", 1}}, tenon_domain));
+  });
 }
 
 void look_up_in_convolution(Editor& editor, ir::Node& node) {
