@@ -54,12 +54,12 @@ def quantized(tmp_path_factory, tenon):
     return folder
 
 
-def call(tenon, folder, command, *arguments):
+def call(tenon, folder, command, *arguments, **environment):
     if not EMULATED.exists():
         pytest.skip("the stand-in for NVIDIA's libraries is not built")
     run = subprocess.run([tenon, command, folder / "model.onnx", *arguments, "--json"], capture_output=True, text=True, timeout=300,
                          env={**os.environ, "TENON_CUDA_PATH": str(EMULATED), "TENON_KERNEL_CACHE": str(folder / "kernels"),
-                              "TENON_EMULATED_SOURCES": str(folder)})
+                              "TENON_EMULATED_SOURCES": str(folder), **environment})
     assert run.returncode == 0, run.stdout + run.stderr
     return json.loads(run.stdout)
 
@@ -71,6 +71,13 @@ def test_computes_on_codes_as_the_cpu_does(tenon, quantized):
     assert operators["QLinearConv"] == 4 and operators["MatMulIntegerToFloat"] == 1
     assert not set(operators) & {"QuantizeLinear", "DequantizeLinear", "Transpose", "Conv", "ChannelsLastConv", "Add", "QLinearAdd", "HardSwish"}
     call(tenon, quantized, "compare", "--provider", "cpu,cuda+cpu", "--outputs-only", "--rtol", "0", "--atol", "0")
+
+
+def test_gpus_without_8_bit_tensor_cores_compute_the_same(tenon, quantized):
+    nodes = call(tenon, quantized, "inspect", "--placement", "--provider", "cuda,cpu", TENON_EMULATED_MAJOR="7")["placement"]["nodes"]
+    assert {node["provider"] for node in nodes} == {"cuda"}
+    assert not {"MatMulIntegerToFloat", "Conv"} & {node["op_type"] for node in nodes}
+    call(tenon, quantized, "compare", "--provider", "cpu,cuda+cpu", "--outputs-only", "--rtol", "1e-6", TENON_EMULATED_MAJOR="7")
 
 
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90"])

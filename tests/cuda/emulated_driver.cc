@@ -288,7 +288,7 @@ Result cuDeviceGetName(char* name, int size, int) {
 }
 Result cuDeviceTotalMem_v2(size_t* bytes, int) { return *bytes = memory(), success; }
 Result cuDeviceGetAttribute(int* value, int attribute, int) {
-  return *value = attribute == 75 ? 9 : attribute == 16 ? 4 : 0, success;
+  return *value = attribute == 75 ? number_from("TENON_EMULATED_MAJOR", 9) : attribute == 16 ? 4 : 0, success;
 }
 Result cuDevicePrimaryCtxRetain(Handle* context, int device) { return *context = &contexts[device], success; }
 Result cuCtxSetCurrent(Handle context) { return current = static_cast<int*>(context), success; }

@@ -18,7 +18,7 @@ inline constexpr std::string_view byte_conv_functions = R"cuda(
 #define K ((int)v[2])
 #define K_ROOM v[3]
 #define COLUMN_ROOM ((int)v[4])
-#define PIXEL v[5]
+#define PIXEL ((int)v[5])
 #define CHANNELS ((int)v[6])
 #define HEIGHT ((int)v[7])
 #define WIDTH ((int)v[8])
@@ -112,7 +112,7 @@ inline constexpr std::string_view byte_conv_body = R"cuda(
       const bool is_inside = is_tap && (POINTS ? place >= 0
                                                : (u32)((place >> 16) + down) < (u32)HEIGHT &&
                                                      (u32)((i32)(i16)place + right) < (u32)WIDTH);
-      const X* from = is_inside ? own_x + (row_pixel[r] + shift) * PIXEL + channel : outside;
+      const X* from = is_inside ? own_x + (i64)(row_pixel[r] + shift) * PIXEL + channel : outside;
       copy_async<PIECE>(to + place_of(r, piece / 16) + piece % 16, from);
     }
 #pragma unroll

@@ -23,6 +23,7 @@ struct CudaKernelOptions {
   // Says no, with a reason, to nodes that it does not run.
   std::function<std::string(const ir::Node&)> decline = nullptr;
   std::string_view domain = "";
+  int least_major = 0;  // of the GPU's compute capability
 };
 
 // The CUDA kernels by operator. A folder in src/ops adds its own in cuda.cc, and a line to cuda_folders.def:

@@ -253,7 +253,8 @@ void cuda_matmul_integer(CudaKernels& list) {
            {.types = bytes | TypeSet{ElementType::int32}});
   const auto make = [](const NodeInfo& info) { return std::make_unique<QLinearMatMul>(info); };
   list.add("QLinearMatMul", make, {.types = {}, .decline = decline_qlinear});
-  list.add("QLinearMatMul", make, {.types = {}, .decline = decline_with_bias, .domain = tenon_domain});
+  list.add("QLinearMatMul", make,
+           {.types = {}, .decline = decline_with_bias, .domain = tenon_domain, .least_major = 8});
 }
 
 }  // namespace tenon::ops

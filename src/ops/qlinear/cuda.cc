@@ -246,7 +246,7 @@ class MatMulIntegerToFloat final : public Kernel {
       fail(ErrorCode::shape_mismatch, "bias has {} elements; it must have {}", run.input(6).elements(), columns);
     const ByteConvShape shape = ByteConvShape::product(y.elements() / columns, b.dim(0), columns);
     if (!CudaByteConv::takes(queue_of(run).gpu(), shape))
-      fail(ErrorCode::unsupported, "a product of {} rows is too large for the GPU, or the GPU too old", shape.rows());
+      fail(ErrorCode::unsupported, "a product of {} rows is too large for the GPU", shape.rows());
     ByteConvResult result;
     result.has_one_scale = run.input(3).elements() == 1;
     if (!result.has_one_scale && run.input(3).elements() != columns)
@@ -267,7 +267,7 @@ void cuda_qlinear(CudaKernels& list) {
   list.add_simple("NhwcMaxPool", run_max_pool, {.decline = decline_max_pool, .domain = microsoft});
   list.add_simple("QLinearGlobalAveragePool", run_mean, {.domain = microsoft});
   list.add("MatMulIntegerToFloat", [](const NodeInfo& info) { return std::make_unique<MatMulIntegerToFloat>(info); },
-           {.decline = decline_to_float, .domain = microsoft});
+           {.decline = decline_to_float, .domain = microsoft, .least_major = 8});
   cuda_nhwc_conv(list);
 }
 

@@ -204,8 +204,7 @@ class NhwcConv final : public Kernel {
       return plan;
     }
     if (!CudaByteConv::takes(queue_of(run).gpu(), shape))
-      fail(ErrorCode::unsupported, "a convolution of {} pixels is too large for the GPU, or the GPU too old",
-           shape.rows());
+      fail(ErrorCode::unsupported, "a convolution of {} pixels is too large for the GPU", shape.rows());
     ByteConvResult result;
     result.has_one_scale = has_one_scale_;
     if (data.bias) result.bias = ByteConvResult::Bias::to_sums;
@@ -238,7 +237,7 @@ std::string decline(const ir::Node& node) {
 void cuda_nhwc_conv(CudaKernels& list) {
   for (std::string_view domain : {microsoft, tenon_domain})
     list.add("QLinearConv", [](const NodeInfo& info) { return std::make_unique<NhwcConv>(info); },
-             {.decline = decline, .domain = domain});
+             {.decline = decline, .domain = domain, .least_major = 8});
 }
 
 }  // namespace tenon::ops

@@ -41,6 +41,9 @@ Claim CudaProvider::claim(const ir::Node& node) const {
     return Claim::no(fmt::format("there is no CUDA kernel for {}", node.op_type));
   }
   if (std::string reason = why_not_on_device(node); !reason.empty()) return Claim::no(std::move(reason));
+  if (gpu_->major() < entry->options.least_major)
+    return Claim::no(fmt::format("the CUDA kernel of {} needs compute capability {}.0; this GPU has {}.{}",
+                                 node.op_type, entry->options.least_major, gpu_->major(), gpu_->minor()));
   if (!entry->options.types.empty()) {
     for (size_t i = 0; i < node.input_count() + node.output_count(); ++i) {
       const bool is_input = i < node.input_count();
