@@ -106,7 +106,11 @@ inline constexpr std::string_view byte_conv_body = R"cuda(
     u8* to = memory + stage * STAGE;
     const bool is_tap = k < K;
     const int down = tap_y * DILATION_Y, right = tap_x * DILATION_X, shift = POINTS ? 0 : down * WIDTH + right;
+#if PIECE == 16
 #pragma unroll
+#else
+#pragma unroll 4
+#endif
     for (int i = 0; i < BM * PIECES / ALL_THREADS; ++i) {
       const int r = threadIdx.x / PIECES + i * (ALL_THREADS / PIECES), place = row_place[r];
       const bool is_inside = is_tap && (POINTS ? place >= 0
