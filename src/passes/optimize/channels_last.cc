@@ -19,6 +19,8 @@ const std::string microsoft(ops::microsoft);
 constexpr double first_rate = 24, last_rate = 15;
 // What it takes to change the layout of a value, and per thousand bytes.
 constexpr double conversion_start = 500, conversion_rate = 120;
+// More than any conversion costs: a device has tensor cores for channels last alone.
+constexpr double gain_on_device = 1e15;
 
 bool is(const ir::Node& node, std::string_view domain, std::initializer_list<std::string_view> ops) {
   return node.domain == domain && std::ranges::find(ops, node.op_type) != ops.end();
@@ -67,6 +69,7 @@ class CodesRules final : public ChannelsLastRules {
 
   double gain(const ir::Node& node) override {
     if (!is_reason(node)) return 0;
+    if (editor_.target().is_device) return gain_on_device;
     const Tensor& w = *Editor::constant(node.input(3));
     const double products = likely_elements(*editor_.shape(node.output(0))) * static_cast<double>(w.elements()) /
                             static_cast<double>(w.dim(0));

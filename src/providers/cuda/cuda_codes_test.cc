@@ -168,6 +168,7 @@ class CudaConvOfCodes : public testing::TestWithParam<ConvCase> {};
 TEST_P(CudaConvOfCodes, HasTheBitsOfTheCpu) {
   const std::vector<std::string> operators = run_both(model_of(GetParam()), GetParam().tile);
   EXPECT_TRUE(contains(operators, "QLinearConv"));
+  EXPECT_TRUE(contains(operators, "Transpose"));  // to channels last, and back
 }
 
 INSTANTIATE_TEST_SUITE_P(All, CudaConvOfCodes, testing::ValuesIn(convolutions),
