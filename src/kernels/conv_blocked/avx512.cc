@@ -8,7 +8,7 @@ namespace {
 struct Tile : BroadcastPixels<Avx512, 1> {
   using Arch = Avx512;
   static constexpr int vectors = 1;
-  static constexpr int pixels = 14;
+  static constexpr int pixels = 16;
   static constexpr int two_pixels = 14;
   static constexpr bool orders_statements = false;
   static constexpr int dw_pixels = 8;

@@ -108,11 +108,18 @@ struct ConvBlockedTiles {
       const int64_t step = P > 1 ? t.pixels[1] - t.pixels[0] : 0;
       bool is_even = true;
       for (int i = 2; i < P; ++i) is_even &= t.pixels[i] - t.pixels[i - 1] == step;
-      if (is_even) {
+      const auto run_even = [&](auto distance) {
         for (int64_t s = 0; s < t.step_count; ++s, w += Lanes * block) {
           fetch_next();
-          Tile::template multiply_add_even<P, Lanes>(acc, x[0] + t.steps[s], w, t.weight_step, step);
+          Tile::template multiply_add_even<P, Lanes>(acc, x[0] + t.steps[s], w, t.weight_step, distance);
         }
+      };
+      if (is_even) {
+        // A distance that compilers know needs no registers.
+        if (step == block)
+          run_even(std::integral_constant<int64_t, block>{});
+        else
+          run_even(step);
         return;
       }
     }
@@ -204,8 +211,9 @@ struct BroadcastPixels {
 
   // The same for pixels that are `step` apart: few pointers do, where one for each would be more than there are
   // registers.
-  template <int P, int Lanes, class F, int V>
-  static void multiply_add_even(F (&acc)[P][V], const float* x, const float* w, int64_t weight_step, int64_t step) {
+  template <int P, int Lanes, class F, int V, class Step>
+  [[gnu::always_inline]] static void multiply_add_even(F (&acc)[P][V], const float* x, const float* w,
+                                                       int64_t weight_step, Step step) {
     constexpr int at_once = Lanes % 4 == 0 ? 4 : 1;
     for (int lane = 0; lane < Lanes; lane += at_once, x += at_once, w += at_once * Vectors * S::width) {
       const float* bases[(P + 2) / 3];

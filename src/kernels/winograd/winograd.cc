@@ -161,7 +161,10 @@ class WinogradConv {
     std::vector<int64_t> steps, pixels;
     for (int64_t c = 0; c < in_blocks_; ++c) steps.push_back(c * count * block_);
     for (int64_t t = 0; t < count; ++t) pixels.push_back(t * block_);
-    const int64_t at_once = ConvBlockedKernels::blocks_at_once, turns = divide_up(out_blocks_, at_once);
+    // Weights are read once where all tiles fit, twice where it takes two turns.
+    const bool fits_one_block = count <= k_.pixels && count > k_.two_pixels;
+    const int64_t at_once = fits_one_block ? 1 : ConvBlockedKernels::blocks_at_once;
+    const int64_t turns = divide_up(out_blocks_, at_once);
     const int64_t work = 1 + count * s_.in_channels * at_once * block_;
     pool_.parallel_for(n_ * n_ * turns, 1 + (128 << 10) / work, [&](int64_t begin, int64_t end) {
       for (int64_t unit = begin; unit < end; ++unit) {
