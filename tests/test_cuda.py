@@ -123,11 +123,11 @@ def test_a_kernel_that_fails_is_noticed_later_and_can_be_named(tmp_path):
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10), model)
     run = ["run", model, "--provider", "cuda", "--level", "none"]
     unnamed = emulated(*run, code=4, TENON_EMULATED_FAILURE="2").stderr
-    assert "provider-unavailable: the GPU is lost" in unnamed and "CUDA_ERROR_ILLEGAL_ADDRESS" in unnamed
-    assert "CUDA_LAUNCH_BLOCKING=1" in unnamed and "(node" not in unnamed
+    assert "device-lost: the GPU 0 ('emulated GPU') is lost" in unnamed and "CUDA_ERROR_ILLEGAL_ADDRESS" in unnamed
+    assert all(word in unnamed for word in ("CUDA_LAUNCH_BLOCKING=1", "nvidia-smi", "Xid", "start the process again")) and "(node" not in unnamed
     for number, node in enumerate(["Relu 'relu' (node 0)", "Exp 'exp' (node 1)", "Sqrt 'sqrt' (node 2)"]):
         failure = dict(TENON_EMULATED_FAILURE=str(number + 1))
-        assert f"provider-unavailable in {node}: the GPU is lost" in emulated(*run, code=4, CUDA_LAUNCH_BLOCKING="1", **failure).stderr
+        assert f"device-lost in {node}: the GPU 0 ('emulated GPU') is lost" in emulated(*run, code=4, CUDA_LAUNCH_BLOCKING="1", **failure).stderr
         assert f"in {node}" in emulated(*run, "--watch-nan", code=4, **failure).stderr
     emulated(*run, CUDA_LAUNCH_BLOCKING="1")
 

@@ -16,6 +16,7 @@ int exit_code_for(ErrorCode code) {
     case ErrorCode::missing_file:
     case ErrorCode::missing_external_data:
     case ErrorCode::provider_unavailable:
+    case ErrorCode::device_lost:
     case ErrorCode::invalid_library:
     case ErrorCode::write_failed:
       return missing;

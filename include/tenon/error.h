@@ -39,6 +39,7 @@ enum class ErrorCode {
   custom_operator,   // the code of a custom operator failed, or did not do what it declares
   invalid_argument,  // a call or option makes no sense
   internal,          // a bug in Tenon
+  device_lost,       // while running: a device cannot be used by this process any more
 };
 
 std::string_view code_name(ErrorCode code);

@@ -24,10 +24,10 @@ from ._tenon import (
     ComparedTensor, Comparison, ErrorStatistics, NodeBisection, OutputErrors, ReducedModel, RewriteBisection, bisect, bisect_nodes, compare, reduce)
 from ._tenon import QuantizeReport, QuantizedNode, QuantizedOutput, QuantizedRange, quantize
 from .errors import (
-    ArgumentError, Error, FileError, InputError, InternalError, ModelError, RunError, UnavailableError)
+    ArgumentError, DeviceLostError, Error, FileError, InputError, InternalError, ModelError, RunError, UnavailableError)
 
 __all__ = [
-    "ArgumentError", "BenchResult", "Cancellation", "CheckReport", "CompiledModelInfo", "ConversionBlocker", "Error", "FileError", "Finding", "InputError", "InternalError", "Latency",
+    "ArgumentError", "BenchResult", "Cancellation", "CheckReport", "CompiledModelInfo", "ConversionBlocker", "DeviceLostError", "Error", "FileError", "Finding", "InputError", "InternalError", "Latency",
     "Memory", "Mismatch", "Model", "ModelError", "ModelInfo", "ModelSummary", "NodePlacement", "OnnxModel", "OperatorChange",
     "OperatorInfo", "OperatorUse", "OptimizationPass", "OptimizedModel", "PlacementReport", "Profile",
     "ProfileTotals", "ProfiledRun", "ProviderTotals", "Rewrite", "RunError", "SparseTensor", "StepProfile", "Tensor",

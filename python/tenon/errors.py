@@ -46,6 +46,10 @@ class UnavailableError(Error, RuntimeError):
     """Something that was asked for is not there: a provider, an operator's kernel, a library."""
 
 
+class DeviceLostError(UnavailableError):
+    """A GPU that was in use cannot be used by this process any more, which must be started again."""
+
+
 class ArgumentError(Error, ValueError):
     """A call or an option makes no sense."""
 
@@ -80,6 +84,7 @@ CLASSES: dict[str, type[Error]] = {
     "custom-operator": RunError,
     "unsupported": UnavailableError,
     "provider-unavailable": UnavailableError,
+    "device-lost": DeviceLostError,
     "invalid-library": UnavailableError,
     "invalid-argument": ArgumentError,
     "internal": InternalError,

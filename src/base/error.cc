@@ -58,6 +58,8 @@ std::string_view code_name(ErrorCode code) {
       return "invalid-argument";
     case ErrorCode::internal:
       return "internal";
+    case ErrorCode::device_lost:
+      return "device-lost";
   }
   return "internal";
 }

@@ -20,6 +20,7 @@ constexpr Result out_of_memory = 2, no_device = 100;
 constexpr Result lost[] = {46, 214, 700, 702, 714, 715, 716, 717, 718, 719};  // the context is of no use any more
 constexpr int attribute_processors = 16, attribute_major = 75, attribute_minor = 76;
 constexpr unsigned non_blocking_stream = 1;
+bool is_lost(Result result) { return std::ranges::find(lost, result) != std::end(lost); }
 constexpr int capture_of_this_thread = 1;
 
 Address address_of(const void* pointer) { return reinterpret_cast<Address>(pointer); }
@@ -179,13 +180,14 @@ void Gpu::fail_call(Result result, std::string_view call) const {
                 fmt::format("the GPU has no memory left: {} of its {} MiB are free", available >> 20, all >> 20),
                 "give smaller inputs, or end other programs that use the GPU");
   }
-  if (std::ranges::find(lost, result) != std::end(lost)) {
+  if (is_lost(result)) {
     throw Error(
-        ErrorCode::provider_unavailable,
-        fmt::format("the GPU is lost: {} failed with {} ({})", call, name ? name : "an unknown error",
-                    text ? text : "it says no more"),
-        "the process must be started again. Where no node is named: the GPU works while the host goes on; with "
-        "CUDA_LAUNCH_BLOCKING=1 in the environment every node is waited for, and the error names the one that failed");
+        ErrorCode::device_lost,
+        fmt::format("the GPU {} ('{}') is lost: {} failed with {} ({})", ordinal_, facts_.name, call,
+                    name ? name : "an unknown error", text ? text : "it says no more"),
+        "start the process again. `nvidia-smi` shows whether the GPU works; if not, lines with Xid in `dmesg` say what "
+        "the driver saw. Where no node is named: the GPU works while the host goes on; with CUDA_LAUNCH_BLOCKING=1 in "
+        "the environment every node is waited for, and the error names the one that failed");
   }
   fail(ErrorCode::internal, "{} failed with {} ({})", call, name ? name : std::to_string(result),
        text ? text : "it says no more");
@@ -194,7 +196,7 @@ void Gpu::fail_call(Result result, std::string_view call) const {
 void Gpu::fail_library(Result result, std::string_view call) const {
   // They say little of what earlier work did.
   const Result earlier = api_.cuStreamSynchronize(nullptr);
-  if (std::ranges::find(lost, earlier) != std::end(lost)) fail_call(earlier, call);
+  if (is_lost(earlier)) fail_call(earlier, call);
   fail(ErrorCode::internal, "{} failed with status {}", call, result);
 }
 

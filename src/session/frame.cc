@@ -255,7 +255,7 @@ void Frame::rethrow_at(size_t index, bool is_waited_for) const {
     throw;
   } catch (Error& error) {
     // A device that is lost fails whatever comes next.
-    if (queue_ && error.code() == ErrorCode::provider_unavailable && !is_waited_for) throw;
+    if (queue_ && error.code() == ErrorCode::device_lost && !is_waited_for) throw;
     throw error.at_node(node.describe_here());
   } catch (const std::bad_alloc&) {
     throw Error(ErrorCode::out_of_memory, "the system has no memory left").at_node(node.describe_here());

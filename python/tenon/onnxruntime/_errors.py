@@ -98,6 +98,7 @@ _OF_LOAD: dict[str, type[StatusError]] = {
     "custom-operator": Fail,
     "unsupported": NotImplemented,
     "provider-unavailable": EPFail,
+    "device-lost": EPFail,
     "invalid-library": Fail,
     "invalid-argument": InvalidArgument,
     "internal": EngineError,
