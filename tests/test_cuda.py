@@ -132,6 +132,53 @@ def test_a_kernel_that_fails_is_noticed_later_and_can_be_named(tmp_path):
     emulated(*run, CUDA_LAUNCH_BLOCKING="1")
 
 
+def test_a_lost_gpu_from_python(tmp_path):
+    """Reported by the run that waits, and after a run that did not by the next one or by who waits."""
+    model = relu(tmp_path / "m.onnx")
+    script = """
+import ctypes, sys, numpy as np, tenon
+model, early, how = sys.argv[1], sys.argv[2] == "early", sys.argv[3]
+stream = ctypes.c_void_p()
+driver = ctypes.CDLL(sys.argv[4])
+y = tenon.Tensor.empty([2], "float32", "cuda")  # opens the GPU
+assert driver.cuStreamCreate(ctypes.byref(stream), 1) == 0
+loaded = tenon.load(model, providers=["cuda", "cpu"], stream=stream.value)
+x = tenon.Tensor(np.ones(2, np.float32)).to("cuda")
+if early:
+    loaded.run(x=x, into={"y": y}, wait=False)
+try:
+    if how == "run":
+        loaded.run(x=x, into={"y": y})
+    else:
+        tenon.wait_for_cuda()
+except tenon.DeviceLostError as error:
+    assert isinstance(error, tenon.UnavailableError) and error.code == "device-lost"
+    print("lost")
+"""
+    for early, how in (("late", "run"), ("early", "run"), ("early", "wait")):
+        result = emulated("-c", script, model, early, how, EMULATED / "libcuda.so.1", program=sys.executable, TENON_EMULATED_FAILURE="1")
+        assert result.stdout == "lost\n"
+
+
+def test_what_the_gpu_takes_for_each_node(tmp_path):
+    profile = json.loads(emulated("bench", relu(tmp_path / "m.onnx"), "--provider", "cuda", "--on-device", "--operators", "--runs", 2, "--json").stdout)["profile"]
+    assert [node["op_type"] for node in profile["nodes"] if node.get("device_seconds", 0) > 0] == ["Relu"]
+    assert "on device" in emulated("bench", tmp_path / "m.onnx", "--provider", "cuda", "--on-device", "--operators", "--runs", 2).stdout
+    assert "on device" not in emulated("bench", tmp_path / "m.onnx", "--provider", "cuda", "--operators", "--runs", 2).stdout
+
+
+def test_shares_of_what_the_card_can_do():
+    """The arithmetic of bench/gpu.py --shares: a product at half of its rate, a copy at a quarter, and one out of the cache."""
+    sys.path.insert(0, str(ROOT / "bench"))
+    import gpu_shares
+    def node(op, seconds, flops, moved):
+        return {"op_type": op, "device_seconds": 2 * seconds, "flops": 2 * flops, "bytes": 2 * moved, "inputs": [], "outputs": []}
+    nodes = [node("MatMul", 2e-3, 1e12, 1e6), node("Softmax", 1e-3, 1e6, 2.5e9), node("Softmax", 1e-3, 1e6, 2e10), {"op_type": "Unique"}]
+    shares = gpu_shares.Shares({"runs": 2, "nodes": nodes}, product=1e15, copy=1e13)
+    assert shares.summary(True) == pytest.approx((0.5, 0.5)) and shares.summary(False) == pytest.approx((0.5, 0.625))
+    assert [row[0] for row in shares.rows()] == ["MatMul", "Softmax"] and shares.left_out == [{"op_type": "Unique"}]
+
+
 def test_tensors_from_python():
     """DLPack, outputs on the GPU, IO binding, streams of the caller."""
     emulated("-m", "pytest", "-q", "-p", "no:cacheprovider", ROOT / "tests/cuda/tensors_from_python.py", program=sys.executable,

@@ -32,12 +32,13 @@ Tensor over_cuda_memory(ElementType type, Shape shape, void* data, std::shared_p
 // Copies all elements into memory of as many bytes, each wherever it is. Throws ErrorCode::shape_mismatch.
 void copy_elements(const Tensor& from, Tensor& to);
 
-// Until what was given to a stream of the GPU is done, a cudaStream_t; null: to any of its streams.
+// Until what was given to a stream of the GPU is done, a cudaStream_t; null: to any of its streams. Throws what went
+// wrong there, such as ErrorCode::device_lost.
 void wait_for_cuda_stream(void* stream, int gpu = 0);
 
 // Sessions that this thread makes while the object lives give their work on the GPU to a stream of the caller's, a
-// cudaStream_t, instead of one of their own: a run then comes after what the stream was given before. It still waits
-// for its own work before it returns. The stream must outlive the sessions.
+// cudaStream_t, instead of one of their own: a run then comes after what the stream was given before. It waits for its
+// own work before it returns, unless RunOptions::wait says otherwise. The stream must outlive the sessions.
 class CallersStream {
  public:
   explicit CallersStream(void* stream);

@@ -152,6 +152,7 @@ struct StepProfile {
   std::string provider, kernel;              // where, and with what
   int64_t start_ns = 0, duration_ns = 0;     // start on the clock of std::chrono::steady_clock
   int thread = 0;                            // of steps that ran side by side, from 1 on; 0: it ran by itself
+  int64_t device_ns = 0;                     // of one repetition on a device: RunOptions::device_repeats
   std::vector<std::string> inputs, outputs;  // "float [1, 3, 224, 224]"
   double flops = 0, bytes = 0;               // estimates; 0 where there are none
 };
@@ -193,6 +194,14 @@ struct RunOptions {
   // Receives what every step did, in the order in which they ended: those of a node's body come before the node.
   // Null: nothing is measured, and nothing is spent on it.
   std::vector<StepProfile>* profile = nullptr;
+  // With a profile: each step on a device is also given to it so many times in one go, which measures the device alone,
+  // without the host that gives the work and waits for it. 0: it is not.
+  int device_repeats = 0;
+  // false: a session in a stream of the caller's (tenon/device.h) may return before the device is done. What is given
+  // to the stream next comes after the run, and so do later runs of the session; memory of inputs and destinations is
+  // kept until then, but must not be written. What fails there is thrown by a later call. A run with an input or an
+  // output in the host's memory waits all the same. Without a stream of the caller's: ErrorCode::invalid_argument.
+  bool wait = true;
   // Is told of every step, one after the other. Values that follow from weights and shapes alone, and views of others,
   // are made by no step. Null: nothing is spent on it.
   RunWatcher* watcher = nullptr;

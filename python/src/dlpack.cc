@@ -2,6 +2,7 @@
 
 #include <array>
 #include <memory>
+#include <utility>
 
 #include "bindings.h"
 #include "import_array.h"
@@ -75,11 +76,14 @@ void require_usable(const dlpack::Device& device) {
   }
 }
 
+// Where arrays that are asked for must be ready.
+thread_local void* ready_in = nullptr;
+
 nb::object ask_for_capsule(nb::handle object, bool is_on_cuda) {
   nb::object method = object.attr("__dlpack__");
-  // The producer makes the default stream wait for whatever writes the array.
+  // The producer makes the stream wait for whatever writes the array.
   nb::dict options;
-  if (is_on_cuda) options["stream"] = dlpack::default_stream;
+  if (is_on_cuda) options["stream"] = ready_in ? reinterpret_cast<int64_t>(ready_in) : dlpack::default_stream;
   try {
     return method("max_version"_a = nb::make_tuple(dlpack::major_version, dlpack::minor_version), **options);
   } catch (nb::python_error& error) {
@@ -175,6 +179,9 @@ ForeignArray take_capsule(nb::object capsule) {
 
 }  // namespace
 
+ReadyInStream::ReadyInStream(void* stream) : before_(std::exchange(ready_in, stream)) {}
+ReadyInStream::~ReadyInStream() { ready_in = before_; }
+
 ForeignArray import_dlpack(nb::handle object) {
   bool is_on_cuda = false;
   if (nb::hasattr(object, "__dlpack_device__")) {
@@ -184,7 +191,8 @@ ForeignArray import_dlpack(nb::handle object) {
     is_on_cuda = on_cuda(device.type);
   }
   ForeignArray array = take_capsule(ask_for_capsule(object, is_on_cuda));
-  if (array.gpu >= 0) {
+  const bool comes_after_it = is_on_cuda && ready_in;  // what reads it, as it is in that stream
+  if (array.gpu >= 0 && !comes_after_it) {
     // A producer that did not say where the array is was not told of the stream either: then all work is waited for.
     void* stream = is_on_cuda ? reinterpret_cast<void*>(dlpack::default_stream) : nullptr;
     nb::gil_scoped_release free;

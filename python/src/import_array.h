@@ -19,4 +19,17 @@ struct ForeignArray {
 // writes an array on a GPU is done when this returns.
 ForeignArray import_dlpack(nb::handle object);
 
+// While it lives, arrays of a GPU that this thread imports are ready in a stream of the caller's, which is not waited
+// for; null: they are ready when they are imported.
+class ReadyInStream {
+ public:
+  explicit ReadyInStream(void* stream);
+  ReadyInStream(const ReadyInStream&) = delete;
+  ReadyInStream& operator=(const ReadyInStream&) = delete;
+  ~ReadyInStream();
+
+ private:
+  void* before_;
+};
+
 }  // namespace tenon::python

@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "bindings.h"
+#include "import_array.h"
 #include "tenon/tools/benchmark.h"
 #include "tenon/tools/make_inputs.h"
 #include "tenon/tools/profile.h"
@@ -99,9 +100,11 @@ void add_outputs_on(nb::handle outputs_on, const Session& session, RunOptions& o
 }
 
 nb::dict run(const Model& model, const nb::args& positional, nb::handle outputs, nb::handle into, nb::handle outputs_on,
-             const Cancellation* cancel, const nb::object& profile, const nb::kwargs& named) {
+             const Cancellation* cancel, const nb::object& profile, bool wait, const nb::kwargs& named) {
+  const ReadyInStream ready(wait ? nullptr : model.stream);
   const NamedValues inputs = as_run([&] { return gather_inputs(positional, named, model.session); });
   RunOptions options;
+  options.wait = wait;
   if (!outputs.is_none()) options.outputs = words(outputs);
   nb::dict destinations;
   if (!into.is_none()) {
@@ -192,7 +195,7 @@ constexpr const char* run_signature =
     "(self, *inputs: typing.Any, outputs: str | collections.abc.Iterable[str] | None = None, "
     "into: collections.abc.Mapping[str, typing.Any] | None = None, "
     "outputs_on: str | collections.abc.Mapping[str, str] | None = None, cancel: Cancellation | None = None, "
-    "profile: list[ProfiledRun] | None = None, **named: typing.Any) -> dict[str, typing.Any]";
+    "profile: list[ProfiledRun] | None = None, wait: bool = True, **named: typing.Any) -> dict[str, typing.Any]";
 
 constexpr const char* run_doc =
     "Runs the model and returns its outputs by name.\n\n"
@@ -215,6 +218,11 @@ constexpr const char* run_doc =
     "    names. The run has ended there when this returns.\n"
     ":param cancel: ends the run early, from another thread.\n"
     ":param profile: a list that what every step of the run did is appended to.\n"
+    ":param wait: False lets a model that works in a stream of yours (``load(stream=...)``) return before the GPU is "
+    "done,\n"
+    "    if inputs and outputs are all there: what the stream is given next comes after the run. What fails there is "
+    "raised\n"
+    "    by a later run or by :func:`wait_for_cuda`.\n"
     ":raises InputError: if an input is missing, unknown, or of a type or shape that the model does not take.\n"
     ":raises RunError: if a node fails.";
 
@@ -256,10 +264,10 @@ void bind_models(nb::module_& module) {
 
   nb::class_<Model>(module, "Model", "A model that is ready to run. :func:`load` makes one.")
       .def("run", &run, "inputs"_a, "outputs"_a = nb::none(), "into"_a = nb::none(), "outputs_on"_a = nb::none(),
-           "cancel"_a = nb::none(), "profile"_a = nb::none(), "named"_a, run_doc,
+           "cancel"_a = nb::none(), "profile"_a = nb::none(), "wait"_a = true, "named"_a, run_doc,
            nb::sig((std::string("def run") + run_signature).c_str()))
       .def("__call__", &run, "inputs"_a, "outputs"_a = nb::none(), "into"_a = nb::none(), "outputs_on"_a = nb::none(),
-           "cancel"_a = nb::none(), "profile"_a = nb::none(), "named"_a, "The same as :meth:`run`.",
+           "cancel"_a = nb::none(), "profile"_a = nb::none(), "wait"_a = true, "named"_a, "The same as :meth:`run`.",
            nb::sig((std::string("def __call__") + run_signature).c_str()))
       .def_prop_ro("inputs", [](const Model& m) { return m.session.inputs(); })
       .def_prop_ro("outputs", [](const Model& m) { return m.session.outputs(); })

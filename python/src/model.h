@@ -11,7 +11,8 @@ namespace tenon::python {
 
 struct Model {
   Session session;
-  std::string name;  // of the file; "" for one in memory
+  std::string name;        // of the file; "" for one in memory
+  void* stream = nullptr;  // of the GPU, the caller's; null: the model's own
 };
 
 struct Cancellation {

@@ -201,7 +201,8 @@ nb::object to_dlpack(Tensor tensor, const nb::kwargs& options) {
       throw nb::buffer_error(is_on_gpu(tensor) ? "the tensor is on the GPU" : "the tensor is on the CPU");
     }
   }
-  // The consumer's stream need not wait for anything: what makes a tensor is done before Python sees it.
+  // The consumer's stream need not wait for anything: what makes a tensor is done before Python sees it, or was asked
+  // for with run(wait=False), which says that it is up to the caller.
   return export_dlpack(copy.is(Py_True) && !is_copy ? clone_in_place(tensor) : tensor, versioned);
 }
 

@@ -37,7 +37,8 @@ Model load(nb::object source, int threads, int spin_microseconds, bool parallel_
            const std::map<std::string, std::string>& config, const std::optional<Path>& folder,
            const std::map<std::string, int64_t>& sizes, const std::map<std::string, int64_t>& denoted_sizes,
            nb::handle initializers, uintptr_t stream) {
-  const CallersStream callers_stream(reinterpret_cast<void*>(stream));
+  void* callers = reinterpret_cast<void*>(stream);
+  const CallersStream callers_stream(callers);
   SessionOptions options;
   options.threads = threads;
   options.spin_microseconds = spin_microseconds;
@@ -66,13 +67,13 @@ Model load(nb::object source, int threads, int spin_microseconds, bool parallel_
   if (nb::isinstance<tools::OnnxModel>(source)) {
     const tools::OnnxModel model = nb::cast<tools::OnnxModel>(source);
     nb::gil_scoped_release free;
-    return {model.open(options), ""};
+    return {model.open(options), "", callers};
   }
   if (nb::hasattr(source, "SerializeToString")) source = source.attr("SerializeToString")();
   if (nb::isinstance<nb::str>(source) || nb::hasattr(source, "__fspath__")) {
     const Path path = nb::cast<Path>(source);
     nb::gil_scoped_release free;
-    return {Session::load(path, options), path.string()};
+    return {Session::load(path, options), path.string(), callers};
   }
   const std::optional<Tensor> bytes = import_array(source, ReadOnly::share);
   if (!bytes || bytes->type() == ElementType::string) {
@@ -83,7 +84,7 @@ Model load(nb::object source, int threads, int spin_microseconds, bool parallel_
   const auto size = static_cast<size_t>(bytes->bytes());
   nb::gil_scoped_release free;
   return {Session::from_bytes({static_cast<const std::byte*>(bytes->raw()), size}, options, folder.value_or(Path())),
-          ""};
+          "", callers};
 }
 
 tools::OptimizeOptions optimize_options(const std::string& level, nb::handle disabled_passes, nb::handle keep,

@@ -10,7 +10,9 @@
 #include "base/content_hash.h"
 #include "base/fail.h"
 #include "base/new_file.h"
+#include "cuda/event.h"
 #include "cuda/kernel_text.h"
+#include "cuda/transfers.h"
 
 namespace tenon::cuda {
 namespace {
@@ -18,9 +20,9 @@ namespace {
 // Results and constants of the driver, as its documentation numbers them.
 constexpr Result out_of_memory = 2, no_device = 100;
 constexpr Result lost[] = {46, 214, 700, 702, 714, 715, 716, 717, 718, 719};  // the context is of no use any more
+bool is_lost(Result result) { return std::ranges::find(lost, result) != std::end(lost); }
 constexpr int attribute_processors = 16, attribute_major = 75, attribute_minor = 76;
 constexpr unsigned non_blocking_stream = 1;
-bool is_lost(Result result) { return std::ranges::find(lost, result) != std::end(lost); }
 constexpr int capture_of_this_thread = 1;
 
 Address address_of(const void* pointer) { return reinterpret_cast<Address>(pointer); }
@@ -169,6 +171,8 @@ Gpu::~Gpu() {
 // Another GPU, or another library of the process, may have made its own the thread's since. The call costs little.
 void Gpu::use() const { check(api_.cuCtxSetCurrent(context_), "cuCtxSetCurrent"); }
 
+bool Gpu::is_usable() const noexcept { return api_.cuCtxSetCurrent(context_) == 0; }
+
 void Gpu::fail_call(Result result, std::string_view call) const {
   const char *name = nullptr, *text = nullptr;
   api_.cuGetErrorName(result, &name);
@@ -207,6 +211,10 @@ void Gpu::wait_for(void* stream) const {
   check(stream ? api_.cuStreamSynchronize(stream) : api_.cuCtxSynchronize(), "waiting for the caller's work");
 }
 
+void Gpu::settle() const {
+  if (has_early_runs_) wait_for(nullptr);
+}
+
 Tensor Gpu::upload(const Tensor& tensor) {
   use();
   std::shared_ptr<void> memory = allocate(std::max<int64_t>(tensor.bytes(), 1));
@@ -222,6 +230,7 @@ Tensor Gpu::upload(const Tensor& tensor) {
 Tensor Gpu::download(const Tensor& tensor) {
   use();
   Tensor result(tensor.type(), tensor.shape());
+  settle();
   Handle stream = nullptr;  // queues that wrote it have been waited for
   if (tensor.bytes() > 0) {
     check(api_.cuMemcpyDtoHAsync_v2(result.mutable_raw(), address_of(tensor.raw()), static_cast<size_t>(tensor.bytes()),
@@ -349,7 +358,7 @@ std::shared_ptr<Gpu::Pool> Gpu::make_pool() {
 
 void Gpu::free_all(Pool& pool) {
   // Any thread may be the last to use it, and the process may be at its end.
-  if (api_.cuCtxSetCurrent(context_) != 0) return;
+  if (!is_usable()) return;
   std::lock_guard lock(pool.mutex);
   // The driver waits until no work uses it.
   for (auto& [_, blocks] : pool.free) {
@@ -376,12 +385,33 @@ GpuQueue::GpuQueue(std::shared_ptr<Gpu> gpu, Handle stream)
 }
 
 GpuQueue::~GpuQueue() {
-  // The caller's may be gone by now; runs have waited for what they gave to it.
-  if (!owns_stream_ || gpu_->api().cuCtxSetCurrent(gpu_->context_) != 0) return;
-  if (gpu_->api().cuStreamSynchronize(stream_) == 0) gpu_->api().cuStreamDestroy_v2(stream_);
+  finish_kept();
+  if (!gpu_->is_usable()) return;
+  // The caller's may be gone by now.
+  for (Handle stream : {owns_stream_ ? stream_ : nullptr, upload_stream_, download_stream_}) {
+    if (stream && gpu_->api().cuStreamSynchronize(stream) == 0) gpu_->api().cuStreamDestroy_v2(stream);
+  }
 }
 
 Handle GpuQueue::stream() const { return recording_stream ? recording_stream : stream_; }
+
+bool GpuQueue::is_recording() { return recording_stream != nullptr; }
+
+Handle GpuQueue::upload_stream() {
+  std::call_once(upload_once_, [&] {
+    gpu_->check(gpu_->api().cuStreamCreate(&upload_stream_, non_blocking_stream), "cuStreamCreate");
+  });
+  return upload_stream_;
+}
+
+Handle GpuQueue::download_stream() {
+  std::call_once(download_once_, [&] {
+    gpu_->check(gpu_->api().cuStreamCreate(&download_stream_, non_blocking_stream), "cuStreamCreate");
+  });
+  return download_stream_;
+}
+
+std::unique_ptr<Transfers> GpuQueue::make_transfers() { return std::make_unique<GpuTransfers>(*this); }
 
 void GpuQueue::upload(void* to, const void* from, int64_t bytes) {
   if (bytes == 0) return;
@@ -397,18 +427,56 @@ void GpuQueue::download(void* to, const void* from, int64_t bytes) {
   ++gpu_->counts_.downloads;
   gpu_->check(gpu_->api().cuMemcpyDtoHAsync_v2(to, address_of(from), static_cast<size_t>(bytes), stream()),
               "cuMemcpyDtoHAsync");
-  has_downloads_ = true;
-}
-
-void GpuQueue::wait_for_downloads() {
-  if (has_downloads_) wait();
+  wait();
 }
 
 void GpuQueue::wait() {
   gpu_->use();
   ++gpu_->counts_.waits;
-  has_downloads_ = false;
   gpu_->check(gpu_->api().cuStreamSynchronize(stream_), "cuStreamSynchronize");
+}
+
+void GpuQueue::keep(std::vector<std::shared_ptr<void>> memory) {
+  std::lock_guard lock(kept_mutex_);
+  std::unique_ptr<Event> done;
+  if (idle_events_.empty()) {
+    done = std::make_unique<Event>(gpu_);
+  } else {
+    done = std::move(idle_events_.back());
+    idle_events_.pop_back();
+  }
+  done->record(stream_);
+  gpu_->has_early_runs_ = true;
+  kept_.push_back({std::move(done), std::move(memory)});
+}
+
+void GpuQueue::drop_finished() {
+  // Owners are let go without the lock: they may belong to others, who may be waiting for it.
+  std::vector<std::vector<std::shared_ptr<void>>> dropped;
+  std::lock_guard lock(kept_mutex_);
+  while (!kept_.empty() && kept_.front().done->is_done()) {
+    dropped.push_back(std::move(kept_.front().memory));
+    idle_events_.push_back(std::move(kept_.front().done));
+    kept_.pop_front();
+  }
+}
+
+void GpuQueue::finish_kept() noexcept {
+  std::deque<Kept> all;
+  {
+    std::lock_guard lock(kept_mutex_);
+    all.swap(kept_);
+  }
+  for (const Kept& kept : all) kept.done->wait_quietly();
+}
+
+int64_t GpuQueue::time(const std::function<void()>& work) {
+  Event begin(gpu_, Event::Kind::timed), end(gpu_, Event::Kind::timed);
+  begin.record(stream_);
+  work();
+  end.record(stream_);
+  end.wait();
+  return end.nanoseconds_since(begin);
 }
 
 void GpuQueue::copy(void* to, const void* from, int64_t bytes) {

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <atomic>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -31,10 +32,13 @@ struct Grid {
   static Grid over(int64_t elements);
 };
 
-// What calls cost the host, for tests: counted since the process began.
+// What calls cost the host, for tests: counted since the process began. Pinned memory counts as allocations.
 struct CallCounts {
   int64_t launches = 0, replays = 0, allocations = 0, compilations = 0, waits = 0, uploads = 0, downloads = 0;
+  int64_t beside = 0;  // uploads and downloads in streams of their own
 };
+
+class Event;
 
 // What is known of a GPU without opening it.
 struct GpuFacts {
@@ -59,6 +63,7 @@ class Gpu final : public Device, public std::enable_shared_from_this<Gpu> {
   Tensor download(const Tensor& tensor) override;
   std::string_view memory_name() const override { return memory_name_; }
   void wait_for(void* stream) const override;
+  void settle() const override;
 
   // The kernel `name` of a source that the prelude (kernel_text.h) comes before. Compiled when first asked for, and
   // kept in memory and on disk by its text.
@@ -90,6 +95,11 @@ class Gpu final : public Device, public std::enable_shared_from_this<Gpu> {
   int driver_version() const { return driver_version_; }
   CallCounts counts() const { return counts_; }
   void count_replay() { ++counts_.replays; }
+  void count_allocation() { ++counts_.allocations; }
+  void count_wait() { ++counts_.waits; }
+  void count_upload() { ++counts_.uploads; }
+  void count_download() { ++counts_.downloads; }
+  void count_beside() { ++counts_.beside; }
 
   // What was chosen for something, by what that is, while somebody uses it; else null.
   std::shared_ptr<const void> choice(const std::string& key);
@@ -97,6 +107,8 @@ class Gpu final : public Device, public std::enable_shared_from_this<Gpu> {
 
   // Makes the GPU the calling thread's. Every entry point does.
   void use() const;
+  // The same where the process may be at its end: whether it could.
+  bool is_usable() const noexcept;
   // Throws what is wrong with a call's result.
   void check(Result result, std::string_view call) const {
     if (result != 0) fail_call(result, call);
@@ -128,6 +140,7 @@ class Gpu final : public Device, public std::enable_shared_from_this<Gpu> {
   std::vector<std::weak_ptr<Pool>> pools_;
   std::shared_ptr<Pool> pool_ = std::make_shared<Pool>();  // of what no queue works on
   mutable CallCounts counts_;
+  std::atomic<bool> has_early_runs_ = false;  // that returned before their work was done
 };
 
 // A stream: one that the caller has, or else one of its own.
@@ -139,8 +152,13 @@ class GpuQueue final : public Queue {
   std::shared_ptr<void> allocate(int64_t bytes) override { return gpu_->allocate(bytes, pool_); }
   void upload(void* to, const void* from, int64_t bytes) override;
   void download(void* to, const void* from, int64_t bytes) override;
-  void wait_for_downloads() override;
+  std::unique_ptr<Transfers> make_transfers() override;
   void wait() override;
+  void keep(std::vector<std::shared_ptr<void>> memory) override;
+  void drop_finished() override;
+  void finish_kept() noexcept override;
+  bool is_callers() const override { return !owns_stream_; }
+  int64_t time(const std::function<void()>& work) override;
   void begin_recording() override;
   std::unique_ptr<Recording> end_recording() override;
 
@@ -158,8 +176,13 @@ class GpuQueue final : public Queue {
   void* workspace();
 
   Gpu& gpu() const { return *gpu_; }
+  const std::shared_ptr<Gpu>& shared_gpu() const { return gpu_; }
   // The stream that work of this thread goes to: that of a recording, if one is made.
   Handle stream() const;
+  static bool is_recording();
+  // Streams of their own for copies beside the work.
+  Handle upload_stream();
+  Handle download_stream();
 
  private:
   std::shared_ptr<Gpu> gpu_;
@@ -168,7 +191,17 @@ class GpuQueue final : public Queue {
   std::shared_ptr<Gpu::Pool> pool_;
   std::once_flag workspace_once_;
   std::shared_ptr<void> workspace_;
-  std::atomic<bool> has_downloads_ = false;
+  std::once_flag upload_once_, download_once_;
+  Handle upload_stream_ = nullptr, download_stream_ = nullptr;
+
+  // What work that nobody waited for uses.
+  struct Kept {
+    std::unique_ptr<Event> done;
+    std::vector<std::shared_ptr<void>> memory;
+  };
+  std::mutex kept_mutex_;
+  std::deque<Kept> kept_;                            // in order of the work
+  std::vector<std::unique_ptr<Event>> idle_events_;  // for what is kept next
 };
 
 }  // namespace tenon::cuda

@@ -76,6 +76,7 @@ void copy_elements(const Tensor& from, Tensor& to) {
   } else if (source && source != target) {
     copy_elements(source->download(from), to);
   } else if (target) {
+    target->settle();
     const std::unique_ptr<Queue> queue = target->make_queue(nullptr);
     if (source)
       queue->copy(to.mutable_raw(), from.raw(), from.bytes());

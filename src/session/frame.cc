@@ -4,6 +4,7 @@
 #include <chrono>
 #include <deque>
 #include <stdexcept>
+#include <utility>
 
 #include "base/environment.h"
 #include "base/fail.h"
@@ -33,9 +34,14 @@ Frame::Frame(const Program& program, const RunState& state)
       threads_(state.threads),
       allocator_(state.allocator),
       queue_(state.queue),
+      transfers_(queue_ ? queue_->make_transfers() : nullptr),
       values_(static_cast<size_t>(program.slot_count())) {}
 
+Frame::~Frame() { forget_recordings(); }
+
 void Frame::bind(std::shared_ptr<const Plan> plan) {
+  forget_recordings();
+  is_settled_ = false;
   calls_.clear();
   recent_buffers_.clear();
   iterates_ = false;
@@ -97,52 +103,15 @@ void Frame::bind(std::shared_ptr<const Plan> plan) {
                    threads_, step.on_device ? *queue_ : allocator_),
          item.is_placed && step.on_device == (queue_ != nullptr) && step.copy == Step::Copy::none &&
              !item.needs_check && item.buffers.empty() && item.drops.empty(),
-         first_output});
+         first_output,
+         {}});
   }
+  find_copies_beside();
   find_recordable_items();
 }
 
-bool Frame::is_recordable(const Plan::Item& item) const {
-  const Step& step = at(program_.steps(), item.step);
-  if (!step.on_device || !item.is_placed || item.needs_check || !item.buffers.empty() || !item.drops.empty())
-    return false;
-  const auto stays = [&](int slot) {
-    const Home home = slot < 0 ? Home::known : plan_->home(slot);
-    return home == Home::known || (home == Home::arena && program_.is_on_device(slot));
-  };
-  return std::ranges::all_of(step.inputs, stays) && std::ranges::all_of(step.outputs, stays);
-}
-
-void Frame::find_recordable_items() {
-  recorded_.clear();
-  runs_ = 0;
-  if (!queue_) return;
-  for (size_t first = 0, last; first < plan_->items.size(); first = last + 1) {
-    for (last = first; last < plan_->items.size() && is_recordable(plan_->items[last]);) ++last;
-    if (last > first + 1) recorded_.push_back({first, last, nullptr});
-  }
-}
-
-bool Frame::run_recorded(Recorded& recorded) {
-  if (runs_ == 0 || recorded.is_unfit) return false;
-  if (!recorded.recording) {
-    // Work on other queues of this thread must not begin in between, so what fails ends the recording.
-    queue_->begin_recording();
-    try {
-      for (size_t i = recorded.first; i < recorded.last; ++i) calls_[i].kernel->run(calls_[i].run);
-    } catch (...) {
-      queue_->end_recording();
-      throw;
-    }
-    recorded.recording = queue_->end_recording();
-    recorded.is_unfit = !recorded.recording;
-    if (recorded.is_unfit) return false;
-  }
-  recorded.recording->replay(*queue_);
-  return true;
-}
-
 void Frame::take(const PlanChange& change) {
+  find_copies_beside();
   find_recordable_items();
   for (const auto& [i, _] : change.known) at(values_, plan_->known[i].first) = plan_->known[i].second;
   for (const PlanChange::SlotChange& changed : change.slots) {
@@ -212,6 +181,20 @@ Value Frame::take_argument(size_t i) {
 
 void Frame::run(const RunState& state, std::span<const Tensor> destinations) {
   set_argument_views();
+  // Who looks at values in between wants them one after the other.
+  was_settled_ = std::exchange(is_settled_, false) && !is_observed(state);
+  try {
+    run_all(state, destinations);
+    if (transfers_) transfers_->finish_downloads();
+  } catch (...) {
+    is_settled_ = false;
+    if (transfers_) transfers_->abandon();
+    throw;
+  }
+  ++runs_;
+}
+
+void Frame::run_all(const RunState& state, std::span<const Tensor> destinations) {
   size_t next = 0;
   for (auto [first, last] : plan_->side_by_side) {
     run_items(state, next, static_cast<size_t>(first), destinations);
@@ -219,25 +202,28 @@ void Frame::run(const RunState& state, std::span<const Tensor> destinations) {
     run_side_by_side(state, static_cast<size_t>(first), next, destinations);
   }
   run_items(state, next, calls_.size(), destinations);
-  if (queue_) queue_->wait_for_downloads();
-  ++runs_;
+}
+
+bool Frame::is_observed(const RunState& state) const {
+  return state.profile || state.watcher || (queue_ && waits_after_every_node());
 }
 
 void Frame::run_items(const RunState& state, size_t first, size_t last, std::span<const Tensor> destinations) {
-  const bool is_observed = state.profile || state.watcher || (queue_ && waits_after_every_node());
+  const bool observed = is_observed(state);
   size_t i = first;
   try {
     for (; i < last; ++i) {
       Call& call = calls_[i];
       state.throw_if_cancelled();
-      if (!recorded_.empty() && !is_observed) {
+      if (!call.awaited.empty()) await_uploads(i);
+      if (!recorded_.empty() && !observed) {
         auto recorded = std::ranges::find(recorded_, i, &Recorded::first);
         if (recorded != recorded_.end() && recorded->last <= last && run_recorded(*recorded)) {
           i = recorded->last - 1;
           continue;
         }
       }
-      if (is_observed)
+      if (observed)
         run_observed(state, i, destinations);
       else if (call.is_plain)
         call.kernel->run(call.run);
@@ -245,7 +231,7 @@ void Frame::run_items(const RunState& state, size_t first, size_t last, std::spa
         run_item(state, i, destinations);
     }
   } catch (...) {
-    rethrow_at(i, is_observed);
+    rethrow_at(i, observed);
   }
 }
 
@@ -285,48 +271,37 @@ void Frame::run_item(const RunState& state, size_t index, std::span<const Tensor
 void Frame::run_kernel(const RunState& state, size_t index, std::span<const Tensor> destinations) {
   const Plan::Item& item = plan_->items[index];
   const Step& step = at(program_.steps(), item.step);
-  if (queue_ && !step.on_device && step.copy != Step::Copy::to_host) queue_->wait_for_downloads();
+  if (transfers_ && !step.on_device && step.copy != Step::Copy::to_host) transfers_->finish_downloads();
   // Only a copy can write to the device what others read on the host.
   const Device* reached = step.copy == Step::Copy::to_host ? program_.device() : nullptr;
   for (int block : item.buffers) allocate(state, block, destinations, reached);
   if (item.is_placed && item.needs_check) check(step);
   if (step.copy != Step::Copy::none)
-    copy(step, item.is_placed);
+    copy(index);
   else if (item.is_placed)
     calls_[index].kernel->run(calls_[index].run);
   else
     run_alone_at(state, step);
 }
 
-void Frame::copy(const Step& step, bool is_placed) {
-  const bool to_device = step.copy == Step::Copy::to_device;
-  const Value& from = at(values_, step.inputs[0]);
-  if (!from.defined()) fail_without_value(step, 0);
-  const Tensor& source = from.tensor();
-  Value& to = at(values_, step.outputs[0]);
-  if (!is_placed) to = Tensor(source.type(), source.shape(), to_device ? *queue_ : allocator_);
-  void* target = to.tensor().mutable_raw();
-  // What the caller gave, or wants to have, may be on the device already.
-  const Device* there = device_of(to_device ? source : to.tensor());
-  if (there == program_.device())
-    queue_->copy(target, source.raw(), source.bytes());
-  else if (to_device)
-    queue_->upload(target, on_host(source).raw(), source.bytes());  // it may be on another device
-  else
-    queue_->download(target, source.raw(), source.bytes());
-}
-
 void Frame::run_observed(const RunState& state, size_t index, std::span<const Tensor> destinations) {
   const auto run = [&] {
     run_kernel(state, index, destinations);
-    if (queue_) queue_->wait();  // what a step does is done when it is looked at
+    if (!queue_) return;
+    // What a step does is done when it is looked at.
+    transfers_->finish_downloads();
+    queue_->wait();
   };
   const auto run_and_watch = [&] { state.watcher ? run_watched(*state.watcher, index, run) : run(); };
+  const bool is_timed = state.profile && state.device_repeats > 0 && is_recordable(plan_->items[index]);
+  const int64_t device_ns = is_timed ? time_on_device(index, state.device_repeats) : 0;
   // Outputs are described before they are let go.
-  if (state.profile)
+  if (state.profile) {
     state.profile->push_back(measure(index, run_and_watch));
-  else
+    state.profile->back().device_ns = device_ns;
+  } else {
     run_and_watch();
+  }
   for (int slot : plan_->items[index].drops) at(values_, slot) = Value();
 }
 

@@ -17,6 +17,7 @@ class Frame {
   Frame(const Program& program, const RunState& state);
   Frame(const Frame&) = delete;
   Frame& operator=(const Frame&) = delete;
+  ~Frame();
 
   const std::shared_ptr<const Plan>& plan() const { return plan_; }
   // Arranges everything for `plan`.
@@ -59,6 +60,8 @@ class Frame {
     KernelRun run;
     bool is_plain;  // nothing to do but to run the kernel
     size_t first_output;
+    SmallVector<int, 1> awaited;  // items that copy to the device beside its work what this one is the first to read
+    bool is_beside = false;       // a copy that need not be in the order of the device's work
   };
 
   // Items one after the other that always do the same on the device with the same memory: recorded when they run for
@@ -72,6 +75,10 @@ class Frame {
   int argument_slot(size_t i) const;
   void set_argument_views();
   void find_recordable_items();
+  void find_copies_beside();
+  void forget_recordings();
+  // Holds the device back until what the item reads has arrived.
+  void await_uploads(size_t index);
   bool is_recordable(const Plan::Item& item) const;
   // Whether the items were run by it.
   bool run_recorded(Recorded& recorded);
@@ -79,6 +86,8 @@ class Frame {
   void allocate(const RunState& state, int block, std::span<const Tensor> destinations,
                 const Device* reached = nullptr);
   std::shared_ptr<void> take_buffer(const RunState& state, int block);
+  // Whether somebody measures or watches the steps of the run, or wants to know which one fails.
+  bool is_observed(const RunState& state) const;
   // Items [first, last), one after the other.
   void run_items(const RunState& state, size_t first, size_t last, std::span<const Tensor> destinations);
   // The same for items that do not depend on each other, each on one thread.
@@ -101,13 +110,22 @@ class Frame {
   // for.
   [[noreturn]] void rethrow_at(size_t index, bool is_waited_for = true) const;
   void run_alone_at(const RunState& state, const Step& step);
-  // Copies a tensor between host and device; `to` has no memory yet unless `is_placed`.
-  void copy(const Step& step, bool is_placed);
+  // Runs all items.
+  void run_all(const RunState& state, std::span<const Tensor> destinations);
+  // Copies a tensor between host and device.
+  void copy(size_t index);
+  // Nanoseconds that the device takes for the item, of so many repetitions in one go. The item has not run yet, and its
+  // inputs are the same afterwards.
+  int64_t time_on_device(size_t index, int repeats);
 
   const Program& program_;
   ThreadPool& threads_;
   Allocator& allocator_;
-  Queue* queue_;  // of the program's device, if it has one
+  Queue* queue_;                          // of the program's device, if it has one
+  std::unique_ptr<Transfers> transfers_;  // with the same; recordings refer to it
+  // Whether the device has done everything that this frame gave to it, so that its arena is free; and when the run
+  // began.
+  bool is_settled_ = false, was_settled_ = false;
   std::shared_ptr<const Plan> plan_;
   std::shared_ptr<void> arenas_[2];  // of the host and of the device
   int64_t arena_bytes_[2] = {0, 0};

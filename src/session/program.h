@@ -30,6 +30,7 @@ struct RunState {
   RunWatcher* watcher = nullptr;
   int branch_threads = 1;  // that may run steps side by side
   Queue* queue = nullptr;  // of the program's device, if it has one
+  int device_repeats = 0;  // of steps on it that are profiled
 
   void throw_if_cancelled() const {
     if (cancel.stop_requested()) throw Error(ErrorCode::cancelled, "the run was cancelled");

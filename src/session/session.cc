@@ -33,8 +33,16 @@ class Session::Implementation {
 
   const CompiledModel& model() const { return *model_; }
 
+  ~Implementation() {
+    if (queue_) queue_->finish_kept();
+  }
+  Implementation(const Implementation&) = delete;
+  Implementation& operator=(const Implementation&) = delete;
+
   NamedValues run(const NamedValues& feeds, const RunOptions& options) const {
     const ir::Graph& graph = model_->graph();
+    if (queue_) queue_->drop_finished();
+    if (!options.wait) require_callers_stream();
     std::vector<Value> arguments = check_inputs(graph, feeds);
     for (size_t i = 0; i < arguments.size(); ++i) {
       if (!arguments[i].is_tensor()) continue;
@@ -42,7 +50,9 @@ class Session::Implementation {
       if (!device) continue;
       require_same_device(*device, graph.inputs()[i]->name);
       // Only copies to the device read it where it is.
-      if (!model_->program().takes_on_device(i)) arguments[i] = on_host(arguments[i].tensor());
+      if (model_->program().takes_on_device(i)) continue;
+      if (!options.wait) queue_->wait();  // for what writes it
+      arguments[i] = on_host(arguments[i].tensor());
     }
     std::vector<bool> wanted = wanted_outputs(options);
     const std::vector<Tensor> destinations = match_destinations(options);
@@ -61,10 +71,14 @@ class Session::Implementation {
                          options.profile,
                          options.watcher,
                          options_.parallel_branches && !queue_ ? threads_->size() : 1,
-                         queue_.get()};
+                         queue_.get(),
+                         options.device_repeats};
     std::vector<Value> results = model_->program().run(state, arguments, wanted, written);
     const auto is_on_device = [](const Tensor& tensor) { return device_of(tensor) != nullptr; };
-    if (queue_ && std::ranges::any_of(written, is_on_device)) queue_->wait();
+    if (!options.wait && may_return_early(arguments, results))
+      queue_->keep(owners_of(arguments, results));
+    else if (queue_ && std::ranges::any_of(written, is_on_device))
+      queue_->wait();
     NamedValues named;
     for (size_t i = 0; i < results.size(); ++i) {
       if (!wanted[i]) continue;
@@ -114,6 +128,32 @@ class Session::Implementation {
     plans_ = std::make_unique<PlanCaches>(model_->program());
     if (!options_.log) return;
     for (const std::string& note : model_->notes) options_.log(note);
+  }
+
+  void require_callers_stream() const {
+    if (queue_ && queue_->is_callers()) return;
+    throw Error(ErrorCode::invalid_argument, "a run cannot return early: the session has no stream of the caller's",
+                "make the session with one: tenon::CallersStream, tenon.load(stream=…), user_compute_stream");
+  }
+
+  // Whether nothing of the run is on the host, where it must be done when the run returns.
+  bool may_return_early(const std::vector<Value>& arguments, const std::vector<Value>& results) const {
+    const auto is_there = [](const Value& value) {
+      return !value.defined() || (value.is_tensor() && device_of(value.tensor()) != nullptr);
+    };
+    return options_.memory == MemoryUse::normal && std::ranges::all_of(arguments, is_there) &&
+           std::ranges::all_of(results, is_there);
+  }
+
+  static std::vector<std::shared_ptr<void>> owners_of(const std::vector<Value>& arguments,
+                                                      const std::vector<Value>& results) {
+    std::vector<std::shared_ptr<void>> owners;
+    for (const std::vector<Value>* values : {&arguments, &results}) {
+      for (const Value& value : *values) {
+        if (value.defined()) owners.push_back(value.tensor().owner());
+      }
+    }
+    return owners;
   }
 
   void require_same_device(const Device& device, const std::string& name) const {

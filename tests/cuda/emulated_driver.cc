@@ -1,20 +1,27 @@
 // A stand-in for NVIDIA's libraries that runs kernels on the CPU: NVRTC is the system's C++ compiler, the driver's
 // memory is the host's. For tests on machines without a GPU. TENON_EMULATED_MEMORY limits its memory, in bytes;
 // TENON_EMULATED_DEVICES is how many GPUs there are; with TENON_EMULATED_FAILURE=3 the third kernel that runs breaks
-// the GPU, as one that writes where it must not: the next wait says so, and every call after that.
+// the GPU, as one that writes where it must not: the next wait says so, and every call after that. Work is done when it
+// is given, or with TENON_EMULATED_ORDER=late when somebody waits for it, and with late-kernels so from a stream's
+// first kernel on: what then reads something too early, or writes it, has another result.
 #include <dlfcn.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <fstream>
 #include <functional>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cuda/libraries.h"
@@ -27,11 +34,11 @@ using tenon::cuda::MatmulAlgorithm;
 using tenon::cuda::MatmulChoice;
 using tenon::cuda::Result;
 
-constexpr Result success = 0, out_of_memory = 2, invalid = 1, no_context = 201, illegal_address = 700,
+constexpr Result success = 0, out_of_memory = 2, invalid = 1, no_context = 201, not_ready = 600, illegal_address = 700,
                  not_supported = 3000;
 
 std::mutex mutex;  // one call at a time
-std::map<Address, size_t> blocks;
+std::map<Address, size_t> blocks, pinned;
 size_t used = 0;
 
 size_t memory() {
@@ -70,7 +77,10 @@ struct Stream {
   int* context = current;
   bool records = false;
   std::vector<std::function<void()>> recorded;
+  std::deque<std::function<void()>> pending;
 };
+std::recursive_mutex order;  // guards what is pending, and is held while it is done
+std::set<Stream*> streams;
 
 struct Graph {
   std::vector<std::function<void()>> work;
@@ -101,15 +111,77 @@ Result state_of(Handle stream) {
   return !current || (own && own->context != current) ? no_context : success;
 }
 
-Result give(Handle stream, std::function<void()> work) {
+enum class Kind : uint8_t { kernel, other };
+
+bool is_late(Kind kind) {
+  const char* given = std::getenv("TENON_EMULATED_ORDER");
+  const std::string_view how = given ? given : "";
+  return how == "late" || (how == "late-kernels" && kind == Kind::kernel);
+}
+
+void do_next(Stream& stream) {
+  const std::function<void()> work = std::move(stream.pending.front());
+  stream.pending.pop_front();
+  work();
+}
+
+void do_all(Handle stream) {
+  std::lock_guard lock(order);
+  if (Stream* own = made(stream)) {
+    while (!own->pending.empty()) do_next(*own);
+  }
+}
+
+void do_everything() {
+  std::lock_guard lock(order);
+  for (Stream* stream : streams) do_all(stream);
+}
+
+void do_or_defer(Handle stream, Kind kind, std::function<void()> work) {
+  std::lock_guard lock(order);
+  Stream* to = made(stream);
+  if (to && (!to->pending.empty() || is_late(kind)))
+    to->pending.push_back(std::move(work));
+  else
+    work();
+}
+
+Result give(Handle stream, std::function<void()> work, Kind kind = Kind::other) {
   if (Result state = state_of(stream)) return state;
   if (Stream* to = made(stream); to && to->records) {
     to->recorded.push_back(std::move(work));
   } else {
     count(stream, 1, 0);
-    work();
+    do_or_defer(stream, kind, std::move(work));
   }
   return success;
+}
+
+struct Event {
+  Stream* stream = nullptr;
+  int64_t recorded = 0, done = 0;  // how often
+  std::chrono::steady_clock::time_point time;
+
+  // Until it is done for the so manieth time.
+  void complete(int64_t times) const {
+    std::lock_guard lock(order);
+    while (done < times) do_next(*stream);
+  }
+};
+using SharedEvent = std::shared_ptr<Event>;
+SharedEvent& event_of(Handle handle) { return *static_cast<SharedEvent*>(handle); }
+
+// What a wait finds out.
+Result told(Handle stream) {
+  if (is_broken) is_lost = true;
+  return state_of(stream);
+}
+
+bool is_pinned(const void* memory, size_t bytes) {
+  std::lock_guard lock(mutex);
+  auto next = pinned.upper_bound(reinterpret_cast<Address>(memory));
+  return next != pinned.begin() &&
+         reinterpret_cast<Address>(memory) + bytes <= std::prev(next)->first + std::prev(next)->second;
 }
 
 struct Program {
@@ -292,7 +364,11 @@ Result cuDeviceGetAttribute(int* value, int attribute, int) {
 }
 Result cuDevicePrimaryCtxRetain(Handle* context, int device) { return *context = &contexts[device], success; }
 Result cuCtxSetCurrent(Handle context) { return current = static_cast<int*>(context), success; }
-Result cuCtxSynchronize() { return count(nullptr, 0, 1), success; }
+Result cuCtxSynchronize() {
+  count(nullptr, 0, 1);
+  do_everything();
+  return told(nullptr);
+}
 Result cuMemGetInfo_v2(size_t* available, size_t* total) {
   std::lock_guard lock(mutex);
   *total = memory();
@@ -312,6 +388,7 @@ Result cuMemAlloc_v2(Address* address, size_t bytes) {
 }
 Result cuMemFree_v2(Address address) {
   if (!current) return no_context;
+  do_everything();
   std::lock_guard lock(mutex);
   auto found = blocks.find(address);
   if (found == blocks.end()) return invalid;
@@ -323,11 +400,38 @@ Result cuMemFree_v2(Address address) {
 Result cuMemcpyHtoD_v2(Address to, const void* from, size_t bytes) {
   return give(nullptr, [=] { std::memcpy(reinterpret_cast<void*>(to), from, bytes); });
 }
+Result cuMemHostAlloc(void** memory, size_t bytes, unsigned) {
+  std::lock_guard lock(mutex);
+  if (std::getenv("TENON_EMULATED_NO_PINNED")) return out_of_memory;
+  *memory = std::malloc(bytes);
+  pinned[reinterpret_cast<Address>(*memory)] = bytes;
+  return success;
+}
+Result cuMemFreeHost(void* memory) {
+  do_everything();
+  std::lock_guard lock(mutex);
+  if (pinned.erase(reinterpret_cast<Address>(memory)) == 0) return invalid;
+  std::free(memory);
+  return success;
+}
+Result cuPointerGetAttribute(void* value, int attribute, Address address) {
+  if (attribute != 2 || !is_pinned(reinterpret_cast<void*>(address), 1)) return invalid;
+  const unsigned of_host = 1;
+  std::memcpy(value, &of_host, sizeof of_host);
+  return success;
+}
+// Memory that is not pinned is read at once, and written before the call returns.
 Result cuMemcpyHtoDAsync_v2(Address to, const void* from, size_t bytes, Handle stream) {
-  return give(stream, [=] { std::memcpy(reinterpret_cast<void*>(to), from, bytes); });
+  if (is_pinned(from, bytes)) return give(stream, [=] { std::memcpy(reinterpret_cast<void*>(to), from, bytes); });
+  const auto* first = static_cast<const char*>(from);
+  return give(stream, [to, content = std::vector<char>(first, first + bytes)] {
+    std::memcpy(reinterpret_cast<void*>(to), content.data(), content.size());
+  });
 }
 Result cuMemcpyDtoHAsync_v2(void* to, Address from, size_t bytes, Handle stream) {
-  return give(stream, [=] { std::memcpy(to, reinterpret_cast<void*>(from), bytes); });
+  const Result result = give(stream, [=] { std::memcpy(to, reinterpret_cast<void*>(from), bytes); });
+  if (!is_pinned(to, bytes)) do_all(stream);
+  return result;
 }
 Result cuMemcpyDtoDAsync_v2(Address to, Address from, size_t bytes, Handle stream) {
   return give(stream, [=] { std::memmove(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), bytes); });
@@ -335,12 +439,61 @@ Result cuMemcpyDtoDAsync_v2(Address to, Address from, size_t bytes, Handle strea
 Result cuMemsetD8Async(Address to, unsigned char byte, size_t bytes, Handle stream) {
   return give(stream, [=] { std::memset(reinterpret_cast<void*>(to), byte, bytes); });
 }
-Result cuStreamCreate(Handle* stream, unsigned) { return current ? (*stream = new Stream, success) : no_context; }
-Result cuStreamDestroy_v2(Handle stream) { return delete static_cast<Stream*>(stream), success; }
+Result cuStreamCreate(Handle* stream, unsigned) {
+  if (!current) return no_context;
+  std::lock_guard lock(order);
+  auto* made = new Stream;
+  streams.insert(made);
+  return *stream = made, success;
+}
+Result cuStreamDestroy_v2(Handle stream) {
+  std::lock_guard lock(order);
+  do_all(stream);
+  streams.erase(static_cast<Stream*>(stream));
+  return delete static_cast<Stream*>(stream), success;
+}
 Result cuStreamSynchronize(Handle stream) {
   count(stream, 0, 1);
-  if (is_broken) is_lost = true;
-  return state_of(stream);
+  do_all(stream);
+  return told(stream);
+}
+Result cuEventCreate(Handle* event, unsigned) {
+  return current ? (*event = new SharedEvent(std::make_shared<Event>()), success) : no_context;
+}
+Result cuEventDestroy_v2(Handle event) { return delete &event_of(event), success; }
+Result cuEventRecord(Handle handle, Handle stream) {
+  std::lock_guard lock(order);
+  if (Result state = state_of(stream)) return state;
+  const SharedEvent event = event_of(handle);
+  event->stream = made(stream);
+  do_or_defer(stream, Kind::other, [event, times = ++event->recorded] {
+    event->done = times;
+    event->time = std::chrono::steady_clock::now();
+  });
+  return success;
+}
+Result cuEventQuery(Handle event) {
+  std::lock_guard lock(order);
+  return event_of(event)->done < event_of(event)->recorded ? not_ready : told(nullptr);
+}
+Result cuEventSynchronize(Handle event) {
+  event_of(event)->complete(event_of(event)->recorded);
+  return told(nullptr);
+}
+Result cuEventElapsedTime(float* milliseconds, Handle from, Handle to) {
+  using Milliseconds = std::chrono::duration<float, std::milli>;
+  return *milliseconds = Milliseconds(event_of(to)->time - event_of(from)->time).count(), success;
+}
+Result cuStreamWaitEvent(Handle stream, Handle handle, unsigned is_recorded) {
+  std::lock_guard lock(order);
+  const SharedEvent event = event_of(handle);
+  Stream* to = made(stream);
+  if (!to || to->records != (is_recorded == 1)) return invalid;
+  if (to->records)
+    to->recorded.push_back([event] { event->complete(event->recorded); });
+  else if (event->done < event->recorded)
+    to->pending.push_back([event, times = event->recorded] { event->complete(times); });
+  return success;
 }
 Result cuStreamBeginCapture_v2(Handle stream, int) { return static_cast<Stream*>(stream)->records = true, success; }
 Result cuStreamEndCapture(Handle stream, Handle* graph) {
@@ -353,10 +506,12 @@ Result cuGraphInstantiateWithFlags(Handle* executable, Handle graph, unsigned lo
   return *executable = new Graph(*static_cast<Graph*>(graph)), success;
 }
 Result cuGraphLaunch(Handle executable, Handle stream) {
-  if (Result state = state_of(stream)) return state;
-  count(stream, 1, 0);
-  for (const auto& work : static_cast<Graph*>(executable)->work) work();
-  return success;
+  return give(
+      stream,
+      [all = static_cast<Graph*>(executable)->work] {
+        for (const auto& work : all) work();
+      },
+      Kind::kernel);
 }
 Result cuGraphDestroy(Handle graph) { return delete static_cast<Graph*>(graph), success; }
 Result cuGraphExecDestroy(Handle graph) { return delete static_cast<Graph*>(graph), success; }
@@ -396,7 +551,7 @@ Result cuLaunchKernel(Handle function, unsigned x, unsigned y, unsigned z, unsig
     const auto* from = static_cast<const char*>(arguments[i]);
     copies.emplace_back(from, from + kernel.sizes[i]);
   }
-  return give(stream, [=]() mutable {
+  const auto run = [=]() mutable {
     std::lock_guard lock(mutex);
     static const int fails = number_from("TENON_EMULATED_FAILURE", 0);
     static int runs = 0;
@@ -405,7 +560,8 @@ Result cuLaunchKernel(Handle function, unsigned x, unsigned y, unsigned z, unsig
     for (std::vector<char>& copy : copies) pointers.push_back(copy.data());
     const unsigned grid[] = {x, y, z, threads};
     kernel.run(kernel.call, pointers.data(), grid, kernel.waits);
-  });
+  };
+  return give(stream, run, Kind::kernel);
 }
 
 // Compiled kernels are kept by the compiler's version: what they are compiled with is part of it.
@@ -501,25 +657,29 @@ Result cublasLtMatmul(Handle, Handle description, const void* alpha, const void*
     return is_integer ? *static_cast<const int32_t*>(at) : *static_cast<const float*>(at);
   };
   const double scale = scalar(alpha), keep = scalar(beta);
-  give(stream, [=] {
-    const auto inner = static_cast<int64_t>(matmul.transpose_a ? la.rows : la.columns);
-    for (int64_t batch = 0; batch < ld.batch; ++batch) {
-      for (int64_t column = 0; column < static_cast<int64_t>(ld.columns); ++column) {
-        for (int64_t row = 0; row < static_cast<int64_t>(ld.rows); ++row) {
-          double sum = 0;
-          for (int64_t k = 0; k < inner; ++k) {
-            sum += load_element(a, la.type, matmul.transpose_a ? at(la, k, row, batch) : at(la, row, k, batch)) *
-                   load_element(b, lb.type, matmul.transpose_b ? at(lb, column, k, batch) : at(lb, k, column, batch));
+  give(
+      stream,
+      [=] {
+        const auto inner = static_cast<int64_t>(matmul.transpose_a ? la.rows : la.columns);
+        for (int64_t batch = 0; batch < ld.batch; ++batch) {
+          for (int64_t column = 0; column < static_cast<int64_t>(ld.columns); ++column) {
+            for (int64_t row = 0; row < static_cast<int64_t>(ld.rows); ++row) {
+              double sum = 0;
+              for (int64_t k = 0; k < inner; ++k) {
+                sum +=
+                    load_element(a, la.type, matmul.transpose_a ? at(la, k, row, batch) : at(la, row, k, batch)) *
+                    load_element(b, lb.type, matmul.transpose_b ? at(lb, column, k, batch) : at(lb, k, column, batch));
+              }
+              sum *= scale;
+              if (keep != 0) sum += keep * load_element(c, lc.type, at(lc, row, column, batch));
+              if (matmul.epilogue & 4) sum += load_element(matmul.bias, ld.type, row);
+              if (matmul.epilogue & 2) sum = sum < 0 ? 0 : sum;
+              store_element(d, ld.type, at(ld, row, column, batch), sum);
+            }
           }
-          sum *= scale;
-          if (keep != 0) sum += keep * load_element(c, lc.type, at(lc, row, column, batch));
-          if (matmul.epilogue & 4) sum += load_element(matmul.bias, ld.type, row);
-          if (matmul.epilogue & 2) sum = sum < 0 ? 0 : sum;
-          store_element(d, ld.type, at(ld, row, column, batch), sum);
         }
-      }
-    }
-  });
+      },
+      Kind::kernel);
   return success;
 }
 

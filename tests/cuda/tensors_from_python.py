@@ -339,6 +339,58 @@ def test_runs_in_the_callers_stream():
         ort.InferenceSession(RELU, providers=[("CUDAExecutionProvider", {"user_compute_stream": "mine"})])
 
 
+@pytest.fixture
+def late(monkeypatch):
+    """The stand-in does nothing before somebody waits for it."""
+    monkeypatch.setenv("TENON_EMULATED_ORDER", "late")  # which the driver reads: os.environ sets the process's own
+    stream = ctypes.c_void_p()
+    assert DRIVER.cuStreamCreate(ctypes.byref(stream), 1) == 0
+    yield stream.value
+    assert DRIVER.cuStreamDestroy_v2(stream) == 0
+
+
+def content(tensor):
+    """Of memory of the stand-in's GPU, at this moment."""
+    return np.ctypeslib.as_array((ctypes.c_float * 6).from_address(tensor.address)).reshape(2, 3).copy()
+
+
+def test_runs_that_return_early(late):
+    loaded = tenon.load(RELU, providers=["cuda", "cpu"], stream=late)
+    y = tenon.Tensor(np.full_like(X, 7)).to("cuda")
+    waits = DRIVER.emulated_waits(late), DRIVER.emulated_waits(DEFAULT_STREAM)
+    x = Foreign(X)
+    assert list(loaded.run(x=x, into={"y": y}, wait=False)) == ["y"]
+    assert x.streams[-1] == late and (DRIVER.emulated_waits(late), DRIVER.emulated_waits(DEFAULT_STREAM)) == waits
+    assert (content(y) == 7).all() and x.deleted == 0
+    tenon.wait_for_cuda(late)
+    np.testing.assert_array_equal(content(y), np.maximum(X, 0))
+    made = loaded.run(x=tenon.Tensor(-X).to("cuda"), outputs_on="cuda", wait=False)["y"]
+    np.testing.assert_array_equal(made.numpy(), np.maximum(-X, 0))  # waits by itself
+    np.testing.assert_array_equal(loaded.run(x=X, wait=False)["y"], np.maximum(X, 0))
+    with pytest.raises(tenon.ArgumentError, match="no stream of the caller's"):
+        tenon.load(RELU, providers=["cuda", "cpu"]).run(x=X, wait=False)
+    del loaded
+    gc.collect()
+
+
+def test_onnxruntimes_option_not_to_wait(late):
+    options = ort.RunOptions()
+    options.add_run_config_entry("disable_synchronize_execution_providers", "1")
+    for stream in (late, None):
+        given = {"user_compute_stream": str(stream)} if stream else {}
+        session = ort.InferenceSession(RELU, providers=[("CUDAExecutionProvider", given), "CPUExecutionProvider"])
+        y = tenon.Tensor(np.full_like(X, 7)).to("cuda")
+        binding = session.io_binding()
+        binding.bind_ortvalue_input("x", ort.OrtValue.ortvalue_from_numpy(X, "cuda", 0))
+        binding.bind_output("y", "cuda", 0, np.float32, [2, 3], y.address)
+        session.run_with_iobinding(binding, options)
+        assert (content(y) == 7).all() == bool(stream)
+        binding.synchronize_outputs()
+        np.testing.assert_array_equal(content(y), np.maximum(X, 0))
+        del session, binding
+        gc.collect()
+
+
 def test_ort_values():
     one = ort.OrtValue.ortvalue_from_numpy(X, "cuda", 0)
     assert (one.device_name(), one.shape(), one.data_type()) == ("cuda", [2, 3], "tensor(float)")

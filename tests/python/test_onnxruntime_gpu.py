@@ -69,7 +69,7 @@ result = [where(first), where(second), missing, second.get_providers(), second.g
     first, second, missing, providers, options = result
     assert (first, second, notes) == (["cuda:1"], ["cuda:1"], []) and providers == [CUDA, "CPUExecutionProvider"]
     assert "there is no GPU 2: there are 2, and numbers begin with 0" in missing
-    assert options[CUDA] == {"device_id": "1", "use_tf32": "0", "enable_cuda_graph": "1", "do_copy_in_default_stream": "1"}
+    assert options[CUDA] == {"device_id": "1", "use_tf32": "0", "enable_cuda_graph": "1", "do_copy_in_default_stream": "0"}
 
 
 def test_options_without_an_effect_are_noted_and_not_listed():
@@ -78,7 +78,7 @@ loaded = session(("CUDAExecutionProvider", {"gpu_mem_limit": 1 << 30, "cudnn_con
                                             "do_copy_in_default_stream": True, "use_tf32": "1"}))
 result = loaded.get_provider_options()["CUDAExecutionProvider"]
 """)
-    assert result == {"device_id": "0", "use_tf32": "1", "enable_cuda_graph": "1", "do_copy_in_default_stream": "1"}
+    assert result == {"device_id": "0", "use_tf32": "1", "enable_cuda_graph": "1", "do_copy_in_default_stream": "0"}
     assert [note.split(":")[0] for note in notes] == ["the provider option gpu_mem_limit=1073741824 has no effect",
                                                       "the provider option enable_cuda_graph=0 has no effect"]
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from .._tenon import Tensor, wait_for_cuda
 from ..errors import Error, RunError
+from . import _config
 from ._errors import of_bound_run
 from ._values import OrtValue, OrtValueVector, dtype_named, memory_on, tensor_at
 
@@ -26,6 +27,7 @@ class IOBinding:
         self._given: set[str] = set()  # outputs whose memory is the caller's
         self._into: dict[str, Tensor] = {}  # memory that the next run writes to
         self._on: dict[str, str] = {}  # devices of outputs that runs allocate elsewhere than on the CPU
+        self._returned_early = False  # the last run, perhaps
 
     def bind_cpu_input(self, name: str, arr_on_cpu: np.ndarray) -> None:
         if not isinstance(arr_on_cpu, np.ndarray):
@@ -83,7 +85,10 @@ class IOBinding:
             wait_for_cuda()
 
     def synchronize_outputs(self) -> None:
-        """Nothing to wait for: a run has ended when it returns, on a GPU too."""
+        """A run has ended when it returns, on a GPU too, unless its options say otherwise: then all work there is waited for."""
+        if self._returned_early:
+            self._returned_early = False
+            wait_for_cuda()
 
     def get_outputs(self) -> list[OrtValue]:
         """What the last run made, in the order in which outputs were bound."""
@@ -109,6 +114,7 @@ class IOBinding:
         if not self._outputs:
             raise RunError("Error in execution: no output is bound", "invalid-argument")
         names = list(self._outputs)
+        self._returned_early = run_options is not None and run_options._config.get(_config.NO_WAIT) == "1"
         try:
             try:
                 results = self._session._run_model(names, self._inputs, run_options, self._into, self._on)

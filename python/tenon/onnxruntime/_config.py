@@ -16,6 +16,8 @@ TRUST_SIZE_NAMES = "tenon.trust_size_names"
 RECORD_ASSIGNMENT = "session.record_ep_graph_assignment_info"
 #: A run's: gives memory back after it.
 SHRINK = "memory.enable_memory_arena_shrinkage"
+#: A run's: it may return before the GPU is done, in a session with a stream of the caller's.
+NO_WAIT = "disable_synchronize_execution_providers"
 
 #: Keys without a meaning here, with the reason.
 WITHOUT_MEANING: dict[str, str] = {

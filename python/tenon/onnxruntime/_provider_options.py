@@ -35,7 +35,8 @@ def _works(text: str, is_flag: bool = False) -> Option:
 
 
 _DEVICE = _works("the GPU: `cuda:1` for 1")
-_STREAM = _works("the stream that the session works in, by its address as a number; without it, one of its own. A run waits for its work")
+_STREAM = _works("the stream that the session works in, by its address as a number; without it, one of its own. A run waits for its work, unless the "
+                 "run option `disable_synchronize_execution_providers` is `1` and all inputs and outputs are bound to the GPU's memory")
 _HAS_STREAM = Option("it has one if `user_compute_stream` is given", usual=(*_ON, *_OFF))
 _ARENA = Option("the memory that a plan needs is one block, which stays for the next run")
 _TUNED = Option("products and convolutions are always chosen by trial, once for each shape")
@@ -61,7 +62,8 @@ OPTIONS: dict[str, dict[str, Option]] = {
         "use_tf32": _works("`1`: precision `fast`, which lets products and convolutions round to TF32, and those that the CPU runs "
                            "to bfloat16. Without it fp32 is computed in fp32, where onnxruntime takes TF32", is_flag=True),
         "enable_cuda_graph": Option("runs are one CUDA graph from the second one with the same shapes on", usual=_ON),
-        "do_copy_in_default_stream": Option("copies and kernels of a session are in one stream", usual=_ON),
+        "do_copy_in_default_stream": Option("copies go through pinned memory, large ones in streams of their own where they can overlap with kernels",
+                                            usual=(*_ON, *_OFF)),
         "cudnn_conv_algo_search": Option("what cuDNN proposes is tried once for each shape, and the fastest is taken",
                                          usual=("EXHAUSTIVE", )),
         "cudnn_conv_use_max_workspace": Option("convolutions have 32 MiB to work in"),
@@ -72,7 +74,7 @@ OPTIONS: dict[str, dict[str, Option]] = {
         "arena_extend_strategy": _ARENA,
         "gpu_external_alloc": _ARENA, "gpu_external_free": _ARENA, "gpu_external_empty_cache": _ARENA,
         "user_compute_stream": _STREAM, "has_user_compute_stream": _HAS_STREAM,
-        "use_ep_level_unified_stream": Option("a session has one stream", usual=_ON),
+        "use_ep_level_unified_stream": Option("a session has one stream for kernels", usual=_ON),
         "tunable_op_enable": _TUNED, "tunable_op_tuning_enable": _TUNED, "tunable_op_max_tuning_duration_ms": _TUNED,
         "enable_skip_layer_norm_strict_mode": _SUMS,
         "sdpa_kernel": Option("the kernel of attention follows from types and sizes"),
@@ -89,7 +91,7 @@ OPTIONS: dict[str, dict[str, Option]] = {
         "trt_int8_enable": _INTEGERS, "trt_int8_calibration_table_name": _INTEGERS,
         "trt_int8_use_native_calibration_table": _INTEGERS,
         "user_compute_stream": _STREAM, "has_user_compute_stream": _HAS_STREAM,
-        "trt_auxiliary_streams": Option("a session has one stream"),
+        "trt_auxiliary_streams": Option("a session has one stream for kernels"),
         "trt_context_memory_sharing_enable": _ARENA,
         "trt_max_workspace_size": Option("products and convolutions have 32 MiB to work in"),
         "trt_max_partition_iterations": _PARTS, "trt_min_subgraph_size": _PARTS, "trt_dump_subgraphs": _PARTS,
@@ -132,7 +134,7 @@ class Gpu:
     def in_effect(self, config: Mapping[str, str]) -> dict[str, str]:
         """The options by which onnxruntime would do what is done here."""
         return {"device_id": str(self.device_id), "use_tf32": "1" if config.get(PRECISION) == "fast" else "0",
-                "enable_cuda_graph": "1", "do_copy_in_default_stream": "1",
+                "enable_cuda_graph": "1", "do_copy_in_default_stream": "0",
                 **({"user_compute_stream": str(self.stream)} if self.stream else {})}
 
     def use_kernel_folder(self) -> None:

@@ -344,7 +344,8 @@ class InferenceSession:
         where = {"outputs": names, "into": into or None, "outputs_on": outputs_on or None}
         if run_options is None:
             return self.tenon.run(feed, **where, profile=profile)
-        outputs = self.tenon.run(feed, **where, cancel=run_options._cancellation, profile=profile)
+        waits = run_options._config.get(_config.NO_WAIT) != "1" or not self._loaded_with["stream"]
+        outputs = self.tenon.run(feed, **where, cancel=run_options._cancellation, profile=profile, wait=waits)
         if _config.SHRINK in run_options._config:
             self.tenon.trim()
         return outputs

@@ -106,7 +106,6 @@ void run_non_max_suppression(KernelRun& run) {
   add_up.run(run, {counts.get()});
   int64_t total = 0;
   queue.download(&total, static_cast<const int64_t*>(counts.get()) + items, sizeof total);
-  queue.wait_for_downloads();
   Tensor& y = run.output(0, Shape{total, 3});
   const CudaLoop write(
       run, total == 0 ? 0 : items * most, "const i64* selected, const i64* counts, i64* y",

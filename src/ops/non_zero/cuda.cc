@@ -86,7 +86,6 @@ int64_t count_places(KernelRun& run, const PlacesPlan& plan, const void* x) {
   int64_t count = 0;
   cuda::GpuQueue& queue = queue_of(run);
   queue.download(&count, static_cast<const int64_t*>(plan.offsets.get()) + plan.chunks, sizeof count);
-  queue.wait_for_downloads();
   return count;
 }
 
@@ -117,7 +116,6 @@ struct CompressPlan {
 void refuse_beyond(KernelRun& run, const int64_t* last, int64_t size) {
   int64_t place = 0;
   queue_of(run).download(&place, last, sizeof place);
-  queue_of(run).wait_for_downloads();
   if (place >= size)
     fail(ErrorCode::invalid_value, "the condition selects index {}, there are {} elements", place, size);
 }
