@@ -2,11 +2,14 @@
 """Tenon on the GPU beside PyTorch: milliseconds per run, inputs and outputs in the GPU's memory.
 
 usage: gpu.py [--models NAME…] [--batches 1 8 32] [--types fp16 tf32 fp32 int8] [--ways eager graph compiled] [--rounds 2]
+       gpu.py --shares [--models NAME…] [--batches 32] [--types fp16 tf32 fp32] [--slowest 5]
 
 PyTorch runs each network as it is, as a CUDA graph, and compiled (torch.compile, reduce-overhead); images are
 channels_last. Tenon runs the same network from tests/models, converted to float16 for fp16 and with `--precision fast` for
 tf32. For int8 it runs what `tenon quantize` makes of it, ranges by random numbers, beside its own fp16 and PyTorch's. All take turns; the
 best of the rounds counts. Prints a table, and the ratio to the fastest of PyTorch's three.
+
+With --shares: how near every node comes to what the card can do (gpu_shares.py).
 """
 import argparse
 import json
@@ -62,15 +65,20 @@ def without_tiny_numbers(path, rounded):
     onnx.save(model, rounded)
 
 
-def tenon_times(tenon, name, kind, batch, seconds):
+def shapes_of(name, path, batch):
     import onnx
-    path = model_file(tenon, name, kind)
-    graph = onnx.load(path, load_external_data=False).graph
-    command = [tenon, "bench", path, "--provider", "cuda,cpu", "--on-device", "--json", "--seconds", str(seconds), "--warmup", "5"]
-    for value in graph.input:
+    shapes = {}
+    for value in onnx.load(path, load_external_data=False).graph.input:
         dims = [d.dim_value for d in value.type.tensor_type.shape.dim]
-        sizes = [batch] + ([128] if name == "bert_base" else dims[1:])
-        command += ["--shape", f"{value.name}={'x'.join(map(str, sizes))}"]
+        shapes[value.name] = [batch] + ([128] if name == "bert_base" else dims[1:])
+    return shapes
+
+
+def tenon_times(tenon, name, kind, batch, seconds):
+    path = model_file(tenon, name, kind)
+    command = [tenon, "bench", path, "--provider", "cuda,cpu", "--on-device", "--json", "--seconds", str(seconds), "--warmup", "5"]
+    for value, sizes in shapes_of(name, path, batch).items():
+        command += ["--shape", f"{value}={'x'.join(map(str, sizes))}"]
     if kind == "tf32":
         command += ["--precision", "fast"]
     result = subprocess.run(command, capture_output=True, text=True)
@@ -142,7 +150,13 @@ def main():
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--ways", nargs="+", default=["eager", "graph", "compiled"], help="how PyTorch runs")
     parser.add_argument("--seconds", type=float, default=0.3)
+    parser.add_argument("--shares", action="store_true", help="how near every node comes to what the card can do; without PyTorch's networks")
+    parser.add_argument("--slowest", type=int, default=5, help="with --shares: how many nodes that lose most time to show")
     options = parser.parse_args()
+    if options.shares:
+        import gpu_shares
+        gpu_shares.measure(options, model_file, shapes_of, MODELS)
+        return
     print("| model | type | batch | Tenon | Tenon fp16 | eager | graph | compiled | times as fast |\n|---|---|---|---|---|---|---|---|---|")
     ratios = []
     for name in options.models:

@@ -15,6 +15,7 @@ namespace tenon::cli {
 namespace {
 
 constexpr int64_t profiled_runs = 10;
+constexpr int device_repeats = 20;  // of each node, to measure the GPU alone
 
 struct BenchFlags {
   std::string model;
@@ -59,6 +60,8 @@ Measured measure(const BenchFlags& flags, const Session& session, const NamedVal
   tools::ProfileOptions profile;
   profile.runs = profiled_runs;
   profile.warmup = 0;
+  // Every node is repeated many times already.
+  if (flags.options.on_device) profile.device_repeats = device_repeats;
   profile.progress = [&](int64_t done) { progress.at(static_cast<size_t>(done), "profiled runs"); };
   measured.profile = tools::summarize(tools::profile(session, inputs, profile));
   return measured;
@@ -169,8 +172,10 @@ void add_bench(CLI::App& program, Action& action) {
                    "Callers that run the one session at the same time (default: 1)")
       ->check(CLI::Range(1, 4096))
       ->type_name("N");
-  command->add_flag("--operators", flags->operators,
-                    "Then profile 10 more runs: time per operator, and the slowest nodes");
+  command->add_flag(
+      "--operators", flags->operators,
+      "Then profile 10 more runs: time per operator, and the slowest nodes. With --on-device also what the GPU "
+      "takes for each node by itself, repeated without waits");
   command->add_flag("--on-device", flags->options.on_device,
                     "Inputs and outputs stay in the GPU's memory, with --provider cuda");
   command->add_flag("--json", flags->json, "Print one JSON document");

@@ -26,35 +26,41 @@ std::string rate(double amount, double seconds) {
 class ProfileColumns {
  public:
   explicit ProfileColumns(const tools::ProfileSummary& summary)
-      : runs_(std::max(1.0, static_cast<double>(summary.runs))), is_short_(summary.step_seconds / runs_ < 1e-3) {}
+      : runs_(std::max(1.0, static_cast<double>(summary.runs))),
+        is_short_(summary.step_seconds / runs_ < 1e-3),
+        has_device_(std::ranges::any_of(summary.nodes, [](const auto& node) { return node.device_seconds > 0; })) {}
 
   Table& add_to(Table& table) const {
-    return table.column("calls")
-        .column(is_short_ ? "µs" : "ms")
-        .column("%")
-        .column("GFLOP/s")
-        .column("GB/s")
-        .column("on", Table::Align::left);
+    table.column("calls").column(is_short_ ? "µs" : "ms");
+    if (has_device_) table.column("on device");
+    return table.column("%").column("GFLOP/s").column("GB/s").column("on", Table::Align::left);
   }
 
   std::vector<std::string> cells(const tools::ProfileTotals& totals) const {
-    return {fmt::format("{:.4g}", static_cast<double>(totals.calls) / runs_),
-            fmt::format("{:.{}f}", totals.seconds / runs_ * (is_short_ ? 1e6 : 1e3), is_short_ ? 1 : 3),
-            fmt::format("{:.1f}", totals.share * 100),
-            rate(totals.flops, totals.seconds),
-            rate(totals.bytes, totals.seconds),
-            totals.provider};
+    const double rated = totals.device_seconds > 0 ? totals.device_seconds : totals.seconds;
+    std::vector<std::string> cells{fmt::format("{:.4g}", static_cast<double>(totals.calls) / runs_),
+                                   time_text(totals.seconds)};
+    if (has_device_) cells.push_back(totals.device_seconds > 0 ? time_text(totals.device_seconds) : "");
+    for (std::string cell : {fmt::format("{:.1f}", totals.share * 100), rate(totals.flops, rated),
+                             rate(totals.bytes, rated), totals.provider})
+      cells.push_back(std::move(cell));
+    return cells;
   }
 
  private:
+  std::string time_text(double seconds) const {
+    return fmt::format("{:.{}f}", seconds / runs_ * (is_short_ ? 1e6 : 1e3), is_short_ ? 1 : 3);
+  }
+
   double runs_;
-  bool is_short_;
+  bool is_short_, has_device_;
 };
 
 nlohmann::json to_json(const tools::ProfileTotals& totals) {
   nlohmann::json json = {{"op_type", totals.op_type}, {"provider", totals.provider}, {"calls", totals.calls},
                          {"seconds", totals.seconds}, {"share", totals.share},       {"flops", totals.flops},
                          {"bytes", totals.bytes}};
+  if (totals.device_seconds > 0) json["device_seconds"] = totals.device_seconds;
   if (totals.node.empty()) return json;
   json["node"] = totals.node;
   json["kernel"] = totals.kernel;

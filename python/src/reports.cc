@@ -128,6 +128,7 @@ void bind_measurements(nb::module_& module) {
       .field("kernel", &StepProfile::kernel)
       .field("start_ns", &StepProfile::start_ns)
       .field("duration_ns", &StepProfile::duration_ns)
+      .field("device_ns", &StepProfile::device_ns)
       .field("inputs", &StepProfile::inputs)
       .field("outputs", &StepProfile::outputs)
       .field("flops", &StepProfile::flops)
@@ -146,6 +147,7 @@ void bind_measurements(nb::module_& module) {
       .field("calls", &tools::ProfileTotals::calls)
       .field("seconds", &tools::ProfileTotals::seconds)
       .field("share", &tools::ProfileTotals::share)
+      .field("device_seconds", &tools::ProfileTotals::device_seconds)
       .field("flops", &tools::ProfileTotals::flops)
       .field("bytes", &tools::ProfileTotals::bytes);
 }

@@ -35,6 +35,7 @@ void add(ProfileTotals& totals, const StepProfile& step, const OwnTime& own) {
   totals.provider = step.provider;
   ++totals.calls;
   totals.seconds += static_cast<double>(own.nanoseconds) * 1e-9;
+  totals.device_seconds += static_cast<double>(step.device_ns) * 1e-9;
   if (own.has_inner) return;
   totals.flops += step.flops;
   totals.bytes += step.bytes;
@@ -68,6 +69,7 @@ std::vector<ProfiledRun> profile(const Session& session, const NamedValues& inpu
     ProfiledRun run;
     RunOptions run_options;
     run_options.profile = &run.steps;
+    run_options.device_repeats = options.device_repeats;
     const Clock::time_point start = Clock::now();
     session.run(inputs, run_options);
     run.start_ns = nanoseconds(start.time_since_epoch());

@@ -95,6 +95,20 @@ TEST(Profile, StepsSideBySideAreNotInsideEachOther) {
   EXPECT_NE(rows["Abs"], rows["Neg"]);
 }
 
+TEST(Profile, TimesOfTheDeviceAddUp) {
+  StepProfile first = step("Add 'a'", 0, 100), second = step("Add 'b'", 100, 100), other = step("Mul 'm'", 200, 100);
+  first.device_ns = 30;
+  second.device_ns = 50;
+  const std::vector<ProfiledRun> runs = {{0, 300, {first, second, other}}, {300, 100, {first}}};
+  const ProfileSummary summary = summarize(runs);
+  std::map<std::string, double> seconds;
+  for (const ProfileTotals& totals : summary.operators) seconds[totals.op_type] = totals.device_seconds;
+  for (const ProfileTotals& totals : summary.nodes) seconds[totals.node] = totals.device_seconds;
+  EXPECT_DOUBLE_EQ(seconds["Add"], 110e-9);
+  EXPECT_DOUBLE_EQ(seconds["Add 'a'"], 60e-9);
+  EXPECT_EQ(seconds["Mul"], 0);
+}
+
 TEST(Profile, OfNothing) {
   EXPECT_EQ(summarize({}).runs, 0);
   EXPECT_TRUE(nlohmann::json::parse(trace_json({}, "none"))["traceEvents"].is_array());

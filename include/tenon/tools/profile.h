@@ -18,6 +18,7 @@ struct ProfiledRun {
 
 struct ProfileOptions {
   int64_t runs = 3, warmup = 3;           // those before are not measured
+  int device_repeats = 0;                 // RunOptions::device_repeats
   std::function<void(int64_t)> progress;  // is told how many runs are done, those to warm up too
 };
 
@@ -32,6 +33,7 @@ struct ProfileTotals {
   int64_t calls = 0;
   double seconds = 0;           // without those of the steps in its bodies, which have totals of their own
   double share = 0;             // of the seconds of all steps, 0 to 1
+  double device_seconds = 0;    // that a device takes for it alone, where that was measured
   double flops = 0, bytes = 0;  // estimates; those of nodes whose bodies ran are left out
 };
 
