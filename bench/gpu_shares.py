@@ -24,7 +24,7 @@ def run_bench(tenon, path, kind, shapes, seconds=0.3):
         command += ["--precision", "fast"]
     result = subprocess.run(command, capture_output=True, text=True)
     if result.returncode != 0:
-        raise RuntimeError(result.stderr.strip()[-500:])
+        raise RuntimeError((result.stderr + result.stdout).strip()[-500:])
     return json.loads(result.stdout)
 
 
@@ -113,14 +113,18 @@ class Shares:
                    "arithmetic" if arithmetic else "memory")
 
 
+def percent(part):
+    return "-" if part != part else f"{part:.1%}"
+
+
 def print_shares(title, shares, latency, slowest):
     print(f"\n### {title}\n\n| operator | nodes | µs | part | TFLOP/s | of product | GB/s | of copy | bound by |\n|---|---|---|---|---|---|---|---|---|")
     for op, nodes, time, part, flops, of_product, moved, of_copy, bound in shares.rows():
         print(f"| {op} | {nodes} | {time:.1f} | {part:.1%} | {flops:.1f} | {of_product:.1%} | {moved:.0f} | {of_copy:.1%} | {bound} |")
     (arithmetic, of_product), (memory, of_copy) = shares.summary(True), shares.summary(False)
     short = sum(node["time"] for node in shares.nodes if node["time"] < SHORT) / shares.total
-    print(f"\nbound by arithmetic: {arithmetic:.1%} of the time, at {of_product:.1%} of the product's rate; by memory: {memory:.1%}, at "
-          f"{of_copy:.1%} of the copy's; nodes shorter than {SHORT * 1e6:.0f} µs: {short:.1%} of the time. All nodes: {shares.total * 1e6:.1f} µs, a run: "
+    print(f"\nbound by arithmetic: {arithmetic:.1%} of the time, at {percent(of_product)} of the product's rate; by memory: {memory:.1%}, at "
+          f"{percent(of_copy)} of the copy's; nodes shorter than {SHORT * 1e6:.0f} µs: {short:.1%} of the time. All nodes: {shares.total * 1e6:.1f} µs, a run: "
           f"{latency * 1e6:.1f} µs")
     if shares.left_out:
         print(f"not measured: {', '.join(sorted({node['op_type'] for node in shares.left_out}))}")
@@ -152,4 +156,4 @@ def measure(options, file_of, shapes_of, folder):
                 sys.stdout.flush()
     print("\n| model | type | batch | time in arithmetic | of the product's rate | time in memory | of the copy's rate |\n|---|---|---|---|---|---|---|")
     for name, kind, batch, arithmetic, of_product, memory, of_copy in lines:
-        print(f"| {name} | {kind} | {batch} | {arithmetic:.1%} | {of_product:.1%} | {memory:.1%} | {of_copy:.1%} |")
+        print(f"| {name} | {kind} | {batch} | {arithmetic:.1%} | {percent(of_product)} | {memory:.1%} | {percent(of_copy)} |")
