@@ -215,7 +215,7 @@ constexpr const char* run_doc =
     ":param into: arrays to write outputs into, by name; they are returned in their place. They may be on the GPU.\n"
     ":param outputs_on: ``'cuda'`` makes outputs in the memory of the GPU, as :class:`Tensor`; a mapping, those that "
     "it\n"
-    "    names. The run has ended there when this returns.\n"
+    "    names. The run has ended there when this returns, if it waits.\n"
     ":param cancel: ends the run early, from another thread.\n"
     ":param profile: a list that what every step of the run did is appended to.\n"
     ":param wait: False lets a model that works in a stream of yours (``load(stream=...)``) return before the GPU is "
