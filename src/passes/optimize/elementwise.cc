@@ -52,8 +52,11 @@ class Group {
     while (grow()) continue;
   }
 
-  // To lay out an operand that is broadcast takes about as long as two operations.
-  bool is_worth_it() const { return std::ssize(members_) >= 2 + 2 * broadcast_operands(); }
+  // On the host, to lay out an operand that is broadcast takes about as long as two operations. A device reads it where
+  // it is.
+  bool is_worth_it() const {
+    return std::ssize(members_) >= 2 + (editor_.target().is_device ? 0 : 2 * broadcast_operands());
+  }
 
   // `positions` are those of the graph's nodes.
   void fuse(const std::unordered_map<const ir::Node*, size_t>& positions) {
@@ -129,11 +132,13 @@ class Group {
     return false;
   }
 
-  // Whether it is a result of the output's shape that only members need.
+  // Whether it is a result that only members need, and of the output's shape. On a device it may be smaller: computing
+  // it again for each element that needs it takes less than a kernel of its own.
   bool is_inner(const ir::Value& value) const {
     return !editor_.is_pinned(value) && &value.graph() == &last_.graph() &&
            std::ranges::all_of(value.users(), [&](const ir::Node* user) { return has(user); }) &&
-           editor_.same_shape(&value, last_.output(0));
+           (editor_.target().is_device ? editor_.shape(&value) != nullptr
+                                       : editor_.same_shape(&value, last_.output(0)));
   }
 
   Editor& editor_;

@@ -88,6 +88,36 @@ TEST(CudaGraphs, ConvolutionsAndWhatIsBetweenThemHaveChannelsLast) {
   EXPECT_EQ(std::ranges::count(ops, "Add") + std::ranges::count(ops, "Relu"), 0) << "part of convolutions";
 }
 
+// As in MobileNetV3: what the gate is made of is small, and computed where it is multiplied.
+TEST(CudaGraphs, AGateIsComputedWhereItIsMultiplied) {
+  ModelBuilder b;
+  b.input("x", ElementType::float32, SymbolicShape{batch, 3, 9, 7});
+  add_conv(b, "x", "first", Shape{16, 3, 3, 3}, 2);
+  b.node("GlobalAveragePool", {"first"}, {"mean"});
+  add_conv(b, "mean", "gate", Shape{16, 16, 1, 1}, 1);
+  b.node("HardSigmoid", {"gate"}, {"share"});
+  b.node("Mul", {"first", "share"}, {"scaled"});
+  add_conv(b, "scaled", "next", Shape{16, 16, 1, 1}, 1);
+  add_conv(b, "next", "y", Shape{8, 16, 1, 1}, 1);
+  b.output("y");
+  EXPECT_EQ(on_gpu(b, random_tensor(Shape{2, 3, 9, 7}, 1), Precision::fast),
+            (Ops{"Transpose", "ChannelsLastConv", "ReduceMean", "ChannelsLastConv", "FusedElementwise",
+                 "ChannelsLastConv", "ChannelsLastConv", "Transpose"}));
+}
+
+TEST(CudaGraphs, OperandsThatAreBroadcastAreComputedWithTheRest) {
+  ModelBuilder b;
+  b.input("x", ElementType::float32, SymbolicShape{batch, 5, 7});
+  b.initializer("axes", Tensor(Shape{1}, {int64_t{1}}));
+  b.node("ReduceMax", {"x", "axes"}, {"most"});
+  b.node("Abs", {"most"}, {"size"});
+  b.node("Sqrt", {"size"}, {"root"});
+  b.node("Mul", {"x", "root"}, {"product"});
+  b.node("Tanh", {"product"}, {"y"});
+  b.output("y");
+  EXPECT_EQ(on_gpu(b, random_tensor(Shape{3, 5, 7}, 1)), (Ops{"ReduceMax", "FusedElementwise"}));
+}
+
 // Queries, keys or values of four heads of eight elements: [batch, length, 32] to [batch, 4, length, 8].
 void add_heads(ModelBuilder& b, const std::string& rows, const std::string& heads) {
   b.node("Reshape", {rows, "split"}, {rows + "_split"});
