@@ -7,7 +7,8 @@ the outputs are from onnxruntime's.
 A MODEL is an .onnx file or the name of a model of tests/models. Engines that are not installed are left out; `make bench`
 installs all. Every engine has a process of its own; they take turns, several times, and the best time of each counts: so
 what else the machine does hits all alike. All compute in fp32, unless --precision fast asks each for its faster mode,
-with as many threads and on the same inputs. With --int8 all run the models as onnxruntime's quantizer writes them,
+with as many threads and on the same inputs. An engine whose outputs are not onnxruntime's, by a quarter of the largest
+value, is not counted in the summary. With --int8 all run the models as onnxruntime's quantizer writes them,
 NAME_int8.onnx beside NAME.onnx; with --int8 dynamic NAME_dynamic.onnx, where only weights are quantized ahead. Exit code 1 when the outputs of Tenon are not onnxruntime's, within 1e-3 of the largest
 value; with --int8, where codes that lie between two numbers may be rounded to either, within a fifth of it.
 """
@@ -32,6 +33,7 @@ from plot import bar_chart  # noqa: E402
 
 MODULES = {"tenon": "tenon", "onnxruntime": "onnxruntime", "openvino": "openvino", "mnn": "MNN", "torch": "torch"}
 MOST_DIFFERENCE, MOST_INT8_DIFFERENCE = 1e-3, 0.2
+ANOTHER_RESULT = 0.25  # of the largest value: an engine that is further off computes something else, in a time that says nothing
 
 
 class Engine:
@@ -171,7 +173,7 @@ def print_summary(rows, threads):
     """How many times faster Tenon is than each engine, and than the fastest of them for each model."""
     by_model = {}
     for row in rows:
-        if row["threads"] == threads and "ms" in row:
+        if row["threads"] == threads and "ms" in row and row.get("difference", 0) <= ANOTHER_RESULT:
             by_model.setdefault(row["model"], {})[row["engine"]] = row["ms"]
     by_model = {model: times for model, times in by_model.items() if "tenon" in times and len(times) > 1}
     if not by_model:
