@@ -15,7 +15,9 @@ constexpr int64_t most_rows_unpacked = 16;
 // Whether the left side is read where it is. Packing it costs as much as multiplying it with a few columns. Rows that
 // are far apart, or a multiple of a page, are in each other's way in the first cache.
 bool reads_left_in_place(const GemmKernels& kernels, GemmMatrix a, int64_t m, int64_t n) {
-  constexpr int64_t most_columns = 256, most_floats_apart = 1024;
+  constexpr int64_t most_floats_apart = 1024;
+  // Cores with four vector pipes, of which ARM's have bf16, multiply packed rows a third faster.
+  const int64_t most_columns = cpu_features().bf16 ? 16 : 256;
   if (a.transposed) return false;
   if (m == 1 || !kernels.rows_in_place) return m == 1;
   if (kernels.reads_many_columns_in_place) return a.ld % most_floats_apart != 0;
