@@ -1,8 +1,8 @@
 #include "kernels/transpose/transpose.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
+#include <utility>
 
 #include "base/whole_lines.h"
 #include "kernels/transpose/plan.h"
@@ -43,35 +43,63 @@ void copy_one(T* to, const T* from) {
   std::memcpy(static_cast<void*>(to), static_cast<const void*>(from), sizeof(T));
 }
 
-// Column c of 4 rows and 4 columns.
-std::array<Bytes16, 4> columns_of_4x4(const uint32_t* from, int64_t from_stride) {
-  const Bytes16 v[] = {load_16(from), load_16(from + from_stride), load_16(from + 2 * from_stride),
-                       load_16(from + 3 * from_stride)};
-  const Bytes16 low02 = __builtin_shufflevector(v[0], v[2], 0, 4, 1, 5),
-                high02 = __builtin_shufflevector(v[0], v[2], 2, 6, 3, 7);
-  const Bytes16 low13 = __builtin_shufflevector(v[1], v[3], 0, 4, 1, 5),
-                high13 = __builtin_shufflevector(v[1], v[3], 2, 6, 3, 7);
-  return {__builtin_shufflevector(low02, low13, 0, 4, 1, 5), __builtin_shufflevector(low02, low13, 2, 6, 3, 7),
-          __builtin_shufflevector(high02, high13, 0, 4, 1, 5), __builtin_shufflevector(high02, high13, 2, 6, 3, 7)};
-}
+// As many rows and columns as a vector has elements.
+template <class T>
+struct Square {
+  static constexpr size_t size = 16 / sizeof(T);
+  using V [[gnu::vector_size(16)]] = T;
+  struct Columns {
+    V at[size];
+  };
 
-// to[c * to_stride + r] = from[r * from_stride + c] for 4 rows and 4 columns.
-void transpose_4x4(const uint32_t* from, int64_t from_stride, uint32_t* to, int64_t to_stride) {
-  const auto columns = columns_of_4x4(from, from_stride);
-  for (int i = 0; i < 4; ++i) std::memcpy(to + i * to_stride, &columns[static_cast<size_t>(i)], sizeof columns[0]);
-}
+  // The elements of a vector's first or second half, in turn with those of another one's.
+  template <size_t half, size_t... I>
+  static V zip(V a, V b, std::index_sequence<I...>) {
+    return __builtin_shufflevector(a, b, (half * size / 2 + I / 2 + I % 2 * size)...);
+  }
+  template <size_t half>
+  static V zip(V a, V b) {
+    return zip<half>(a, b, std::make_index_sequence<size>());
+  }
+
+  // Column c, from rows that start from_stride apart. Each step puts elements side by side that were half as many
+  // vectors apart.
+  [[gnu::always_inline]] static Columns columns(const T* from, int64_t from_stride) {
+    Columns v, next;
+#pragma GCC unroll 16
+    for (size_t i = 0; i < size; ++i) std::memcpy(&v.at[i], from + static_cast<int64_t>(i) * from_stride, sizeof(V));
+#pragma GCC unroll 4
+    for (size_t step = 1; step < size; step *= 2) {
+#pragma GCC unroll 8
+      for (size_t i = 0; i < size / 2; ++i) {
+        next.at[2 * i] = zip<0>(v.at[i], v.at[i + size / 2]);
+        next.at[2 * i + 1] = zip<1>(v.at[i], v.at[i + size / 2]);
+      }
+      v = next;
+    }
+    return v;
+  }
+
+  // to[c * to_stride + r] = from[r * from_stride + c].
+  static void transpose(const T* from, int64_t from_stride, T* to, int64_t to_stride) {
+    const Columns all = columns(from, from_stride);
+#pragma GCC unroll 16
+    for (size_t i = 0; i < size; ++i) std::memcpy(to + static_cast<int64_t>(i) * to_stride, &all.at[i], sizeof(V));
+  }
+};
 
 // The same for any number of them.
 template <class T>
 void transpose_tile(const T* from, int64_t from_stride, T* to, int64_t to_stride, int64_t rows, int64_t columns) {
   int64_t r = 0;
-  if constexpr (sizeof(T) == 4) {
-    for (; r + 4 <= rows; r += 4) {
+  if constexpr (sizeof(T) <= 4) {
+    constexpr auto size = static_cast<int64_t>(Square<T>::size);
+    for (; r + size <= rows; r += size) {
       int64_t c = 0;
-      for (; c + 4 <= columns; c += 4)
-        transpose_4x4(from + r * from_stride + c, from_stride, to + c * to_stride + r, to_stride);
+      for (; c + size <= columns; c += size)
+        Square<T>::transpose(from + r * from_stride + c, from_stride, to + c * to_stride + r, to_stride);
       for (; c < columns; ++c) {
-        for (int i = 0; i < 4; ++i) copy_one(to + c * to_stride + r + i, from + (r + i) * from_stride + c);
+        for (int64_t i = r; i < r + size; ++i) copy_one(to + c * to_stride + i, from + i * from_stride + c);
       }
     }
   }
@@ -86,12 +114,14 @@ constexpr int64_t line = 16;
 // The same for `line` rows and 4 columns. A cache line is written in one go: then it need not be read before.
 [[gnu::always_inline]] inline void transpose_lines_4(const uint32_t* from, int64_t from_stride, uint32_t* to,
                                                      int64_t to_stride) {
-  const std::array<Bytes16, 4> parts[] = {
-      columns_of_4x4(from, from_stride), columns_of_4x4(from + 4 * from_stride, from_stride),
-      columns_of_4x4(from + 8 * from_stride, from_stride), columns_of_4x4(from + 12 * from_stride, from_stride)};
+  using Square = Square<uint32_t>;
+  const Square::Columns parts[] = {
+      Square::columns(from, from_stride), Square::columns(from + 4 * from_stride, from_stride),
+      Square::columns(from + 8 * from_stride, from_stride), Square::columns(from + 12 * from_stride, from_stride)};
 #pragma GCC unroll 4
   for (size_t c = 0; c < 4; ++c)
-    store_line(to + static_cast<int64_t>(c) * to_stride, parts[0][c], parts[1][c], parts[2][c], parts[3][c]);
+    store_line(to + static_cast<int64_t>(c) * to_stride, parts[0].at[c], parts[1].at[c], parts[2].at[c],
+               parts[3].at[c]);
 }
 
 enum class Prefetch { none, first_cache, second_cache };
