@@ -13,13 +13,6 @@
 namespace tenon {
 namespace {
 
-// Before anything opens the libraries.
-const bool is_emulated = [] {
-  setenv("TENON_CUDA_PATH", TENON_EMULATED_CUDA, 1);
-  setenv("TENON_KERNEL_CACHE", TENON_EMULATED_CUDA "/kernels", 1);
-  return true;
-}();
-
 using Ints = std::vector<int64_t>;
 
 Tensor random_bytes(ElementType type, Shape shape, uint32_t seed) {

@@ -18,13 +18,6 @@
 namespace tenon {
 namespace {
 
-// Before anything opens the libraries.
-const bool is_emulated = [] {
-  setenv("TENON_CUDA_PATH", TENON_EMULATED_CUDA, 1);
-  setenv("TENON_KERNEL_CACHE", TENON_EMULATED_CUDA "/kernels", 1);
-  return true;
-}();
-
 // When the stand-in does its work.
 class InOrder {
  public:

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 
 #include "model_builder.h"
 #include "random_floats.h"
@@ -12,13 +11,6 @@
 
 namespace tenon {
 namespace {
-
-// Before anything opens the libraries.
-const bool is_emulated = [] {
-  setenv("TENON_CUDA_PATH", TENON_EMULATED_CUDA, 1);
-  setenv("TENON_KERNEL_CACHE", TENON_EMULATED_CUDA "/kernels", 1);
-  return true;
-}();
 
 using Ints = std::vector<int64_t>;
 using Ops = std::vector<std::string>;

@@ -14,14 +14,6 @@
 namespace tenon {
 namespace {
 
-// Before anything opens the libraries.
-const bool is_emulated = [] {
-  setenv("TENON_CUDA_PATH", TENON_EMULATED_CUDA, 1);
-  setenv("TENON_KERNEL_CACHE", TENON_EMULATED_CUDA "/kernels", 1);
-  setenv("TENON_EMULATED_DEVICES", "2", 1);
-  return true;
-}();
-
 SessionOptions on_cuda(std::vector<std::string> providers = {"cuda", "cpu"}) {
   SessionOptions options;
   options.providers = std::move(providers);

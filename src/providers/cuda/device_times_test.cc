@@ -1,7 +1,6 @@
 // What the GPU takes for a node by itself, on the stand-in for NVIDIA's libraries (tests/cuda).
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 
 #include "cuda/gpu.h"
 #include "model_builder.h"
@@ -9,13 +8,6 @@
 
 namespace tenon {
 namespace {
-
-// Before anything opens the libraries.
-const bool is_emulated = [] {
-  setenv("TENON_CUDA_PATH", TENON_EMULATED_CUDA, 1);
-  setenv("TENON_KERNEL_CACHE", TENON_EMULATED_CUDA "/kernels", 1);
-  return true;
-}();
 
 // Exp may be written over what it reads, which repeating it must not show; Unique runs on the CPU.
 Session session() {

@@ -19,8 +19,6 @@ using Numbers = std::vector<float>;
 class EarlyRuns : public testing::Test {
  protected:
   EarlyRuns() {
-    setenv("TENON_CUDA_PATH", TENON_EMULATED_CUDA, 1);
-    setenv("TENON_KERNEL_CACHE", TENON_EMULATED_CUDA "/kernels", 1);
     setenv("TENON_EMULATED_ORDER", "late", 1);
     gpu_ = cuda::Gpu::open();
     gpu_->check(gpu_->api().cuStreamCreate(&stream_, 1), "cuStreamCreate");
