@@ -24,7 +24,7 @@ constexpr int64_t narrow_pixel = 16;
 constexpr int64_t tiles_prepared = 8;
 // Bytes that are copied at once.
 constexpr int64_t chunk = 16;
-constexpr double small_limit = 1 << 22;
+constexpr double small_limit = 1 << 22, tiny_limit = 32767;
 
 bool takes_patches(const ConvShape& s) {
   const int64_t pixel = nhwc_pixel(s.in_channels);
@@ -163,9 +163,10 @@ const uint8_t* NhwcConvWeights::panel(int64_t number) const {
 NhwcRequantization::NhwcRequantization(const NhwcConvKernels& kernels, NhwcWeightSums sums, int32_t x_zero,
                                        std::span<const int32_t> bias, std::span<const float> scales, int32_t zero,
                                        bool is_signed)
-    : bias_(sums.positive.size()), scales_(sums.positive.size()), zero_(zero), is_signed_(is_signed), small_(true) {
+    : bias_(sums.positive.size()), scales_(sums.positive.size()), zero_(zero), is_signed_(is_signed) {
   const int lowest = kernels.unsigned_pixels ? 0 : -128;
   const double below = x_zero - lowest, above = lowest + 255 - x_zero;
+  double largest_sum = 0, largest_scaled = 0;
   for (size_t i = 0; i < bias_.size(); ++i) {
     const int32_t positive = sums.positive[i], negative = sums.negative[i];
     const auto sum = static_cast<uint32_t>(positive) + static_cast<uint32_t>(negative);
@@ -174,9 +175,12 @@ NhwcRequantization::NhwcRequantization(const NhwcConvKernels& kernels, NhwcWeigh
     scales_[i] = scales.size() == 1 ? scales[0] : i < scales.size() ? scales[i] : 0;
     const double largest = std::abs(static_cast<double>(own)) +
                            std::max(above * positive - below * negative, below * positive - above * negative);
-    small_ = small_ && largest < small_limit && largest * std::abs(static_cast<double>(scales_[i])) < small_limit;
+    largest_sum = std::max(largest_sum, largest);
+    largest_scaled = std::max(largest_scaled, largest * std::abs(static_cast<double>(scales_[i])));
   }
-  if (!small_ || !kernels.shifts) return;
+  const bool is_small = largest_sum < small_limit && largest_scaled < small_limit;
+  range_ = !is_small ? NhwcRange::any : largest_scaled < tiny_limit ? NhwcRange::tiny : NhwcRange::small;
+  if (!is_small || !kernels.shifts) return;
   for (int32_t& b : bias_) b = static_cast<int32_t>(static_cast<uint32_t>(b) + static_cast<uint32_t>(nhwc_shift_bits));
 }
 

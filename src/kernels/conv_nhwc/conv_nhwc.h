@@ -40,7 +40,7 @@ class NhwcRequantization {
   void put(Tile& tile, int64_t channel) const {
     tile.bias = bias_.data() + channel;
     tile.scales = scales_.data() + channel;
-    tile.small = small_;
+    tile.range = range_;
     tile.lowest = is_signed_ ? -128 : 0;
     tile.highest = tile.lowest + 255;
     tile.zero = zero_;
@@ -50,7 +50,8 @@ class NhwcRequantization {
   std::vector<int32_t> bias_;
   std::vector<float> scales_;
   int32_t zero_;
-  bool is_signed_, small_;
+  bool is_signed_;
+  NhwcRange range_;
 };
 
 // Constant weights [out_channels, in_channels / groups, height, width] less their zero points, arranged for the

@@ -50,20 +50,20 @@ template <int Outputs, int Bytes>
       for (int v = 0; v < vectors; ++v) acc[j][v] = vdotq_s32(acc[j][v], four[v], vld1q_s8(weights + 16 * v));
     }
   }
-  for_kind(tile, [&]<bool Small, bool Signed>() {
+  for_kind(tile, [&]<NhwcRange Range, bool Signed>() {
 #pragma GCC unroll 4
     for (int j = 0; j < Outputs; ++j) {
       uint8_t* to = tile.y + j * tile.channels + c;
       if constexpr (Bytes == 4) {
         const int32x4_t both[2] = {acc[j][0], acc[j][0]};
-        const uint8x8_t codes = NeonCodes(tile, c).template operator()<Small, Signed>(both);
+        const uint8x8_t codes = NeonCodes(tile, c).template operator()<Range, Signed>(both);
         const uint32_t four = vget_lane_u32(vreinterpret_u32_u8(codes), 0);
         std::memcpy(to, &four, sizeof four);
       } else {
 #pragma GCC unroll 2
         for (int half = 0; half < Bytes / 8; ++half) {
           const int32x4_t both[2] = {acc[j][2 * half], acc[j][2 * half + 1]};
-          const uint8x8_t codes = NeonCodes(tile, c + 8 * half).template operator()<Small, Signed>(both);
+          const uint8x8_t codes = NeonCodes(tile, c + 8 * half).template operator()<Range, Signed>(both);
           vst1_u8(to + 8 * half, codes);
         }
       }

@@ -1,7 +1,6 @@
 // What the GPU takes for a node by itself, on the stand-in for NVIDIA's libraries (tests/cuda).
 #include <gtest/gtest.h>
 
-
 #include "cuda/gpu.h"
 #include "model_builder.h"
 #include "tenon/session.h"
