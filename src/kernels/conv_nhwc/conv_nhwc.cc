@@ -37,10 +37,23 @@ bool is_pointwise(const ConvShape& s) {
          s.output[1] == s.input[1] && s.output[2] == s.input[2];
 }
 
+// Where pixels are few bytes, whether a row of the window, which lies side by side in a row of the image, is a tap.
+// Otherwise the whole window is one, copied side by side: fewer bytes are left over, which pays where many channels
+// are computed of them.
+bool joins_rows(const ConvShape& s, const NhwcConvKernels& kernels) {
+  constexpr int64_t many_channels = 64;
+  return takes_patches(s) && kernels.joins_rows && s.dilation[2] == 1 && s.out_channels < many_channels;
+}
+
+int64_t tap_count(const ConvShape& s, const NhwcConvKernels& kernels) {
+  if (!takes_patches(s)) return s.kernel_size();
+  return joins_rows(s, kernels) ? s.kernel[1] : 1;
+}
+
 // Bytes that a tap reads.
-int64_t tap_bytes(const ConvShape& s) {
+int64_t tap_bytes(const ConvShape& s, const NhwcConvKernels& kernels) {
   const int64_t pixel = nhwc_pixel(s.in_channels);
-  return takes_patches(s) ? round_up(s.kernel_size() * pixel, chunk) : pixel;
+  return takes_patches(s) ? round_up(s.kernel_size() / tap_count(s, kernels) * pixel, chunk) : pixel;
 }
 
 // How a depthwise convolution computes neighbouring outputs at once: the pixels they read in each row of the window, in
@@ -91,8 +104,8 @@ NhwcConvWeights::NhwcConvWeights(ThreadPool& pool, const ConvShape& s, const int
     if (kernels.wide_depthwise) wide_ = nhwc_wide_channels(nhwc_pixel(s.out_channels));
   } else {
     columns_ = kernels.columns;
-    steps_ = takes_patches(s) ? 1 : s.kernel_size();
-    panel_bytes_ = round_up(steps_ * round_up(tap_bytes(s), kernels.group), kernels.step) * columns_;
+    steps_ = tap_count(s, kernels);
+    panel_bytes_ = round_up(steps_ * round_up(tap_bytes(s, kernels), kernels.group), kernels.step) * columns_;
   }
   panels_ = divide_up(std::max(s.out_channels, wide_), columns_);
   const int64_t channels = panels_ * columns_, sums_bytes = 2 * channels * int64_t{sizeof(int32_t)};
@@ -120,7 +133,7 @@ NhwcConvWeights::NhwcConvWeights(ThreadPool& pool, const ConvShape& s, const int
 
 void NhwcConvWeights::pack_panels(ThreadPool& pool, const ConvShape& s, const int8_t* weights, int8_t* to) const {
   const int64_t pixel = nhwc_pixel(s.in_channels), joined = s.kernel_size() / steps_, group = kernels_->group;
-  const int64_t bytes = round_up(tap_bytes(s), group);
+  const int64_t bytes = round_up(tap_bytes(s, *kernels_), group);
   pool.parallel_for(s.out_channels, columns_, [&](int64_t begin, int64_t end) {
     for (int64_t out = begin; out < end; ++out) {
       int8_t* panel = to + out / columns_ * panel_bytes_ + out % columns_ * group;
@@ -166,7 +179,7 @@ NhwcRequantization::NhwcRequantization(const NhwcConvKernels& kernels, NhwcWeigh
     : bias_(sums.positive.size()), scales_(sums.positive.size()), zero_(zero), is_signed_(is_signed) {
   const int lowest = kernels.unsigned_pixels ? 0 : -128;
   const double below = x_zero - lowest, above = lowest + 255 - x_zero;
-  double largest_sum = 0, largest_scaled = 0;
+  bool is_small = true, is_tiny = true;
   for (size_t i = 0; i < bias_.size(); ++i) {
     const int32_t positive = sums.positive[i], negative = sums.negative[i];
     const auto sum = static_cast<uint32_t>(positive) + static_cast<uint32_t>(negative);
@@ -175,11 +188,11 @@ NhwcRequantization::NhwcRequantization(const NhwcConvKernels& kernels, NhwcWeigh
     scales_[i] = scales.size() == 1 ? scales[0] : i < scales.size() ? scales[i] : 0;
     const double largest = std::abs(static_cast<double>(own)) +
                            std::max(above * positive - below * negative, below * positive - above * negative);
-    largest_sum = std::max(largest_sum, largest);
-    largest_scaled = std::max(largest_scaled, largest * std::abs(static_cast<double>(scales_[i])));
+    const double scaled = largest * std::abs(static_cast<double>(scales_[i]));  // maybe not a number
+    is_small = is_small && largest < small_limit && scaled < small_limit;
+    is_tiny = is_tiny && scaled < tiny_limit;
   }
-  const bool is_small = largest_sum < small_limit && largest_scaled < small_limit;
-  range_ = !is_small ? NhwcRange::any : largest_scaled < tiny_limit ? NhwcRange::tiny : NhwcRange::small;
+  range_ = !is_small ? NhwcRange::any : is_tiny ? NhwcRange::tiny : NhwcRange::small;
   if (!is_small || !kernels.shifts) return;
   for (int32_t& b : bias_) b = static_cast<int32_t>(static_cast<uint32_t>(b) + static_cast<uint32_t>(nhwc_shift_bits));
 }
@@ -192,9 +205,10 @@ class NhwcConv {
         kernels_(weights.kernels()),
         requantization_(requantization),
         takes_patches_(takes_patches(shape)),
+        joins_rows_(joins_rows(shape, kernels_)),
         is_pointwise_(is_pointwise(shape)),
         pixel_(nhwc_pixel(s_.in_channels)),
-        bytes_(tap_bytes(shape)),
+        bytes_(tap_bytes(shape, kernels_)),
         outputs_(s_.batch * s_.output_size()),
         width_(takes_patches_ ? (s_.output[2] - 1) * s_.stride[2] + (s_.kernel[2] - 1) * s_.dilation[2] + 1
                               : s_.input[2]) {}
@@ -237,7 +251,8 @@ class NhwcConv {
     if (tiles < parts) at_once = std::min(at_once, divide_up(weights_.panels_, divide_up(parts, tiles)));
     const int64_t blocks = divide_up(weights_.panels_, at_once);
     // Patches are read long after they are written: a register does not wait for bytes that are still on their way.
-    const int64_t prepared = takes_patches_ ? tiles_prepared : 1, patch = takes_patches_ ? kernels_.rows * bytes_ : 0;
+    const bool copies = takes_patches_ && !joins_rows_;
+    const int64_t prepared = copies ? tiles_prepared : 1, patch = copies ? kernels_.rows * bytes_ : 0;
     const int64_t pointers = kernels_.rows * weights_.steps_;
     pool.parallel_for(tiles * blocks, divide_up(tiles * blocks, parts), [&](int64_t begin, int64_t end) {
       const Scratch memory(static_cast<size_t>(prepared * pointers) * sizeof(uint8_t*) +
@@ -268,7 +283,9 @@ class NhwcConv {
     }
     Window at = window(first);
     for (int64_t row = 0; row < rows; ++row, next(at)) {
-      if (takes_patches_) {
+      if (joins_rows_) {
+        find_rows(at, rows, pixels + row);
+      } else if (takes_patches_) {
         copy_patch(at, patches + row * bytes_);
         pixels[row] = patches + row * bytes_;
       } else {
@@ -331,6 +348,15 @@ class NhwcConv {
     }
   }
 
+  // Where the rows are that an output reads; `step` lie between two.
+  void find_rows(const Window& at, int64_t step, const uint8_t** pixels) const {
+    for (int64_t i = 0; i < s_.kernel[1]; ++i, pixels += step) {
+      const int64_t h = at.top + i * s_.dilation[1];
+      const bool is_inside = h >= 0 && h < s_.input[1];
+      *pixels = is_inside ? x_ + ((at.image + h) * width_ + at.left) * pixel_ : outside_;
+    }
+  }
+
   // What an output reads, side by side.
   void copy_patch(const Window& at, uint8_t* to) const {
     const int64_t pieces = s_.dilation[2] == 1 ? 1 : s_.kernel[2], bytes = s_.kernel[2] / pieces * pixel_;
@@ -350,7 +376,7 @@ class NhwcConv {
   const NhwcConvWeights& weights_;
   const NhwcConvKernels& kernels_;
   const NhwcRequantization& requantization_;
-  const bool takes_patches_, is_pointwise_;
+  const bool takes_patches_, joins_rows_, is_pointwise_;
   const int64_t pixel_, bytes_, outputs_;
   const int64_t width_;  // of a row of x_, in pixels
   const uint8_t *x_ = nullptr, *outside_ = nullptr;

@@ -129,7 +129,11 @@ constexpr NhwcConvKernels table(std::integer_sequence<int, Rows...>) {
           8,
           1,
           {multiply<Rows + 1>...},
-          {depthwise<1>, depthwise<2>, depthwise<4>}};
+          {depthwise<1>, depthwise<2>, depthwise<4>},
+          nullptr,
+          nullptr,
+          false,
+          true};
 }
 
 }  // namespace

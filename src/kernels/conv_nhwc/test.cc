@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 #include <random>
+#include <set>
 
 #include "kernels/conv_nhwc/conv_nhwc.h"
 
@@ -29,6 +30,7 @@ struct Case {
 constexpr Case cases[] = {
     {1, 3, 8, 1, 9, 11, 3, 2, 1, 1},
     {2, 3, 36, 1, 12, 10, 7, 2, 1, 3},
+    {1, 3, 64, 1, 8, 9, 7, 2, 1, 3},
     {1, 1, 4, 1, 5, 5, 3},
     {1, 12, 20, 1, 7, 6, 3, 1, 2, 2},
     {2, 8, 12, 1, 5, 6, 1},
@@ -61,7 +63,10 @@ struct Codes {
   std::vector<float> scales;
 };
 
-Codes random_codes(const ConvShape& s, bool large) {
+// What sums are scaled to is as large as `range` says, unless there are many products.
+Codes random_codes(const ConvShape& s, NhwcRange range) {
+  const bool large = range == NhwcRange::any;
+  const float factor = large ? 0.00003f : range == NhwcRange::small ? 200.0f : 1.0f;
   std::mt19937 random(7);
   Codes c;
   c.x.resize(static_cast<size_t>(s.batch * s.input_size() * nhwc_pixel(s.in_channels)));
@@ -70,20 +75,24 @@ Codes random_codes(const ConvShape& s, bool large) {
   for (int8_t& w : c.w) w = static_cast<int8_t>(random());
   for (int64_t i = 0; i < s.out_channels; ++i) {
     c.bias.push_back(static_cast<int32_t>(random() % 20000) - 10000 + (large ? 1 << 30 : 0));
-    c.scales.push_back(0.0003f * static_cast<float>(1 + random() % 7) * (large ? 0.00003f : 1.0f));
+    c.scales.push_back(0.0003f * static_cast<float>(1 + random() % 7) * factor);
   }
   return c;
 }
 
-// Compares all outputs with sums that are computed one by one.
-void check(const Case& wanted, const NhwcConvKernels& kernels, bool is_signed, bool large) {
+// Compares all outputs with sums that are computed one by one; adds the range that they had to `seen`.
+void check(const Case& wanted, const NhwcConvKernels& kernels, bool is_signed, NhwcRange range,
+           std::set<NhwcRange>& seen) {
   const ConvShape s = wanted.shape();
-  Codes c = random_codes(s, large);
+  Codes c = random_codes(s, range);
   const int32_t zero = is_signed ? -9 : 77, x_zero = kernels.unsigned_pixels ? 101 : -27;
-  if (large) c.scales[0] = std::numeric_limits<float>::quiet_NaN();
+  if (range == NhwcRange::any) c.scales[0] = std::numeric_limits<float>::quiet_NaN();
   ThreadPool pool(2);
   const NhwcConvWeights packed(pool, s, c.w.data(), kernels);
   const NhwcRequantization requantization(kernels, packed.sums(), x_zero, c.bias, c.scales, zero, is_signed);
+  NhwcTile tile{};
+  requantization.put(tile, 0);
+  seen.insert(tile.range);
   const int64_t pixel = nhwc_pixel(s.in_channels), y_pixel = nhwc_pixel(s.out_channels);
   std::vector<uint8_t> y(static_cast<size_t>(s.batch * s.output_size() * y_pixel));
   conv_nhwc(pool, s, c.x.data(), static_cast<uint8_t>(x_zero), packed, requantization, y.data());
@@ -114,18 +123,18 @@ void check(const Case& wanted, const NhwcConvKernels& kernels, bool is_signed, b
 
 class ConvNhwc : public testing::TestWithParam<const NhwcConvKernels*> {};
 
-TEST_P(ConvNhwc, MatchesReference) {
+void check_all(const NhwcConvKernels& kernels, NhwcRange range) {
+  std::set<NhwcRange> seen;
   for (const Case& wanted : cases) {
-    for (bool is_signed : {false, true}) check(wanted, *GetParam(), is_signed, false);
+    for (bool is_signed : {false, true}) ASSERT_NO_FATAL_FAILURE(check(wanted, kernels, is_signed, range, seen));
   }
+  EXPECT_TRUE(seen.contains(range));
 }
 
+TEST_P(ConvNhwc, MatchesReference) { check_all(*GetParam(), NhwcRange::tiny); }
+TEST_P(ConvNhwc, LargeScales) { check_all(*GetParam(), NhwcRange::small); }
 // Sums that floats do not hold exactly, and a scale that is no number.
-TEST_P(ConvNhwc, LargeSums) {
-  for (const Case& wanted : cases) {
-    for (bool is_signed : {false, true}) check(wanted, *GetParam(), is_signed, true);
-  }
-}
+TEST_P(ConvNhwc, LargeSums) { check_all(*GetParam(), NhwcRange::any); }
 
 INSTANTIATE_TEST_SUITE_P(Kernels, ConvNhwc, testing::ValuesIn(available_nhwc_conv_kernels()),
                          [](const auto& kernels) { return std::string(kernels.param->name); });

@@ -78,6 +78,7 @@ struct NhwcConvKernels {
   void (*enter)() = nullptr;
   void (*leave)() = nullptr;
   bool wide_depthwise = false;  // whether there are wide blocks
+  bool joins_rows = false;      // whether few bytes of a pixel are read row by row of the window, not as a patch
 };
 
 extern const NhwcConvKernels nhwc_conv_kernels_portable;
