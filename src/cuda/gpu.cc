@@ -276,7 +276,9 @@ void Gpu::allow_shared(Function function, unsigned bytes) const {
 std::string Gpu::compile(const std::string& source) const {
   int major = 0, minor = 0;
   api_.nvrtcVersion(&major, &minor);
-  const std::string architecture = fmt::format("--gpu-architecture=sm_{}{}", facts_.major, facts_.minor);
+  // What only GPUs of 9.0 have, groups of warps that multiply together, is in a set of its own.
+  const std::string architecture =
+      fmt::format("--gpu-architecture=sm_{}{}{}", facts_.major, facts_.minor, facts_.major == 9 ? "a" : "");
   const std::string text = std::string(kernel_prelude()) + source;
   const std::string key = fmt::format("nvrtc {}.{} {}\n{}", major, minor, architecture, text);
   const std::filesystem::path folder = cache_folder();

@@ -250,6 +250,32 @@ void mma_16x8x32(int (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) 
     d[x] = static_cast<int>(static_cast<unsigned>(d[x]) + sum);
   }
 }
+// Four warps multiply at once: what has not been copied by then is missing in the sums.
+template <typename A, typename B, int N, int Row>
+void group_64xNx32(int (*d)[4], const unsigned char* a, const unsigned char* b) {
+  static_assert(Row == 64 || Row == 128);
+  const unsigned lane = threadIdx.x % emulated::warp, first = threadIdx.x / emulated::warp % 4 * 16 + lane / 4;
+  // Addresses count from the start of eight rows; bits of the row's number are added to those of the 16 bytes.
+  auto byte_at = [](const unsigned char* from, unsigned row, unsigned k) {
+    const uintptr_t at = reinterpret_cast<uintptr_t>(from) + row * Row + k;
+    return *reinterpret_cast<const unsigned char*>(at ^ (at >> 3 & (Row == 128 ? 0x70 : 0x30)));
+  };
+  for (unsigned j = 0; j < N / 8; ++j) {
+    for (unsigned x = 0; x < 4; ++x) {
+      const unsigned row = first + x / 2 * 8, column = j * 8 + lane % 4 * 2 + x % 2;
+      unsigned sum = 0;
+      for (unsigned k = 0; k < 32; ++k)
+        sum += static_cast<unsigned>(static_cast<A>(byte_at(a, row, k)) * static_cast<B>(byte_at(b, column, k)));
+      d[j][x] = static_cast<int>(static_cast<unsigned>(d[j][x]) + sum);
+    }
+  }
+}
+inline void group_sees_copies() {}
+inline void group_begin() {}
+inline void group_commit() {}
+template <int N>
+void group_wait() {}
+inline void group_done(int (&)[4]) {}
 inline void load_matrix_x4(unsigned (&r)[4], const void* row) {
   emulated::require_aligned(row);
   const auto* lanes = emulated::show([&](emulated::Shown& own) { own.row = row; });
@@ -278,6 +304,10 @@ void copy_async(void* to, const void* from) {
   emulated::require_aligned(to, Bytes);
   emulated::require_aligned(from, Bytes);
   emulated::copies[threadIdx.x].push_back({to, from, Bytes, true, emulated::groups[threadIdx.x]});
+}
+template <int Bytes>
+void copy_async_if(void* to, const void* from, bool is_copied) {
+  if (is_copied) copy_async<Bytes>(to, from);
 }
 inline void copy_async_commit() { ++emulated::groups[threadIdx.x]; }
 template <int N>

@@ -42,6 +42,8 @@ class ByteConvWeights {
   bool are_unsigned() const { return are_unsigned_; }
   // The channels of a pixel: filled up where they are no multiple of four.
   int64_t pixel() const { return pixel_; }
+  // Taps side by side are read as one, of so many bytes, where an image has few channels and is copied anyway; else 0.
+  int64_t joined() const { return joined_; }
   // The bytes of a row, and how many rows there is room for in each group.
   int64_t row() const { return row_; }
   int64_t room() const { return room_; }
@@ -53,7 +55,7 @@ class ByteConvWeights {
 
  private:
   Tensor bytes_, sums_;
-  int64_t pixel_ = 0, row_ = 0, room_ = 0;
+  int64_t pixel_ = 0, joined_ = 0, row_ = 0, room_ = 0;
   bool are_unsigned_ = false;
   mutable std::mutex mutex_;
   mutable std::optional<Tensor> bytes_on_gpu_, sums_on_gpu_;
@@ -94,7 +96,7 @@ class CudaByteConv {
   static bool takes(const cuda::Gpu& gpu, const ByteConvShape& shape);
 
   // The type of x's codes is int8 or uint8. That of y: int8 or uint8 for codes, float32 or float16 for numbers, int32
-  // for sums. Padding has the code x_zero, which is read now where there is padding.
+  // for sums. Padding has the code x_zero.
   CudaByteConv(KernelRun& run, const ByteConvShape& shape, std::shared_ptr<const ByteConvWeights> weights,
                ElementType x_type, ElementType y_type, const ByteConvResult& result, const ByteConvData& data,
                const ByteConvSource& source = {});
@@ -105,10 +107,12 @@ class CudaByteConv {
   struct Way;
   static const Tile tiles[];
 
-  void fill_padding(KernelRun& run, const ByteConvData& data);
   CudaLoop fill_up_pixels(KernelRun& run, const ByteConvSource& source) const;
   void find_packs(const ByteConvData& data);
-  int64_t blocks_of(const Tile& tile) const;
+  int64_t filled_width() const;
+  int64_t row_tiles(const Tile& tile) const;
+  int64_t column_tiles(const Tile& tile) const;
+  bool fits(const Tile& tile) const;
   double likely_time(const cuda::Gpu& gpu, const Tile& tile, int64_t splits) const;
   std::vector<std::pair<size_t, int64_t>> likely_ways(const cuda::Gpu& gpu) const;
   void choose(KernelRun& run, const ByteConvData& data);
@@ -122,7 +126,7 @@ class CudaByteConv {
   ElementType x_type_, y_type_;
   ByteConvResult result_;
   int64_t piece_ = 16, pack_ = 16;
-  std::shared_ptr<void> outside_, filled_up_;
+  std::shared_ptr<void> filled_up_;
   std::optional<CudaLoop> fill_up_;
   std::shared_ptr<const Way> way_;
   std::shared_ptr<const void> choice_;

@@ -55,14 +55,14 @@ std::string pointer_to(const Tensor& tensor) { return fmt::format("{}* ", cuda::
 std::string const_pointer_to(const Tensor& tensor) { return fmt::format("const {}* ", cuda::type_text(tensor.type())); }
 
 CudaBlocks::CudaBlocks(KernelRun& run, std::string_view pointers, std::string_view functions, std::string_view body,
-                       std::vector<int64_t> numbers, cuda::Grid grid)
+                       std::vector<int64_t> numbers, cuda::Grid grid, int blocks_at_once)
     : grid_(grid), numbers_(std::move(numbers)) {
   if (numbers_.empty()) numbers_.push_back(0);
   const std::string text = fmt::format(
       "struct Numbers {{ i64 v[{}]; }};\n{}\n"
-      "extern \"C\" __global__ void __launch_bounds__({}) kernel(Numbers numbers, {}) {{\n"
+      "extern \"C\" __global__ void __launch_bounds__({}, {}) kernel(Numbers numbers, {}) {{\n"
       "  const i64* v = numbers.v;\n  {}\n}}\n",
-      numbers_.size(), functions, grid.threads, pointers, body);
+      numbers_.size(), functions, grid.threads, blocks_at_once, pointers, body);
   function_ = queue_of(run).gpu().function(text, "kernel");
   if (grid.shared_bytes > 0) queue_of(run).gpu().allow_shared(function_, grid.shared_bytes);
 }

@@ -35,11 +35,11 @@ std::string pointer_to(const Tensor& tensor);
 std::string const_pointer_to(const Tensor& tensor);
 
 // A kernel by blocks: `text` has a function `kernel` whose parameters are, in this order, a struct of the numbers, if
-// there are any, and the pointers.
+// there are any, and the pointers. A processor has registers for `blocks_at_once`.
 class CudaBlocks {
  public:
   CudaBlocks(KernelRun& run, std::string_view pointers, std::string_view functions, std::string_view body,
-             std::vector<int64_t> numbers, cuda::Grid grid);
+             std::vector<int64_t> numbers, cuda::Grid grid, int blocks_at_once = 1);
   void run(KernelRun& run, std::initializer_list<const void*> addresses) const;
 
  private:

@@ -19,11 +19,19 @@ namespace tenon::ops {
 //     l % 8 of matrix l / 8. r[i]: of matrix i, row g, columns 2c and 2c + 1; transposed, column g, rows 2c and 2c + 1.
 //   copy_async_16: 16 bytes to shared memory, zeros where not `valid` (`from` must be an address nonetheless). They are
 //     there after copy_async_wait<N>, which waits for all that was committed but the last N times. copy_async<4>, <8>
-//     and <16> copy so many.
+//     and <16> copy so many; copy_async_if leaves the memory as it is where not `is_copied`.
+//   group_64xNx32: d += a * b in 32 bits for a of 64x32, b of 32xN bytes of types A and B, by four warps together, where
+//     WARP_GROUPS is defined as 1 (compute capability 9.0). a and b are in shared memory, 32 bytes of each row or column,
+//     of which each has ROW bytes: 64 or 128, 16 of them at a time in places that differ from row to row: chunk c of row
+//     r at c ^ r % 8 of 128 bytes, at c ^ r / 2 % 4 of 64. Eight rows start at a multiple of their bytes. Warp w of the
+//     group has rows 16w to 16w + 15: d[j] as of mma_16x8x32 for columns 8j to 8j + 7.
+//     Every thread calls group_sees_copies after what it copied is there, and then the block waits for all; group_begin
+//     before, group_commit after several products. group_wait<N> waits for all but the last N of these; then group_done
+//     for every d before that is read.
 // DYNAMIC_SHARED(name, bytes) declares the shared memory that a grid asks for by its shared_bytes.
 inline constexpr std::string_view tensor_core_functions = R"cuda(
 #ifdef TENON_EMULATED
-#define DYNAMIC_SHARED(name, bytes) alignas(16) static u8 name[bytes]
+#define DYNAMIC_SHARED(name, bytes) alignas(1024) static u8 name[bytes]
 template <typename T> inline u32 pair_of(float low, float high) {
   return (u32)narrow<T>(low).bits | (u32)narrow<T>(high).bits << 16;
 }
@@ -33,7 +41,7 @@ inline u32 tf32_of(float x) {
   return (b & 0x7f800000) == 0x7f800000 ? b : (b + 0x1000) & 0xffffe000;
 }
 #else
-#define DYNAMIC_SHARED(name, bytes) extern __shared__ __align__(16) u8 name[]
+#define DYNAMIC_SHARED(name, bytes) extern __shared__ __align__(1024) u8 name[]
 template <typename T> struct TensorCore;
 #define TENSOR_CORE(T, NAME)                                                                                       \
   template <> struct TensorCore<T> {                                                                               \
@@ -91,6 +99,53 @@ template <typename A, typename B> inline void mma_16x8x32(i32 (&d)[4], const u32
   ByteCore<A, B>::multiply(d, a, b0, b1);
 }
 inline u32 shared_address(const void* p) { return (u32)__cvta_generic_to_shared(p); }
+#if WARP_GROUPS
+#define FOUR(i) "+r"(d[i][0]), "+r"(d[i][1]), "+r"(d[i][2]), "+r"(d[i][3])
+template <typename A, typename B, int N> struct GroupCore;
+#define GROUP_64(A, B, NAMES)                                                                                   \
+  template <> struct GroupCore<A, B, 64> {                                                                      \
+    static void multiply(i32 (*d)[4], u64 a, u64 b) {                                                           \
+      asm volatile("{.reg .pred p; setp.eq.u32 p, 1, 1; wgmma.mma_async.sync.aligned.m64n64k32.s32." NAMES " {" \
+                   "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "                     \
+                   "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"             \
+                   "}, %32, %33, p;}"                                                                           \
+                   : FOUR(0), FOUR(1), FOUR(2), FOUR(3), FOUR(4), FOUR(5), FOUR(6), FOUR(7)                     \
+                   : "l"(a), "l"(b));                                                                           \
+    }                                                                                                           \
+  };
+#define GROUP_128(A, B, NAMES)                                                                                   \
+  template <> struct GroupCore<A, B, 128> {                                                                      \
+    static void multiply(i32 (*d)[4], u64 a, u64 b) {                                                            \
+      asm volatile("{.reg .pred p; setp.eq.u32 p, 1, 1; wgmma.mma_async.sync.aligned.m64n128k32.s32." NAMES " {" \
+                   "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "                      \
+                   "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "            \
+                   "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "            \
+                   "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"              \
+                   "}, %64, %65, p;}"                                                                            \
+                   : FOUR(0), FOUR(1), FOUR(2), FOUR(3), FOUR(4), FOUR(5), FOUR(6), FOUR(7),                     \
+                     FOUR(8), FOUR(9), FOUR(10), FOUR(11), FOUR(12), FOUR(13), FOUR(14), FOUR(15)                \
+                   : "l"(a), "l"(b));                                                                            \
+    }                                                                                                            \
+  };
+#define GROUP_CORES(A, B, NAMES) GROUP_64(A, B, NAMES) GROUP_128(A, B, NAMES)
+GROUP_CORES(i8, i8, "s8.s8")
+GROUP_CORES(u8, i8, "u8.s8")
+GROUP_CORES(i8, u8, "s8.u8")
+GROUP_CORES(u8, u8, "u8.u8")
+template <int ROW> inline u64 matrix_at(const void* p) {
+  return (u64)(shared_address(p) >> 4) | (u64)1 << 16 | (u64)(ROW * 8 / 16) << 32 | (u64)(ROW == 128 ? 1 : 2) << 62;
+}
+template <typename A, typename B, int N, int ROW> inline void group_64xNx32(i32 (*d)[4], const u8* a, const u8* b) {
+  GroupCore<A, B, N>::multiply(d, matrix_at<ROW>(a), matrix_at<ROW>(b));
+}
+inline void group_sees_copies() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+inline void group_begin() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+inline void group_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+template <int N> inline void group_wait() { asm volatile("wgmma.wait_group.sync.aligned %0;" :: "n"(N) : "memory"); }
+inline void group_done(i32 (&d)[4]) {
+  asm volatile("" : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]) :: "memory");
+}
+#endif
 inline void load_matrix_x4(u32 (&r)[4], const void* row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(shared_address(row)) : "memory");
@@ -109,6 +164,14 @@ template <int BYTES> inline void copy_async(void* to, const void* from) {
   else
     asm volatile("cp.async.ca.shared.global [%0], [%1], %2;"
                  :: "r"(shared_address(to)), "l"(__cvta_generic_to_global(from)), "n"(BYTES) : "memory");
+}
+template <int BYTES> inline void copy_async_if(void* to, const void* from, bool is_copied) {
+  if (BYTES == 16)
+    asm volatile("{.reg .pred p; setp.ne.u32 p, %2, 0; @p cp.async.cg.shared.global [%0], [%1], 16;}"
+                 :: "r"(shared_address(to)), "l"(__cvta_generic_to_global(from)), "r"((u32)is_copied) : "memory");
+  else
+    asm volatile("{.reg .pred p; setp.ne.u32 p, %2, 0; @p cp.async.ca.shared.global [%0], [%1], %3;}"
+                 :: "r"(shared_address(to)), "l"(__cvta_generic_to_global(from)), "r"((u32)is_copied), "n"(BYTES) : "memory");
 }
 inline void copy_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <int N> inline void copy_async_wait() { asm volatile("cp.async.wait_group %0;" :: "n"(N) : "memory"); }
