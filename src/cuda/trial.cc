@@ -7,7 +7,7 @@
 namespace tenon::cuda {
 namespace {
 
-constexpr int rounds = 3, runs_each = 8;
+constexpr int rounds = 3, runs_each = 4;
 constexpr double worth_changing = 0.97;
 
 double seconds_of(GpuQueue& queue, FunctionRef<void(size_t)> run, size_t way) {

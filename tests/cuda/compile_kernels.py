@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compiles the text of CUDA kernels with NVIDIA's own compiler, NVRTC, which needs no GPU.
 
-usage: compile_kernels.py [--architecture sm_90] FOLDER
+usage: compile_kernels.py [--architecture sm_90a] FOLDER
 
 FOLDER holds what TENON_EMULATED_SOURCES=FOLDER made the stand-in for NVIDIA's libraries write. Prints each kernel that does not
 compile, and those that keep registers in memory. Exit code 0: all compile; 1: some do not; 3: NVRTC is not there.
@@ -41,7 +41,7 @@ def compile_text(nvrtc, text, architecture):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--architecture", default="sm_90")
+    parser.add_argument("--architecture", default="sm_90a")
     options = parser.parse_args()
     nvrtc = open_nvrtc()
     if not nvrtc:

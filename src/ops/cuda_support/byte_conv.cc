@@ -57,7 +57,8 @@ std::shared_ptr<const ByteConvWeights> ByteConvWeights::pack(const Tensor& w, co
   result->pixel_ = shape.groups == 1 ? filled_up(channels) : shape.channels;
   const int64_t tap = result->pixel_ / shape.groups, width = shape.kernel[1];
   const bool is_copied = result->pixel_ != shape.channels;
-  if (is_copied && result->pixel_ < 16 && width > 1 && shape.dilations[1] == 1) result->joined_ = round_up(width * tap, 16);
+  if (is_copied && result->pixel_ < 16 && width > 1 && shape.dilations[1] == 1)
+    result->joined_ = round_up(width * tap, 16);
   const int64_t line = result->joined_ ? result->joined_ : width * tap;
   result->row_ = round_up(shape.kernel[0] * line, row_multiple);
   result->room_ = round_up(outputs, outputs > 64 ? 128 : 64);
@@ -115,7 +116,8 @@ std::shared_ptr<const ByteConvWeights> pack_matrix(const NodeInfo& info, size_t 
                                {1, columns, 0});
 }
 
-// What a block computes: `rows` x `columns` sums, `depth` bytes of k at a time. In groups: four warps multiply together.
+// What a block computes: `rows` x `columns` sums, `depth` bytes of k at a time. In groups: four warps multiply
+// together.
 struct CudaByteConv::Tile {
   int64_t rows, columns, depth, warps_down, warps_right, stages;
   int blocks;  // that a processor should have at once
@@ -176,8 +178,8 @@ int64_t CudaByteConv::filled_width() const {
 // A thread for each pixel.
 CudaLoop CudaByteConv::fill_up_pixels(KernelRun& run, const ByteConvSource& source) const {
   const std::string at = source.channels_first ? "(p / v[2] * v[0] + c) * v[2] + p % v[2]" : "p * v[0] + c";
-  const std::string code = source.is_float ? fmt::format("code_of<X>(x[{}] / *x_scale, zero)", at)
-                                           : fmt::format("x[{}]", at);
+  const std::string code =
+      source.is_float ? fmt::format("code_of<X>(x[{}] / *x_scale, zero)", at) : fmt::format("x[{}]", at);
   const std::string text = fmt::format(
       R"cuda(const i64 line = i / v[3], column = i - line * v[3] - v[5], p = line * v[4] + column;
     const bool is_inside = column >= 0 && column < v[4];
@@ -274,8 +276,8 @@ bool CudaByteConv::fits(const Tile& tile) const { return column_tiles(tile) * ti
 
 // In cycles, roughly: enough to leave out what cannot be the fastest.
 double CudaByteConv::likely_time(const cuda::Gpu& gpu, const Tile& tile, int64_t splits) const {
-  constexpr double bytes_per_cycle = 40, least_step = 400, start = 3000, meet = 3500, result = 0.16;
-  const double products_per_cycle = tile.in_groups ? 3200 : 1800;
+  constexpr double bytes_per_cycle = 40, products_per_cycle = 2000, least_step = 400, start = 2000, meet = 6000,
+                   result = 0.35;
   const int64_t tiles = row_tiles(tile) * column_tiles(tile) * shape_.groups * splits;
   const auto each = static_cast<double>(divide_up(tiles, gpu.processors()));
   const auto waves = static_cast<double>(divide_up(tiles, int64_t{gpu.processors()} * tile.blocks));
@@ -375,9 +377,9 @@ void CudaByteConv::choose(KernelRun& run, const ByteConvData& data) {
 void CudaByteConv::run(KernelRun& run, const Way& way, const ByteConvData& d) const {
   const auto [bytes, sums] = weights_->on(queue_of(run).gpu());
   const void* arrived = way.meeting ? static_cast<const char*>(way.meeting.get()) + way.meeting_bytes : nullptr;
-  way.blocks.run(run, {filled_up_ ? filled_up_.get() : d.x, bytes, sums, d.x_zero, d.x_scale, d.w_scale,
-                       d.y_scale, d.y_zero, d.bias, d.added, d.added_scale, d.added_zero, d.sum_scale, d.sum_zero,
-                       d.table, way.meeting.get(), arrived, d.y});
+  way.blocks.run(run, {filled_up_ ? filled_up_.get() : d.x, bytes, sums, d.x_zero, d.x_scale, d.w_scale, d.y_scale,
+                       d.y_zero, d.bias, d.added, d.added_scale, d.added_zero, d.sum_scale, d.sum_zero, d.table,
+                       way.meeting.get(), arrived, d.y});
 }
 
 void CudaByteConv::run(KernelRun& run, const ByteConvData& data) const {

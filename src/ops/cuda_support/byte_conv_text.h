@@ -7,13 +7,13 @@ namespace tenon::ops {
 
 // What the names stand for that the text uses:
 //   BM, BN, BK: the rows, columns and bytes of k of a block's tile. WARPS_M, WARPS_N: how its warps divide it.
-//   WARP_GROUPS: whether four warps multiply 64 rows together (WARPS_N is 1 then). STAGES: how many pieces of BK bytes are
-//   in shared memory, of which all but one are on their way there, or all but two where groups of warps still read one
-//   when they begin the next. PARTS: whether several blocks have parts of a tile's k.
-//   PIECE: the bytes of an image that are copied at once. POINTS: whether every pixel is a row as it is.
-//   RESULT: 0: codes, 1: sums, 2: numbers. ADDED: 0: nothing is added to codes, 1: an image, 2: a row. TABLE: whether
-//   codes are looked up in the end. PACK: how many elements of y are stored at once. BIAS: 0: none, 1: added to sums,
-//   2: added to numbers. X, W, Y, B: the types of x's and w's codes, of y and of the bias.
+//   WARP_GROUPS: whether four warps multiply 64 rows together (WARPS_N is 1 then). STAGES: how many pieces of BK bytes
+//   are in shared memory, of which all but one are on their way there, or all but two where groups of warps still read
+//   one when they begin the next. PARTS: whether several blocks have parts of a tile's k. PIECE: the bytes of an image
+//   that are copied at once. POINTS: whether every pixel is a row as it is. RESULT: 0: codes, 1: sums, 2: numbers.
+//   ADDED: 0: nothing is added to codes, 1: an image, 2: a row. TABLE: whether codes are looked up in the end. PACK:
+//   how many elements of y are stored at once. BIAS: 0: none, 1: added to sums, 2: added to numbers. X, W, Y, B: the
+//   types of x's and w's codes, of y and of the bias.
 inline constexpr std::string_view byte_conv_functions = R"cuda(
 #define ROWS ((int)v[0])
 #define COLUMNS ((int)v[1])
@@ -47,6 +47,10 @@ inline int place_of(int row, int chunk) { return row * BK + ((chunk ^ (BK == 64 
 #define N_TILES (BN / WARPS_N / 8)
 #define SIDE (N_TILES < 8 ? N_TILES * 2 : 16)
 inline constexpr int column_of(int r) { return r / (SIDE * 4) * (SIDE * 4) + r % 8 / 2 * SIDE + r % (SIDE * 4) / 8 * 2 + r % 2; }
+// Codes side by side, which are moved as words: compilers take packs of bytes apart.
+template <int BYTES> struct CodesOf { typedef Pack<u32, BYTES / 4> type; };
+template <> struct CodesOf<2> { typedef u16 type; };
+template <> struct CodesOf<1> { typedef u8 type; };
 template <int N> inline Pack<u32, N> repeated(u32 x) {
   Pack<u32, N> all;
 #pragma unroll
@@ -222,6 +226,11 @@ inline constexpr std::string_view byte_conv_body = R"cuda(
 #endif
   int stage = 0;
   constexpr int WIDE = PACK < SIDE ? PACK : SIDE, SIDES = N_TILES * 2 / SIDE;
+#if RESULT == 0
+  typedef CodesOf<WIDE>::type Wide;
+#else
+  typedef Pack<Y, WIDE> Wide;
+#endif
   auto row_at = [&](int i, int half) { return first_row + warp_row + i * TILE_ROWS + half * 8 + g; };
   auto column_at = [&](int q) { return first_column + warp_column + q * SIDE * 4 + c * SIDE; };
 #if ADDED
@@ -231,7 +240,7 @@ inline constexpr std::string_view byte_conv_body = R"cuda(
     const Y* from = added + (ADDED == 1 ? row * OUTPUTS : 0) + (i64)group * COLUMNS + column;
 #pragma unroll
     for (int e = 0; e < SIDE; e += WIDE)
-      if (row < ROWS && column + e < COLUMNS) *(Pack<Y, WIDE>*)((Y*)&others + e) = *(const Pack<Y, WIDE>*)(from + e);
+      if (row < ROWS && column + e < COLUMNS) *(Wide*)((u8*)&others + e) = *(const Wide*)(from + e);
     return others;
   };
 #if WARP_GROUPS
@@ -358,15 +367,17 @@ inline constexpr std::string_view byte_conv_body = R"cuda(
       for (int half = 0; half < 2; ++half) {
         const int row = row_at(i, half);
         if (row >= ROWS) continue;
+#if RESULT == 0
+        Pack<u32, SIDE / 4> results;
+        float numbers[SIDE];
+#else
         Pack<Y, SIDE> results;
+#endif
 #if ADDED && WARP_GROUPS
         const Others others = fetched[i][half][q];
         fetched[i][half][q] = others_of(row + rows_apart, column);
 #elif ADDED
         const Others others = others_of(row, column);
-#endif
-#if RESULT == 0
-        float numbers[SIDE];
 #endif
 #pragma unroll
         for (int e = 0; e < SIDE; ++e) {
@@ -393,16 +404,20 @@ inline constexpr std::string_view byte_conv_body = R"cuda(
         }
 #if RESULT == 0
 #pragma unroll
-        for (int e = 0; e < SIDE; e += 4) *(u32*)&results.v[e] = last_bytes(numbers + e);
+        for (int e = 0; e < SIDE; e += 4) {
 #if TABLE
+          results.v[e / 4] = 0;
 #pragma unroll
-        for (int e = 0; e < SIDE; ++e) results.v[e] = own_table[(u8)results.v[e]];
+          for (int i = 0; i < 4; ++i) results.v[e / 4] |= (u32)(u8)own_table[bits_of(numbers[e + i]) & 0xff] << i * 8;
+#else
+          results.v[e / 4] = last_bytes(numbers + e);
 #endif
+        }
 #endif
         Y* to = y + row * OUTPUTS + (i64)group * COLUMNS + column;
 #pragma unroll
         for (int e = 0; e < SIDE; e += WIDE)
-          if (column + e < COLUMNS) *(Pack<Y, WIDE>*)(to + e) = *(const Pack<Y, WIDE>*)(results.v + e);
+          if (column + e < COLUMNS) *(Wide*)(to + e) = *(const Wide*)((const Y*)results.v + e);
       }
   }
   }

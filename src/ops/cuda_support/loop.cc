@@ -60,9 +60,10 @@ CudaBlocks::CudaBlocks(KernelRun& run, std::string_view pointers, std::string_vi
   if (numbers_.empty()) numbers_.push_back(0);
   const std::string text = fmt::format(
       "struct Numbers {{ i64 v[{}]; }};\n{}\n"
-      "extern \"C\" __global__ void __launch_bounds__({}, {}) kernel(Numbers numbers, {}) {{\n"
+      "extern \"C\" __global__ void __launch_bounds__({}{}) kernel(Numbers numbers, {}) {{\n"
       "  const i64* v = numbers.v;\n  {}\n}}\n",
-      numbers_.size(), functions, grid.threads, blocks_at_once, pointers, body);
+      numbers_.size(), functions, grid.threads, blocks_at_once > 0 ? fmt::format(", {}", blocks_at_once) : "", pointers,
+      body);
   function_ = queue_of(run).gpu().function(text, "kernel");
   if (grid.shared_bytes > 0) queue_of(run).gpu().allow_shared(function_, grid.shared_bytes);
 }

@@ -35,11 +35,12 @@ std::string pointer_to(const Tensor& tensor);
 std::string const_pointer_to(const Tensor& tensor);
 
 // A kernel by blocks: `text` has a function `kernel` whose parameters are, in this order, a struct of the numbers, if
-// there are any, and the pointers. A processor has registers for `blocks_at_once`.
+// there are any, and the pointers. A processor has registers for `blocks_at_once`, or as many as
+// the compiler likes.
 class CudaBlocks {
  public:
   CudaBlocks(KernelRun& run, std::string_view pointers, std::string_view functions, std::string_view body,
-             std::vector<int64_t> numbers, cuda::Grid grid, int blocks_at_once = 1);
+             std::vector<int64_t> numbers, cuda::Grid grid, int blocks_at_once = 0);
   void run(KernelRun& run, std::initializer_list<const void*> addresses) const;
 
  private:

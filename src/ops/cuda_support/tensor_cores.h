@@ -20,14 +20,14 @@ namespace tenon::ops {
 //   copy_async_16: 16 bytes to shared memory, zeros where not `valid` (`from` must be an address nonetheless). They are
 //     there after copy_async_wait<N>, which waits for all that was committed but the last N times. copy_async<4>, <8>
 //     and <16> copy so many; copy_async_if leaves the memory as it is where not `is_copied`.
-//   group_64xNx32: d += a * b in 32 bits for a of 64x32, b of 32xN bytes of types A and B, by four warps together, where
-//     WARP_GROUPS is defined as 1 (compute capability 9.0). a and b are in shared memory, 32 bytes of each row or column,
-//     of which each has ROW bytes: 64 or 128, 16 of them at a time in places that differ from row to row: chunk c of row
-//     r at c ^ r % 8 of 128 bytes, at c ^ r / 2 % 4 of 64. Eight rows start at a multiple of their bytes. Warp w of the
-//     group has rows 16w to 16w + 15: d[j] as of mma_16x8x32 for columns 8j to 8j + 7.
-//     Every thread calls group_sees_copies after what it copied is there, and then the block waits for all; group_begin
-//     before, group_commit after several products. group_wait<N> waits for all but the last N of these; then group_done
-//     for every d before that is read.
+//   group_64xNx32: d += a * b in 32 bits for a of 64x32, b of 32xN bytes of types A and B, by four warps together, on
+//     GPUs of 9.0, where WARP_GROUPS is defined as 1. a and b are in shared memory: 32 bytes of each row or column, of
+//     which each has ROW bytes, 64 or 128. 16 at a time are in places that differ from row to row: chunk c of row r at
+//     c ^ r % 8 of 128 bytes, at c ^ r / 2 % 4 of 64; eight rows start at a multiple of their bytes. Warp w of the
+//     group has rows 16w to 16w + 15: d[j] as of mma_16x8x32 for columns 8j to 8j + 7. Every thread calls
+//     group_sees_copies when what it copied is there, and then the block waits for all; group_begin before,
+//     group_commit after several products. group_wait<N> waits for all but the last N of these; then group_done for
+//     every d before that is read.
 // DYNAMIC_SHARED(name, bytes) declares the shared memory that a grid asks for by its shared_bytes.
 inline constexpr std::string_view tensor_core_functions = R"cuda(
 #ifdef TENON_EMULATED

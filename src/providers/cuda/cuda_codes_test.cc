@@ -105,6 +105,10 @@ const ConvCase convolutions[] = {
     {"points_of_few_channels", 2, 5, 5, 12, 17, 1},
     {"points_with_strides", 2, 7, 5, 16, 16, 1, 2},
     {"three_channels", 1, 19, 17, 3, 24, 7, 2, 1, 3},
+    {"three_channels_one_by_one", 2, 9, 7, 3, 24, 3, 1, 1, 1},
+    {"three_channels_by_fours", 1, 21, 22, 3, 24, 4, 4, 1, 0, 1, s8, s8},
+    {"three_channels_dilated", 1, 9, 12, 3, 24, 3, 1, 2, 2},
+    {"one_channel", 1, 14, 15, 1, 16, 5, 3, 1, 2},
     {"five_channels", 1, 9, 9, 5, 8, 3, 1, 1, 1},
     {"windows", 2, 9, 7, 16, 72, 3, 1, 1, 1},
     {"windows_with_strides", 1, 11, 13, 24, 16, 3, 2, 1, 1},
@@ -121,16 +125,33 @@ const ConvCase convolutions[] = {
     {"depthwise_dilated", 1, 10, 9, 8, 8, 3, 1, 2, 2, 8},
     {"depthwise_around_100", 1, 8, 8, 12, 12, 3, 1, 1, 1, 12, u8, u8, 100},
     {"depthwise_odd", 1, 7, 7, 5, 5, 3, 1, 1, 1, 5},
-    {"tile_0", 2, 13, 13, 40, 136, 3, 1, 1, 1, 1, u8, s8, 0, true, true, "0"},
-    {"tile_0_in_parts", 1, 5, 5, 64, 72, 3, 1, 1, 1, 1, u8, s8, 0, true, true, "0x3"},
-    {"tile_1", 1, 13, 13, 40, 136, 3, 1, 1, 1, 1, s8, s8, 0, true, true, "1"},
-    {"tile_2", 1, 13, 13, 40, 136, 3, 1, 1, 1, 1, u8, s8, 0, true, true, "2"},
-    {"tile_2_in_parts", 1, 13, 13, 40, 130, 3, 1, 1, 1, 1, u8, s8, 0, true, true, "2x4"},
-    {"tile_3", 1, 17, 17, 16, 40, 1, 1, 1, 0, 1, u8, s8, 0, true, true, "3"},
-    {"tile_4", 2, 10, 10, 48, 40, 3, 1, 1, 1, 1, u8, s8, 0, true, true, "4"},
-    {"tile_5", 1, 10, 10, 48, 40, 3, 1, 1, 1, 1, u8, s8, 0, true, true, "5"},
-    {"tile_6", 1, 10, 10, 48, 40, 3, 1, 1, 1, 1, s8, s8, 0, true, true, "6"},
-    {"tile_6_in_parts", 1, 10, 10, 48, 70, 3, 1, 1, 1, 2, u8, s8, 0, true, true, "6x2"},
+    {"tile_0", 1, 10, 10, 48, 136, 3, 1, 1, 1, 1, u8, s8, 0, true, true, "0"},
+    {"tile_1", 2, 10, 10, 40, 136, 3, 1, 1, 1, 1, s8, s8, 0, true, true, "1"},
+    {"tile_2", 1, 10, 10, 40, 40, 3, 1, 1, 1, 1, u8, s8, 0, true, true, "2"},
+    {"tile_3", 2, 10, 10, 48, 40, 3, 1, 1, 1, 1, u8, s8, 0, true, true, "3"},
+    {"tile_4", 1, 10, 10, 40, 40, 3, 1, 1, 1, 1, s8, s8, 0, true, true, "4"},
+    {"tile_5", 2, 10, 10, 40, 40, 3, 1, 1, 1, 1, u8, s8, 0, true, true, "5"},
+    {"tile_6", 1, 10, 10, 48, 136, 3, 1, 1, 1, 1, u8, s8, 0, true, true, "6"},
+    {"tile_7", 2, 10, 10, 40, 136, 3, 1, 1, 1, 1, s8, s8, 0, true, true, "7"},
+    {"tile_8", 1, 10, 10, 40, 136, 3, 1, 1, 1, 1, u8, s8, 0, true, true, "8"},
+    {"tile_9", 2, 10, 10, 48, 40, 3, 1, 1, 1, 1, u8, s8, 0, true, true, "9"},
+    {"tile_10", 1, 10, 10, 40, 40, 3, 1, 1, 1, 1, s8, s8, 0, true, true, "10"},
+    {"tile_11", 2, 10, 10, 40, 40, 3, 1, 1, 1, 1, u8, s8, 0, true, true, "11"},
+    {"tile_12", 1, 10, 10, 48, 136, 3, 1, 1, 1, 1, u8, s8, 0, true, true, "12"},
+    {"tile_13", 2, 10, 10, 40, 136, 3, 1, 1, 1, 1, s8, s8, 0, true, true, "13"},
+    {"tile_14", 1, 10, 10, 40, 136, 3, 1, 1, 1, 1, u8, s8, 0, true, true, "14"},
+    {"tile_15", 2, 10, 10, 48, 200, 3, 1, 1, 1, 1, u8, s8, 0, true, true, "15"},
+    {"tile_0_in_parts", 1, 9, 9, 64, 72, 3, 1, 1, 1, 1, u8, s8, 0, true, true, "0x3"},
+    {"tile_2_in_parts", 1, 9, 9, 64, 70, 3, 1, 1, 1, 1, u8, s8, 0, true, true, "2x4"},
+    {"tile_4_in_parts", 1, 9, 9, 64, 40, 3, 1, 1, 1, 1, u8, s8, 0, true, true, "4x2"},
+    {"tile_7_in_parts", 1, 9, 9, 64, 130, 3, 1, 1, 1, 1, u8, s8, 0, true, true, "7x4"},
+    {"tile_13_in_parts", 1, 9, 9, 64, 136, 3, 1, 1, 1, 1, u8, s8, 0, true, true, "13x2"},
+    {"tile_15_in_parts", 1, 9, 9, 64, 200, 3, 1, 1, 1, 1, u8, s8, 0, true, true, "15x2"},
+    {"groups_in_parts", 1, 10, 10, 48, 70, 3, 1, 1, 1, 2, u8, s8, 0, true, true, "4x2"},
+    {"tile_2_in_turns", 1, 41, 41, 16, 40, 1, 1, 1, 0, 1, u8, s8, 0, true, true, "2"},
+    {"tile_4_in_turns", 1, 41, 41, 16, 40, 3, 1, 1, 1, 1, u8, s8, 0, true, true, "4"},
+    {"tile_5_in_turns", 1, 41, 41, 40, 40, 1, 1, 1, 0, 1, u8, s8, 0, true, true, "5"},
+    {"tile_13_in_turns", 1, 41, 41, 8, 72, 3, 1, 1, 1, 1, u8, s8, 0, true, true, "13"},
 };
 
 // y = QLinearConv(x).
@@ -185,7 +206,7 @@ const ProductCase products[] = {
     {"rows", {70, 48}, 40},
     {"batch", {2, 3, 20}, 9},
     {"odd", {5, 37}, 11},
-    {"one_row", {1, 256}, 130, u8, s8, 0, "6x2"},
+    {"one_row", {1, 256}, 130, u8, s8, 0, "7x2"},
     {"signed_by_unsigned", {33, 64}, 64, s8, u8},
     {"around_128", {33, 64}, 64, u8, u8, 128},
     {"wide", {33, 64}, 10, u8, u8, 70},
@@ -317,6 +338,23 @@ TEST(CudaCodes, ANetworkComputesInIntegersAlone) {
     for (const char* op : {"DequantizeLinear", "Conv", "ChannelsLastConv", "QLinearAdd", "Add", "Sigmoid", "HardSwish",
                            "QuantizeLinear", "Transpose"})
       EXPECT_FALSE(contains(operators, op)) << op;
+  }
+}
+
+// A block fetches what is added to the rows of its next turn.
+TEST(CudaCodes, ResidualsInTurns) {
+  for (const auto& [tile, type] : {std::pair{"2", u8}, {"5", s8}, {"10", u8}}) {
+    Network n(type);
+    n.input("image", ElementType::float32, SymbolicShape{1, 16, 40, 40});
+    n.quantize("image", "x", 0.02f, n.zero());
+    n.conv("x", "side", Shape{72, 16, 1, 1});
+    n.quantize("side", "a", 0.05f, n.zero());
+    n.conv("x", "main", Shape{72, 16, 1, 1});
+    n.quantize("main", "b", 0.06f, n.zero());
+    n.node("Add", {"a", "b"}, {"sum"});
+    n.quantize("sum", "y", 0.08f, n.zero());
+    n.output("y");
+    EXPECT_FALSE(contains(run_both(n, tile), "QLinearAdd")) << tile;
   }
 }
 
