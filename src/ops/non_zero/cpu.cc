@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <vector>
+
 #include "ops/cpu_support/strided_copy.h"
 #include "ops/dispatch.h"
 #include "provider/cpu_kernels.h"
@@ -23,11 +26,54 @@ int64_t count_set(const T* values, int64_t count) {
   return set;
 }
 
-// Writes the coordinates of position i to column `at`.
-void write_coordinates(const Shape& shape, int64_t i, int64_t* out, int64_t columns, int64_t at) {
-  for (int axis = shape.rank() - 1; axis >= 0; --axis) {
-    out[axis * columns + at] = i % shape[axis];
-    i /= shape[axis];
+// The rows of a result of NonZero, one for each axis, as far as they are written.
+class Coordinates {
+ public:
+  Coordinates(const Shape& shape, int64_t* out, int64_t columns)
+      : shape_(shape), last_axis_(shape.rank() - 1), outer_(static_cast<size_t>(last_axis_)), out_(out),
+        columns_(columns) {}
+
+  // Elements at these places of the last axis.
+  void add(const int64_t* places, int64_t count) {
+    for (int axis = 0; axis < last_axis_; ++axis)
+      std::fill_n(out_ + axis * columns_ + at_, count, outer_[static_cast<size_t>(axis)]);
+    std::copy_n(places, count, out_ + last_axis_ * columns_ + at_);
+    at_ += count;
+  }
+
+  void next_row() {
+    for (int axis = last_axis_; axis-- > 0;) {
+      int64_t& index = outer_[static_cast<size_t>(axis)];
+      if (++index < shape_[axis]) return;
+      index = 0;
+    }
+  }
+
+ private:
+  const Shape& shape_;
+  int last_axis_;
+  std::vector<int64_t> outer_;  // of the row, its index on every other axis
+  int64_t* out_;
+  int64_t columns_, at_ = 0;
+};
+
+template <typename T>
+void write_coordinates(const T* values, const Shape& shape, int64_t* out, int64_t columns) {
+  constexpr int64_t block = 256;
+  int64_t places[block];
+  Coordinates coordinates(shape, out, columns);
+  const int64_t size = shape[shape.rank() - 1], rows = shape.elements() / size;
+  for (int64_t row = 0; row < rows; ++row, values += size, coordinates.next_row()) {
+    for (int64_t first = 0; first < size; first += block) {
+      const int64_t end = std::min(size, first + block);
+      int64_t count = 0;
+      // Without branches, which nothing could foresee.
+      for (int64_t i = first; i < end; ++i) {
+        places[count] = i;
+        count += is_set(values[i]);
+      }
+      coordinates.add(places, count);
+    }
   }
 }
 
@@ -36,11 +82,9 @@ void non_zero(KernelRun& run) {
   dispatch<float, double, float16, bfloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t,
            bool, std::string, std::complex<float>, std::complex<double>>(x.type(), [&]<typename T>() {
     const T* values = x.data<T>().data();
-    int64_t columns = count_set(values, x.elements()), at = 0;
+    const int64_t columns = count_set(values, x.elements());
     int64_t* out = run.output(0, ElementType::int64, Shape{x.rank(), columns}).mutable_data<int64_t>().data();
-    for (int64_t i = 0; i < x.elements(); ++i) {
-      if (is_set(values[i])) write_coordinates(x.shape(), i, out, columns, at++);
-    }
+    if (columns > 0 && x.rank() > 0) write_coordinates(values, x.shape(), out, columns);
   });
 }
 
