@@ -41,16 +41,6 @@ void find_columns(const T* x, int64_t size, int64_t inner, int64_t n, int64_t* y
   }
 }
 
-// The position in one row of adjacent elements.
-template <bool largest, bool last, typename T>
-int64_t find_in_row(const T* x, int64_t size) {
-  if constexpr (!last) return first_extreme<largest>(x, size);
-  const Compute<T> best = extreme<largest>(x, size);
-  int64_t i = size - 1;
-  while (i > 0 && !is_same_or_both_nan(static_cast<Compute<T>>(x[i]), best)) --i;
-  return i;
-}
-
 template <bool largest>
 class ArgReduce final : public Kernel {
  public:
@@ -69,7 +59,7 @@ class ArgReduce final : public Kernel {
              uint64_t>(x.type(), [&]<typename T>() {
       const T* from = x.data<T>().data();
       if (view.inner == 1) {
-        auto find_one = last_ ? find_in_row<largest, true, T> : find_in_row<largest, false, T>;
+        auto find_one = last_ ? find_extreme<largest, true, T> : find_extreme<largest, false, T>;
         run.threads().parallel_for(view.outer, grain, [&](int64_t begin, int64_t end) {
           for (int64_t row = begin; row < end; ++row) to[row] = find_one(from + row * view.size, view.size);
         });

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "op_test.h"
 
 namespace tenon {
@@ -31,6 +33,23 @@ TEST(ArgReduce, Types) {
   OpTest("ArgMin").input<int64_t>({2}, {1, -200}).expect<int64_t>({1}, {1}).run();
   OpTest("ArgMax").input<float16>({2}, {float16(1), float16(2)}).expect<int64_t>({1}, {1}).run();
   OpTest("ArgMax").input<float>({3}, {1, NAN, 7}).expect<int64_t>({1}, {1}).run();
+}
+
+// Long rows are searched block by block, from both ends.
+TEST(ArgReduce, LongRows) {
+  for (int64_t n : {17, 600, 1000}) {
+    for (int64_t at : {int64_t{0}, int64_t{15}, n / 2, n - 16, n - 1}) {
+      Tensor x(ElementType::float32, Shape{n});
+      auto values = x.mutable_data<float>();
+      for (float value : {9.0f, NAN}) {
+        std::ranges::fill(values, 1.0f);
+        values[static_cast<size_t>(at)] = values[static_cast<size_t>(n / 2)] = value;
+        const int64_t first = std::min(at, n / 2), last = std::max(at, n / 2);
+        OpTest("ArgMax").input(x).expect<int64_t>({1}, {first}).run();
+        OpTest("ArgMax").input(x).attribute("select_last_index", 1).expect<int64_t>({1}, {last}).run();
+      }
+    }
+  }
 }
 
 TEST(ArgReduce, Errors) {

@@ -45,25 +45,64 @@ Compute<T> extreme(const T* x, int64_t n) {
   return best;
 }
 
+// The same of n >= 4 floats, where that is few.
+template <bool largest>
+inline float short_extreme(const float* x, int64_t n) {
+  using Vector [[gnu::vector_size(16)]] = float;
+  const auto load = [](const float* from) {
+    Vector value;
+    std::memcpy(&value, from, sizeof value);
+    return value;
+  };
+  const auto pick = [](Vector a, Vector b) {
+#ifdef __aarch64__
+    return kernels::extreme_of<largest, float>(a, b);
+#else
+    return ((largest ? a > b : a < b) | (a != a)) ? a : b;
+#endif
+  };
+  Vector best = load(x);
+  for (int64_t i = 4; i < n; i += 4) best = pick(best, load(x + std::min(i, n - 4)));
+  best = pick(best, __builtin_shufflevector(best, best, 2, 3, 0, 1));
+  return pick(best, __builtin_shufflevector(best, best, 1, 0, 3, 2))[0];
+}
+
 template <typename C>
 bool is_same_or_both_nan(C a, C b) {
   return a == b || (a != a && b != b);
 }
 
-// Where the first of the largest (or smallest) of n >= 1 adjacent elements is; of a NaN, if there is one.
-template <bool largest, typename T>
-int64_t first_extreme(const T* x, int64_t n) {
+// Whether one of so many adjacent elements equals `value`.
+template <int64_t count, typename T>
+bool has_equal(const T* x, Compute<T> value) {
+  int found = 0;
+  for (int64_t i = 0; i < count; ++i) found |= static_cast<Compute<T>>(x[i]) == value;
+  return found != 0;
+}
+
+// Where the first (or last) of the largest (or smallest) of n >= 1 adjacent elements is; of NaNs, if there are any.
+template <bool largest, bool last = false, typename T>
+int64_t find_extreme(const T* x, int64_t n) {
   using C = Compute<T>;
   const C best = extreme<largest>(x, n);
-  // Whole blocks without it are passed quickly.
-  constexpr int64_t block = 256;
-  int64_t first = 0;
-  for (; first + block <= n; first += block) {
-    int found = best != best;
-    for (int64_t i = 0; i < block; ++i) found |= static_cast<C>(x[first + i]) == best;
-    if (found) break;
+  int64_t begin = 0, end = n;
+  // Blocks without it are passed quickly: long ones, then short ones.
+  const auto pass = [&]<int64_t block>() {
+    while (end - begin >= block && !has_equal<block>(last ? x + end - block : x + begin, best))
+      last ? end -= block : begin += block;
+  };
+  if (best == best) {
+    pass.template operator()<256>();
+    pass.template operator()<16>();
   }
-  return std::find_if(x + first, x + n, [&](const T& v) { return is_same_or_both_nan(static_cast<C>(v), best); }) - x;
+  const auto differs = [&](int64_t i) { return !is_same_or_both_nan(static_cast<C>(x[i]), best); };
+  if constexpr (last) {
+    while (differs(end - 1)) --end;
+    return end - 1;
+  } else {
+    while (differs(begin)) ++begin;
+    return begin;
+  }
 }
 
 }  // namespace tenon::ops

@@ -254,28 +254,6 @@ auto reduce_run(const T* x, int64_t n) {
   return lanes[0];
 }
 
-// The largest or smallest of 4 or more floats. The last vector may have elements of the one before once more.
-template <bool largest>
-float short_extreme(const float* x, int64_t n) {
-  using Vector [[gnu::vector_size(16)]] = float;
-  const auto load = [](const float* from) {
-    Vector value;
-    std::memcpy(&value, from, sizeof value);
-    return value;
-  };
-  const auto pick = [](Vector a, Vector b) {
-#ifdef __aarch64__
-    return kernels::extreme_of<largest, float>(a, b);
-#else
-    return ((largest ? a > b : a < b) | (a != a)) ? a : b;
-#endif
-  };
-  Vector best = load(x);
-  for (int64_t i = 4; i < n; i += 4) best = pick(best, load(x + std::min(i, n - 4)));
-  best = pick(best, __builtin_shufflevector(best, best, 2, 3, 0, 1));
-  return pick(best, __builtin_shufflevector(best, best, 1, 0, 3, 2))[0];
-}
-
 float short_sum(const float* x, int64_t n) {
   using Vector [[gnu::vector_size(16)]] = float;
   Vector sum, value;

@@ -97,7 +97,7 @@ void run_hardmax(KernelRun& run) {
         int64_t first = row / view.inner * view.size * view.inner + row % view.inner;
         if (view.inner == 1) {
           std::fill_n(to + first, view.size, T(C(0)));
-          to[first + first_extreme<true>(from + first, view.size)] = T(C(1));
+          to[first + find_extreme<true>(from + first, view.size)] = T(C(1));
           continue;
         }
         int64_t best = 0;
