@@ -3,6 +3,7 @@
 #include <functional>
 #include <vector>
 
+#include "ops/cpu_support/extreme.h"
 #include "ops/dispatch.h"
 #include "provider/cpu_kernels.h"
 #include "provider/output_shape.h"
@@ -81,36 +82,38 @@ class FloatSelection {
   // The places of the best k elements of a line, in order.
   template <typename Use>
   void select(const float* line, int64_t stride, int64_t size, Use use) {
-    find_keys(line, stride, size);
-    collect(size, bound(size));
-    const auto last = candidates_.begin() + static_cast<std::ptrdiff_t>(k_);
-    if (candidates_.size() > 2 * k_) std::nth_element(candidates_.begin(), last - 1, candidates_.end(), std::greater());
-    if (candidates_.size() > 2 * k_) candidates_.resize(k_);
-    std::sort(candidates_.begin(), candidates_.end(), std::greater());
+    if (stride != 1) line = side_by_side(line, stride, size);
+    collect(line, size, bound(line, size));
+    const auto begin = candidates_.begin(), last = begin + static_cast<std::ptrdiff_t>(k_);
+    auto end = begin + static_cast<std::ptrdiff_t>(count_);
+    if (count_ > 2 * k_) {
+      std::nth_element(begin, last - 1, end, std::greater());
+      end = last;
+    }
+    std::sort(begin, end, std::greater());
     for (size_t i = 0; i < k_; ++i) use(static_cast<int64_t>(i), UINT32_MAX - (candidates_[i] & UINT32_MAX));
   }
 
   static bool can(int64_t size) { return size < UINT32_MAX; }
 
  private:
-  void find_keys(const float* line, int64_t stride, int64_t size) {
-    keys_.resize(static_cast<size_t>(size));
-    int32_t* __restrict keys = keys_.data();
-    const int32_t flip = flip_;
-    const auto key = [flip](float value) {
-      const int32_t bits = std::bit_cast<int32_t>(value + 0.0f), ordered = bits ^ ((bits >> 31) & INT32_MAX);
-      const int32_t nan = -static_cast<int32_t>(value != value);
-      return ((ordered & ~nan) | (INT32_MAX & nan)) ^ flip;
-    };
-    if (stride == 1) {
-      for (int64_t i = 0; i < size; ++i) keys[i] = key(line[i]);
-    } else {
-      for (int64_t i = 0; i < size; ++i) keys[i] = key(line[i * stride]);
+  const float* side_by_side(const float* line, int64_t stride, int64_t size) {
+    line_.resize(static_cast<size_t>(size));
+    for (float& value : line_) {
+      value = *line;
+      line += stride;
     }
+    return line_.data();
+  }
+
+  int32_t key_of(float value) const {
+    const int32_t bits = std::bit_cast<int32_t>(value + 0.0f), ordered = bits ^ ((bits >> 31) & INT32_MAX);
+    const int32_t nan = -static_cast<int32_t>(value != value);
+    return ((ordered & ~nan) | (INT32_MAX & nan)) ^ flip_;
   }
 
   // A key that at least k elements reach: that many blocks have one that does. Leaves the blocks' best keys.
-  int32_t bound(int64_t size) {
+  int32_t bound(const float* line, int64_t size) {
     // The fewer blocks, the more elements of each are looked at: more than three for each place, or else two.
     const auto places = static_cast<int64_t>(k_);
     block_ = 0;
@@ -121,22 +124,7 @@ class FloatSelection {
     }
     if (block_ == 0) return INT32_MIN;
     best_.resize(static_cast<size_t>(size / block_));
-    switch (block_) {
-      case 64:
-        find_best<64>();
-        break;
-      case 32:
-        find_best<32>();
-        break;
-      case 16:
-        find_best<16>();
-        break;
-      case 8:
-        find_best<8>();
-        break;
-      default:
-        find_best<4>();
-    }
+    with_block([&]<int64_t block>() { flip_ == 0 ? find_best<true, block>(line) : find_best<false, block>(line); });
     if (k_ == 1) return *std::ranges::max_element(best_);
     sorted_ = best_;
     const auto last = sorted_.begin() + static_cast<std::ptrdiff_t>(k_) - 1;
@@ -144,41 +132,70 @@ class FloatSelection {
     return *last;
   }
 
-  template <int64_t block>
-  void find_best() {
-    const int32_t* keys = keys_.data();
-    for (int32_t& result : best_) {
-      int32_t best = keys[0];
-      for (int64_t i = 1; i < block; ++i) best = std::max(best, keys[i]);
-      result = best;
-      keys += block;
+  // Calls `use` with the number of elements of a block as a constant.
+  template <typename Use>
+  void with_block(Use use) const {
+    switch (block_) {
+      case 4:
+        return use.template operator()<4>();
+      case 8:
+        return use.template operator()<8>();
+      case 16:
+        return use.template operator()<16>();
+      case 32:
+        return use.template operator()<32>();
+      default:
+        return use.template operator()<64>();
     }
   }
 
-  // A candidate has its key above its place, so that of equal ones the first is the largest.
-  void collect(int64_t size, int32_t bound) {
-    candidates_.clear();
-    const auto look_at = [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const int32_t key = keys_[static_cast<size_t>(i)];
-        if (key < bound) continue;
-        candidates_.push_back(uint64_t{static_cast<uint32_t>(key) ^ (1U << 31)} << 32 |
-                              (UINT32_MAX - static_cast<uint32_t>(i)));
+  template <bool largest, int64_t block>
+  void find_best(const float* line) {
+    for (int32_t& result : best_) {
+      result = key_of(short_extreme<largest>(line, block));
+      // Where the smallest are looked for, NaN hides them.
+      if (!largest && result == INT32_MIN) {
+        for (int64_t i = 0; i < block; ++i) result = std::max(result, key_of(line[i]));
       }
-    };
-    if (block_ == 0) return look_at(0, size);
-    const auto blocks = std::ssize(best_);
-    for (int64_t b = 0; b < blocks; ++b) {
-      if (best_[static_cast<size_t>(b)] >= bound) look_at(b * block_, (b + 1) * block_);
+      line += block;
     }
-    look_at(blocks * block_, size);
+  }
+
+  void collect(const float* line, int64_t size, int32_t bound) {
+    count_ = 0;
+    int64_t rest = 0;
+    with_block([&]<int64_t block>() {
+      for (; rest + block <= size; rest += block) {
+        if (block_ == 0 || best_[static_cast<size_t>(rest / block)] >= bound) collect<block>(line, rest, bound);
+      }
+    });
+    for (; rest < size; ++rest) collect<1>(line, rest, bound);
+  }
+
+  // A candidate has its key above its place, so that of equal ones the first is the largest.
+  template <int64_t block>
+  void collect(const float* line, int64_t first, int32_t bound) {
+    if (count_ + block > candidates_.size()) candidates_.resize(2 * (count_ + block));
+    int32_t keys[block];
+    for (int64_t i = 0; i < block; ++i) keys[i] = key_of(line[first + i]);
+    // Without branches, which nothing could foresee.
+    uint64_t* const to = candidates_.data();
+    size_t count = count_;
+    for (int64_t i = 0; i < block; ++i) {
+      to[count] = uint64_t{static_cast<uint32_t>(keys[i]) ^ (1U << 31)} << 32 |
+                  (UINT32_MAX - static_cast<uint32_t>(first + i));
+      count += keys[i] >= bound;
+    }
+    count_ = count;
   }
 
   size_t k_;
   int32_t flip_;
   int64_t block_ = 0;
-  std::vector<int32_t> keys_, best_, sorted_;
-  std::vector<uint64_t> candidates_;
+  std::vector<float> line_;  // where its elements do not lie side by side
+  std::vector<int32_t> best_, sorted_;
+  std::vector<uint64_t> candidates_;  // the first `count_`
+  size_t count_ = 0;
 };
 
 class TopK final : public Kernel {

@@ -64,6 +64,7 @@ TEST(TopK, FewOfMany) {
     auto values = x.mutable_data<float>();
     for (size_t i = 0; i < n; ++i) values[i] = static_cast<float>(i * 7919 % 4999) - 2500;
     values[4000] = NAN;
+    values[4001] = largest ? 8000.0f : -8000.0f;
     values[4500] = largest ? 9000.0f : -9000.0f;
     values[4501] = values[4500];
     std::vector<int64_t> order(n);
