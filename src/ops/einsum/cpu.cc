@@ -108,7 +108,7 @@ struct Layout {
 std::optional<Layout> layout_of(const std::optional<Group>& rows, const std::optional<Group>& columns) {
   if (!rows || !columns) return std::nullopt;
   if (columns->stride == 1 || columns->size == 1) return Layout{rows->size == 1 ? columns->size : rows->stride, false};
-  if (rows->stride == 1 || rows->size == 1) return Layout{rows->size == 1 ? 1 : columns->stride, true};
+  if (rows->stride == 1 || rows->size == 1) return Layout{columns->stride, true};
   return std::nullopt;
 }
 
@@ -135,6 +135,11 @@ T sum_of(const T* x, int64_t n) {
 }
 float sum_of(const float* x, int64_t n) { return row_sum(x, n); }
 
+template <typename T>
+void scale_row(const T* row, T factor, T* __restrict to, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) to[i] = row[i] * factor;
+}
+
 // c[m, n] = a[m, k] * b[k, n], for each of the batch.
 template <typename T>
 void multiply_batch(ThreadPool& pool, int64_t m, int64_t n, int64_t k, const Side<T>& a, const Side<T>& b, T* c,
@@ -142,10 +147,19 @@ void multiply_batch(ThreadPool& pool, int64_t m, int64_t n, int64_t k, const Sid
   const auto count = std::ssize(places);
   const auto at = [](const std::vector<int64_t>& list, int64_t i) { return list[static_cast<size_t>(i)]; };
   const bool rows_are_dense = !a.transposed || a.ld == 1, columns_are_dense = b.transposed || b.ld == 1;
+  const bool columns_are_side_by_side = !b.transposed || b.ld == 1;
   if (m == 1 && n == 1 && rows_are_dense && columns_are_dense) {
     pool.parallel_for(count, 1 + (16 << 10) / (k + 1), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i)
         c[at(places, i)] = dot<T>(a.data + at(a.offsets, i), b.data + at(b.offsets, i), k);
+    });
+  } else if (k == 1 && (columns_are_side_by_side || n == 1)) {
+    const int64_t next_row = a.transposed ? 1 : a.ld;
+    pool.parallel_for(count * m, 1 + (16 << 10) / n, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const T factor = a.data[at(a.offsets, i / m) + i % m * next_row];
+        scale_row(b.data + at(b.offsets, i / m), factor, c + at(places, i / m) + i % m * ldc, n);
+      }
     });
   } else if constexpr (std::is_same_v<T, float>) {
     kernels::gemm_batch(

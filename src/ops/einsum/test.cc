@@ -56,7 +56,9 @@ TEST(Einsum, AnyOrderOfAxes) {
   };
   const Case cases[] = {{"bhid", "bhjd", "bhij"}, {"bihd", "bjhd", "bhij"}, {"bhij", "bjhd", "bihd"},
                         {"bhid", "hdj", "bjhi"},  {"bid", "jdb", "ijb"},    {"bij", "bij", "b"},
-                        {"dib", "jd", "bij"},     {"bhd", "bhd", "hb"},     {"id", "jd", "ji"}};
+                        {"dib", "jd", "bij"},     {"bhd", "bhd", "hb"},     {"id", "jd", "ji"},
+                        {"ib", "jb", "bij"},      {"bi", "bj", "bij"},      {"bi", "bj", "ibj"},
+                        {"db", "dbj", "bj"},      {"ibd", "db", "bi"},      {"db", "db", "b"}};
   const std::map<char, int64_t> sizes{{'b', 2}, {'h', 3}, {'i', 4}, {'j', 5}, {'d', 6}};
   const auto shape_of = [&](const std::string& labels) {
     Shape shape;
