@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <limits>
 #include <unordered_set>
 
@@ -13,9 +14,33 @@
 namespace tenon::ops {
 namespace {
 
+// Texts are short: most take two moves, which is less than a call.
+void copy_text(const std::string& text, char* to) {
+  const char* from = text.data();
+  const size_t size = text.size();
+  const auto copy_both_ends = [&]<size_t part>() {
+    char begin[part], end[part];
+    std::memcpy(begin, from, part);
+    std::memcpy(end, from + size - part, part);
+    std::memcpy(to, begin, part);
+    std::memcpy(to + size - part, end, part);
+  };
+  if (size > 16)
+    std::memcpy(to, from, size);
+  else if (size >= 8)
+    copy_both_ends.template operator()<8>();
+  else if (size >= 4)
+    copy_both_ends.template operator()<4>();
+  else if (size >= 2)
+    copy_both_ends.template operator()<2>();
+  else if (size == 1)
+    *to = *from;
+}
+
 void join(const std::string& a, const std::string& b, std::string& to) {
-  to.reserve(a.size() + b.size());
-  to.assign(a).append(b);
+  to.resize(a.size() + b.size());
+  copy_text(a, to.data());
+  copy_text(b, to.data() + a.size());
 }
 
 void string_concat(KernelRun& run) {
@@ -157,15 +182,16 @@ class StringNormalizer final : public Kernel {
   }
 
   void run(KernelRun& run) const override {
-    std::vector<std::string> kept;
-    for (const std::string& word : run.data<std::string>(0)) {
-      if (stopwords_.empty() || !stopwords_.contains(in(compared_, word))) kept.push_back(in(change_, word));
+    auto words = run.data<std::string>(0);
+    std::vector<const std::string*> kept;
+    kept.reserve(words.size());
+    for (const std::string& word : words) {
+      if (stopwords_.empty() || !stopwords_.contains(in(compared_, word))) kept.push_back(&word);
     }
     // Nothing is left: one empty string.
-    if (kept.empty()) kept.emplace_back();
-    auto count = static_cast<int64_t>(kept.size());
-    Tensor& y = run.output(0, run.input(0).rank() == 2 ? Shape{1, count} : Shape{count});
-    std::ranges::move(kept, y.mutable_data<std::string>().begin());
+    const auto count = std::max<int64_t>(1, std::ssize(kept));
+    auto out = run.output(0, run.input(0).rank() == 2 ? Shape{1, count} : Shape{count}).mutable_data<std::string>();
+    for (size_t i = 0; i < kept.size(); ++i) out[i] = in(change_, *kept[i]);
   }
 
  private:

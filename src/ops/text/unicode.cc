@@ -92,11 +92,19 @@ const CasePairs* find(std::span<const CasePairs> pairs, int32_t code_point) {
   return has ? &*at : nullptr;
 }
 
-template <typename Change>
-std::string change_each(std::string_view text, Change change) {
-  std::string result;
-  result.reserve(text.size());
-  for (size_t at = 0; at < text.size();) {
+constexpr int32_t ascii_to_lower(int32_t c) { return c >= 'A' && c <= 'Z' ? c + 32 : c; }
+constexpr int32_t ascii_to_upper(int32_t c) { return c >= 'a' && c <= 'z' ? c - 32 : c; }
+
+// Every code point changed; the first ones, as long as they are ASCII, by `change_ascii`.
+template <typename ChangeAscii, typename Change>
+std::string change_each(std::string_view text, ChangeAscii change_ascii, Change change) {
+  std::string result(text);
+  size_t at = 0;
+  for (; at < text.size() && static_cast<uint8_t>(text[at]) < 0x80; ++at)
+    result[at] = static_cast<char>(change_ascii(text[at]));
+  if (at == text.size()) return result;
+  result.resize(at);
+  while (at < text.size()) {
     size_t start = at;
     if (auto code_point = next_code_point(text, at)) {
       append_utf8(result, change(*code_point));
@@ -148,24 +156,24 @@ bool is_white_space(int32_t c) {
 }
 
 int32_t to_lower(int32_t code_point) {
-  if (code_point < 0x80) return code_point >= 'A' && code_point <= 'Z' ? code_point + 32 : code_point;
+  if (code_point < 0x80) return ascii_to_lower(code_point);
   if (const CasePairs* pairs = find(case_pairs, code_point)) return code_point + pairs->distance;
   return find(only_lower, code_point).value_or(code_point);
 }
 
 int32_t to_upper(int32_t code_point) {
-  if (code_point < 0x80) return code_point >= 'a' && code_point <= 'z' ? code_point - 32 : code_point;
+  if (code_point < 0x80) return ascii_to_upper(code_point);
   static const std::vector<CasePairs> by_lower_case = sorted_by_lower_case();
   if (const CasePairs* pairs = find(by_lower_case, code_point)) return code_point + pairs->distance;
   return find(only_upper, code_point).value_or(code_point);
 }
 
 std::string to_lower(std::string_view text) {
-  return change_each(text, [](int32_t code_point) { return to_lower(code_point); });
+  return change_each(text, ascii_to_lower, [](int32_t code_point) { return to_lower(code_point); });
 }
 
 std::string to_upper(std::string_view text) {
-  return change_each(text, [](int32_t code_point) { return to_upper(code_point); });
+  return change_each(text, ascii_to_upper, [](int32_t code_point) { return to_upper(code_point); });
 }
 
 void for_each_other_case(int32_t first, int32_t last, const std::function<void(int32_t, int32_t)>& add) {
