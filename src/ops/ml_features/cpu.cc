@@ -203,14 +203,16 @@ class Normalizer final : public Kernel {
     return best;
   }
   static float l1_norm(std::span<const float> row) {
-    float sum = 0;
-    for (float value : row) sum += std::abs(value);
-    return sum;
+    return sum_of_vectors(row, [](FloatVector value) { return value < 0 ? -value : value; });
   }
   static float l2_norm(std::span<const float> row) {
-    float sum = 0;
-    for (float value : row) sum += value * value;
-    return std::sqrt(sum);
+    return std::sqrt(sum_of_vectors(row, [](FloatVector value) { return value * value; }));
+  }
+  template <typename Function>
+  static float sum_of_vectors(std::span<const float> row, Function function) {
+    FloatVector sum{};
+    each_vector(row.data(), std::ssize(row), [&](FloatVector value) { sum += function(value); });
+    return sum_of(sum);
   }
 
   float (*norm_)(std::span<const float>);
