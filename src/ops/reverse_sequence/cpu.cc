@@ -1,11 +1,31 @@
 #include <algorithm>
 
 #include "base/fail.h"
+#include "base/whole_lines.h"
 #include "ops/cpu_support/strided_copy.h"
 #include "provider/cpu_kernels.h"
 
 namespace tenon::ops {
 namespace {
+
+// Which of the steps of all sequences goes where.
+struct Places {
+  bool time_first;
+  int64_t steps, batch;
+  const int64_t* lengths;
+
+  int64_t source_of(int64_t i) const {
+    const int64_t outer = time_first ? batch : steps, t = time_first ? i / outer : i % outer,
+                  b = time_first ? i % outer : i / outer, length = lengths[b], source = t < length ? length - 1 - t : t;
+    return time_first ? source * batch + b : b * steps + source;
+  }
+};
+
+// A function of its own, with copies of all that it needs: nothing else is stored while rows are written.
+void copy_rows(Places places, const std::byte* from, std::byte* to, int64_t bytes, int64_t begin, int64_t end) {
+  for (int64_t i = begin; i < end; ++i)
+    copy_in_order(to + i * bytes, from + places.source_of(i) * bytes, static_cast<size_t>(bytes));
+}
 
 class ReverseSequence final : public Kernel {
  public:
@@ -21,15 +41,15 @@ class ReverseSequence final : public Kernel {
       if (lengths[b] < 0 || lengths[b] > steps)
         fail(ErrorCode::invalid_value, "length {} of sequence {} is not 0 to {}", lengths[b], b, steps);
     }
-    int64_t bytes = std::max<int64_t>(1, block * (bits_of(x.type()) / 8));
+    const int64_t bytes = std::max<int64_t>(1, block * (bits_of(x.type()) / 8));
+    const Places places{time_first_, steps, batch, lengths.data()};
     run.threads().parallel_for(
         steps * batch, std::max<int64_t>(1, (32 << 10) / bytes), [&](int64_t begin, int64_t end) {
-          for (int64_t i = begin; i < end; ++i) {
-            int64_t t = time_first_ ? i / batch : i % steps, b = time_first_ ? i % batch : i / steps;
-            int64_t length = lengths[static_cast<size_t>(b)], from = t < length ? length - 1 - t : t;
-            copy_elements(x.type(), x.raw(), (time_first_ ? from * batch + b : b * steps + from) * block,
-                          y.mutable_raw(), i * block, block);
-          }
+          if (x.type() != ElementType::string)
+            return copy_rows(places, static_cast<const std::byte*>(x.raw()), static_cast<std::byte*>(y.mutable_raw()),
+                             bytes, begin, end);
+          for (int64_t i = begin; i < end; ++i)
+            copy_elements(x.type(), x.raw(), places.source_of(i) * block, y.mutable_raw(), i * block, block);
         });
   }
 
