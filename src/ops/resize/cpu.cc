@@ -4,6 +4,7 @@
 #include <iterator>
 #include <limits>
 
+#include "base/whole_lines.h"
 #include "ops/cpu_support/compute_type.h"
 #include "ops/resize/resize.h"
 #include "ops/resize/sampling.h"
@@ -19,7 +20,7 @@ template <typename T>
 class GatheredRow {
  public:
   GatheredRow(const std::vector<int64_t>& columns, int64_t size, const T& outside)
-      : columns_(columns), outside_(outside) {
+      : columns_(columns.data()), width_(std::ssize(columns)), outside_(&outside) {
     bool identity = std::ssize(columns) == size, doubled = std::ssize(columns) == 2 * size, inside = true;
     for (int64_t i = 0; i < std::ssize(columns); ++i) {
       const int64_t column = columns[static_cast<size_t>(i)];
@@ -32,57 +33,52 @@ class GatheredRow {
 
   // The row `count` times, one after the other.
   void write(const T* from, T* __restrict to, int64_t count) const {
-    const int64_t* column = columns_.data();
-    const int64_t n = std::ssize(columns_);
+    const int64_t* column = columns_;
+    const int64_t n = width_;
     switch (kind_) {
       case Kind::identity:
         std::copy_n(from, n, to);
         break;
       case Kind::doubled:
-        for (; count >= 2; count -= 2, to += 2 * n) write_doubled<2>(from, to, n / 2);
-        if (count > 0) write_doubled<1>(from, to, n / 2);
+        for (; count > 0; --count, to += n) write_doubled(from, to, n / 2);
         return;
       case Kind::inside:
         for (int64_t i = 0; i < n; ++i) to[i] = from[column[i]];
         break;
       case Kind::any:
-        for (int64_t i = 0; i < n; ++i) to[i] = column[i] < 0 ? outside_ : from[column[i]];
+        for (int64_t i = 0; i < n; ++i) to[i] = column[i] < 0 ? *outside_ : from[column[i]];
         break;
     }
     for (int64_t k = 1; k < count; ++k) std::copy_n(to, n, to + k * n);
   }
 
  private:
-  // Each of n elements twice, into so many rows that follow each other.
-  template <int rows>
-  static void write_doubled(const T* from, T* __restrict to, int64_t n) {
+  // Each of n elements twice.
+  static void write_doubled(const T* from, T* to, int64_t n) {
     int64_t i = 0;
     if constexpr (std::is_integral_v<T>) {
-      constexpr int width = 16 / sizeof(T);
+      constexpr int width = 32 / sizeof(T);
       for (; i + width <= n; i += width)
-        write_doubled_vector<rows>(from + i, to + 2 * i, 2 * n, std::make_integer_sequence<int, width>());
+        write_doubled_line(from + i, to + 2 * i, std::make_integer_sequence<int, width / 2>());
     }
-    for (; i < n; ++i) {
-      for (int k = 0; k < rows; ++k) to[2 * (k * n + i)] = to[2 * (k * n + i) + 1] = from[i];
-    }
+    for (; i < n; ++i) to[2 * i] = to[2 * i + 1] = from[i];
   }
-  template <int rows, int... lane>
-  static void write_doubled_vector(const T* from, T* to, int64_t row, std::integer_sequence<int, lane...>) {
+  template <int... lane>
+  static void write_doubled_line(const T* from, T* to, std::integer_sequence<int, lane...>) {
     constexpr int width = sizeof...(lane);
     using Vector [[gnu::vector_size(16)]] = T;
-    Vector x;
+    Vector x, y;
     std::memcpy(&x, from, sizeof x);
-    const Vector low = __builtin_shufflevector(x, x, (lane / 2)...);
-    const Vector high = __builtin_shufflevector(x, x, (width / 2 + lane / 2)...);
-    for (int k = 0; k < rows; ++k) {
-      std::memcpy(to + k * row, &low, sizeof low);
-      std::memcpy(to + k * row + width, &high, sizeof high);
-    }
+    std::memcpy(&y, from + width, sizeof y);
+    const auto low = [](Vector v) { return (Bytes16)__builtin_shufflevector(v, v, (lane / 2)...); };
+    const auto high = [](Vector v) { return (Bytes16)__builtin_shufflevector(v, v, (width / 2 + lane / 2)...); };
+    store_line(to, low(x), high(x), low(y), high(y));
   }
 
   enum class Kind : uint8_t { identity, doubled, inside, any } kind_;
-  const std::vector<int64_t>& columns_;
-  const T& outside_;
+  const int64_t* columns_;
+  int64_t width_;
+  const T* outside_;
 };
 
 // Copies elements by index, all axes at once.
@@ -91,9 +87,15 @@ void gather(ThreadPool& pool, const T* x, T* y, const Shape& in, const Shape& ou
             const std::vector<std::vector<int64_t>>& indices, const T& outside) {
   const int rank = in.rank();
   const int64_t width = out[rank - 1];
-  const GatheredRow<T> gathered(indices[static_cast<size_t>(rank - 1)], in[rank - 1], outside);
+  const GatheredRow<T> whole_row(indices[static_cast<size_t>(rank - 1)], in[rank - 1], outside);
   pool.parallel_for(out.elements() / width, 1 + work_per_task / width, [&](int64_t begin, int64_t end) {
-    const int64_t height = rank < 2 ? 1 : out[rank - 2];
+    // Copies, which what is written cannot change: they stay in registers.
+    const GatheredRow<T> gathered = whole_row;
+    const int64_t height = rank < 2 ? 1 : out[rank - 2], in_width = in[rank - 1];
+    const int64_t* const rows = rank < 2 ? nullptr : indices[static_cast<size_t>(rank - 2)].data();
+    const T* const from_images = x;
+    T* const to = y;
+    const int64_t out_width = width;
     // What the axes before the last two say, for the rows of one image.
     int64_t image = 0, within = height;
     bool image_inside = true;
@@ -112,14 +114,14 @@ void gather(ThreadPool& pool, const T* x, T* y, const Shape& in, const Shape& ou
     };
     for (int64_t row = begin, count; row < end; row += count, within += count) {
       if (within == height) find_image(row);
-      const int64_t* index = rank < 2 ? nullptr : indices[static_cast<size_t>(rank - 2)].data() + within;
-      const int64_t most = rank < 2 ? 1 : std::min(end - row, height - within);
+      const int64_t* index = rows ? rows + within : nullptr;
+      const int64_t most = rows ? std::min(end - row, height - within) : 1;
       for (count = 1; count < most && index[count] == index[0];) ++count;  // rows that are the same
       const int64_t from = index ? *index : 0;
       if (image_inside && from >= 0)
-        gathered.write(x + image + from * in[rank - 1], y + row * width, count);
+        gathered.write(from_images + image + from * in_width, to + row * out_width, count);
       else
-        std::fill_n(y + row * width, count * width, outside);
+        std::fill_n(to + row * out_width, count * out_width, outside);
     }
   });
 }
