@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <complex>
+#include <cstring>
 #include <vector>
 
 #include "base/checked.h"
@@ -17,9 +18,11 @@ struct Axis {
 // Input elements [from, from + count) of a plane are added to image elements to, to + stride, …
 struct Row {
   int64_t from, to, count;
+  bool is_before(const Row& next) const { return from + count == next.from && to + count == next.to; }
 };
 
-// The rows of blocks along the last axis that overlap the image; they are the same for every plane.
+// The rows of blocks along the last axis that overlap the image, those that go on from each other as one; they are the
+// same for every plane.
 std::vector<Row> overlapping_rows(const std::vector<Axis>& axes) {
   const Axis& last = axes.back();
   int64_t taps = 1, rows = 1;
@@ -42,19 +45,49 @@ std::vector<Row> overlapping_rows(const std::vector<Axis>& axes) {
     const int64_t shift = item / rows % last.block * last.dilation - last.pad;
     const int64_t begin = shift >= 0 ? 0 : (-shift - 1) / last.stride + 1;
     const int64_t end = last.image <= shift ? 0 : std::min(last.count, (last.image - 1 - shift) / last.stride + 1);
-    if (inside && begin < end)
-      result.push_back({item * last.count + begin, index + begin * last.stride + shift, end - begin});
+    if (!inside || begin >= end) continue;
+    const Row row{item * last.count + begin, index + begin * last.stride + shift, end - begin};
+    const bool goes_on = !result.empty() && last.stride == 1 && result.back().is_before(row);
+    if (goes_on)
+      result.back().count += row.count;
+    else
+      result.push_back(row);
   }
   return result;
 }
 
+// to[i] += from[i] for n elements, at least a vector of them. Rows are short: instead of a rest of single elements,
+// the last vector may have some once more, as they were before.
+template <typename T>
+void add_vectors(const T* from, T* to, int64_t n) {
+  using Vector [[gnu::vector_size(16)]] = T;
+  constexpr int64_t width = sizeof(Vector) / sizeof(T);
+  const auto sum_at = [&](int64_t i) {
+    Vector a, b;
+    std::memcpy(&a, to + i, sizeof a);
+    std::memcpy(&b, from + i, sizeof b);
+    return a + b;
+  };
+  const Vector last = sum_at(n - width);
+  int64_t i = 0;
+  for (; i < n - 2 * width; i += 2 * width) {
+    const Vector first = sum_at(i), second = sum_at(i + width);
+    std::memcpy(to + i, &first, sizeof first);
+    std::memcpy(to + i + width, &second, sizeof second);
+  }
+  if (i < n - width) {
+    const Vector sum = sum_at(i);
+    std::memcpy(to + i, &sum, sizeof sum);
+  }
+  std::memcpy(to + n - width, &last, sizeof last);
+}
+
 template <typename T, typename Sum>
 void add_row(const T* __restrict from, Sum* __restrict to, int64_t count, int64_t stride) {
-  if (stride == 1) {
-    for (int64_t i = 0; i < count; ++i) to[i] += static_cast<Sum>(from[i]);
-  } else {
-    for (int64_t i = 0; i < count; ++i) to[i * stride] += static_cast<Sum>(from[i]);
+  if constexpr (std::is_arithmetic_v<T>) {
+    if (stride == 1 && count * sizeof(T) >= 16) return add_vectors(from, to, count);
   }
+  for (int64_t i = 0; i < count; ++i) to[i * stride] += static_cast<Sum>(from[i]);
 }
 
 template <typename T, typename Sum>
@@ -67,11 +100,14 @@ void add_blocks(ThreadPool& pool, const std::vector<Axis>& axes, int64_t planes,
   const std::vector<Row> rows = overlapping_rows(axes);
   const int64_t stride = axes.back().stride;
   pool.parallel_for(planes, 1 + 4096 / (plane_size + 1), [&](int64_t begin, int64_t end) {
-    std::vector<Sum> sums(static_cast<size_t>(image));
+    constexpr bool in_place = std::is_same_v<T, Sum>;
+    std::vector<Sum> own(in_place ? 0 : static_cast<size_t>(image));
     for (int64_t plane = begin; plane < end; ++plane) {
-      std::fill(sums.begin(), sums.end(), Sum{});
-      for (const Row& row : rows) add_row(x + plane * plane_size + row.from, sums.data() + row.to, row.count, stride);
-      for (int64_t i = 0; i < image; ++i) y[plane * image + i] = static_cast<T>(sums[static_cast<size_t>(i)]);
+      Sum* sums = own.data();
+      if constexpr (in_place) sums = y + plane * image;
+      std::fill_n(sums, image, Sum{});
+      for (const Row& row : rows) add_row(x + plane * plane_size + row.from, sums + row.to, row.count, stride);
+      for (int64_t i = 0; !in_place && i < image; ++i) y[plane * image + i] = static_cast<T>(sums[i]);
     }
   });
 }
