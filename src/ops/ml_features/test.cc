@@ -90,6 +90,13 @@ TEST(Normalizer, Norms) {
   test("MAX").expect<float>({2, 2}, {1, -4.0f / 3, 0, 0}).run();
   test("L1").expect<float>({2, 2}, {3.0f / 7, -4.0f / 7, 0, 0}).run();
   test("L2").expect<float>({2, 2}, {0.6f, -0.8f, 0, 0}).run();
+  // Vectors and a rest.
+  ml("Normalizer")
+      .attribute("norm", "L1")
+      .input<float>({1, 11}, {1, -1, 2, -2, 1, 1, -4, 0, 1, -2, 1})
+      .expect<float>({1, 11},
+                     {0.0625f, -0.0625f, 0.125f, -0.125f, 0.0625f, 0.0625f, -0.25f, 0, 0.0625f, -0.125f, 0.0625f})
+      .run();
   ml("Normalizer").input<int64_t>({2}, {1, 4}).expect<float>({2}, {0.25f, 1}).run();
   ml("Normalizer").input<double>({1, 0}, {}).expect<float>({1, 0}, {}).run();
 }

@@ -30,7 +30,10 @@ int64_t count_set(const T* values, int64_t count) {
 class Coordinates {
  public:
   Coordinates(const Shape& shape, int64_t* out, int64_t columns)
-      : shape_(shape), last_axis_(shape.rank() - 1), outer_(static_cast<size_t>(last_axis_)), out_(out),
+      : shape_(shape),
+        last_axis_(shape.rank() - 1),
+        outer_(static_cast<size_t>(last_axis_)),
+        out_(out),
         columns_(columns) {}
 
   // Elements at these places of the last axis.

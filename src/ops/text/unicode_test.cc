@@ -28,8 +28,10 @@ TEST(Unicode, BrokenUtf8) {
 TEST(Unicode, Case) {
   EXPECT_EQ(to_lower(std::string_view("AZÀŸΣЯԱⅨＡ")), "azàÿσяաⅸａ");
   EXPECT_EQ(to_upper(std::string_view("azàÿσςяıſ")), "AZÀŸΣΣЯIS");
-  EXPECT_EQ(to_lower(std::string_view("A longer TEXT, only the end of which is not ASCII: À\xff" "B")),
-            "a longer text, only the end of which is not ascii: à\xff" "b");
+  EXPECT_EQ(to_lower(std::string_view("A longer TEXT, only the end of which is not ASCII: À\xff"
+                                      "B")),
+            "a longer text, only the end of which is not ascii: à\xff"
+            "b");
   EXPECT_EQ(to_lower(0x212A), 'k');
   EXPECT_EQ(to_lower(0x130), 'i');
   for (int32_t c = 0; c < 0x20000; ++c) {

@@ -182,8 +182,8 @@ class FloatSelection {
     uint64_t* const to = candidates_.data();
     size_t count = count_;
     for (int64_t i = 0; i < block; ++i) {
-      to[count] = uint64_t{static_cast<uint32_t>(keys[i]) ^ (1U << 31)} << 32 |
-                  (UINT32_MAX - static_cast<uint32_t>(first + i));
+      to[count] =
+          uint64_t{static_cast<uint32_t>(keys[i]) ^ (1U << 31)} << 32 | (UINT32_MAX - static_cast<uint32_t>(first + i));
       count += keys[i] >= bound;
     }
     count_ = count;
