@@ -41,7 +41,7 @@ struct ChainArrays {
     if constexpr (!part) {
       // While the steps run, too few loads are under way to read memory at its speed. Into the second cache: so many
       // lines would push others out of the first.
-      constexpr int64_t ahead = 4096 / sizeof(float), line = 64 / sizeof(float);
+      constexpr int64_t ahead = 8192 / sizeof(float), line = 64 / sizeof(float);
       for (int64_t i = 0; i < static_cast<int64_t>(sizeof...(K)) * S::width; i += line)
         __builtin_prefetch(x + ahead + i, 0, 2);
     }

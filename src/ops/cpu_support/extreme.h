@@ -9,9 +9,13 @@
 
 namespace tenon::ops {
 
-// Elements that are fetched ahead where rows are read one after the other: while one ends, the next is on its way.
-template <typename T>
-inline constexpr int64_t read_ahead = 1024 / sizeof(T);
+// Fetches ahead where rows are read one after the other: while one ends, the next is on its way. What comes later goes
+// into the second cache: what is read next would have to leave the first for it.
+inline void fetch_ahead(const void* x) {
+  constexpr int64_t near = 1024, far = 8192;
+  __builtin_prefetch(static_cast<const char*>(x) + near);
+  __builtin_prefetch(static_cast<const char*>(x) + far, 0, 2);
+}
 
 // The largest (or smallest) of n >= 1 adjacent elements; NaN if one is NaN.
 template <bool largest, typename T>
@@ -33,7 +37,7 @@ Compute<T> extreme(const T* x, int64_t n) {
       Vector bests[vectors];
       std::memcpy(&bests, x, sizeof bests);
       for (i = width * vectors; i + width * vectors <= n; i += width * vectors) {
-        __builtin_prefetch(x + i + read_ahead<T>);
+        fetch_ahead(x + i);
         for (int64_t k = 0; k < vectors; ++k) fold(bests[k], x + i + k * width);
       }
       for (int64_t k = 1; k < vectors; ++k) fold(bests[0], &bests[k]);

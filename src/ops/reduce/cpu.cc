@@ -199,7 +199,7 @@ int64_t merge_vectors(const float* x, int64_t n, float (&lanes)[lane_count]) {
   std::memcpy(totals, lanes, sizeof totals);
   int64_t i = 0;
   for (; i + lane_count <= n; i += lane_count) {
-    __builtin_prefetch(x + i + read_ahead<float>);
+    fetch_ahead(x + i);
     for (size_t k = 0; k < std::size(totals); ++k) {
       std::memcpy(&value, x + i + k * float_lanes, sizeof value);
       totals[k] = F::merge(totals[k], F::map(value));
