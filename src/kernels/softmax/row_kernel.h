@@ -56,9 +56,13 @@ struct SoftmaxRow {
       for (int64_t at = 0; at < at_once * width; at += 16) __builtin_prefetch(x + n + i + at);  // the next row
       add_terms<Store, at_once>(x + i, shift, y + i, sums);
     }
+    if constexpr (at_once > 4) {
+      for (; i + 4 * width <= n; i += 4 * width) add_terms<Store, 4>(x + i, shift, y + i, sums);
+    }
     for (; i + 2 * width <= n; i += 2 * width) add_terms<Store, 2>(x + i, shift, y + i, sums);
     for (; i + width <= n; i += width) add_terms<Store, 1>(x + i, shift, y + i, sums);
-    for (int u = 1; u < at_once; ++u) sums[0] += sums[u];
+    for (int u = 0; u < at_once; u += 2) sums[u] += sums[u + 1];
+    for (int u = 2; u < at_once; u += 2) sums[0] += sums[u];
     float total = S::sum(sums[0]);
     if (i == n) return total;
     F e[] = {S::load_part(x + i, n - i) - shift};

@@ -42,8 +42,17 @@ TEST_P(Softmax, MatchesReference) {
   ASSERT_EQ(softmax_isa(), GetParam());
   ThreadPool pool(2);
   for (float scale : {0.0f, 3.0f, 300.0f}) {
-    for (const auto& [outer, n, inner] : std::vector<std::array<int64_t, 3>>{
-             {1, 1, 1}, {3, 7, 1}, {2, 64, 1}, {5, 1000, 1}, {2, 9, 5}, {1, 3, 700}, {3, 1, 4}, {0, 4, 1}, {2, 0, 3}}) {
+    for (const auto& [outer, n, inner] : std::vector<std::array<int64_t, 3>>{{1, 1, 1},
+                                                                             {3, 7, 1},
+                                                                             {3, 16, 1},
+                                                                             {2, 31, 1},
+                                                                             {2, 64, 1},
+                                                                             {5, 1000, 1},
+                                                                             {2, 9, 5},
+                                                                             {1, 3, 700},
+                                                                             {3, 1, 4},
+                                                                             {0, 4, 1},
+                                                                             {2, 0, 3}}) {
       const auto x = values(outer * n * inner, scale);
       auto y = x;
       softmax_middle(pool, y.data(), y.data(), outer, n, inner);

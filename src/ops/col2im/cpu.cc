@@ -62,24 +62,21 @@ template <typename T>
 void add_vectors(const T* from, T* to, int64_t n) {
   using Vector [[gnu::vector_size(16)]] = T;
   constexpr int64_t width = sizeof(Vector) / sizeof(T);
-  const auto sum_at = [&](int64_t i) {
-    Vector a, b;
-    std::memcpy(&a, to + i, sizeof a);
-    std::memcpy(&b, from + i, sizeof b);
-    return a + b;
+  const auto load = [](const T* p) {
+    Vector v;
+    std::memcpy(&v, p, sizeof v);
+    return v;
   };
-  const Vector last = sum_at(n - width);
+  const auto store = [](T* p, Vector v) { std::memcpy(p, &v, sizeof v); };
+  const Vector last = load(to + n - width);
   int64_t i = 0;
   for (; i < n - 2 * width; i += 2 * width) {
-    const Vector first = sum_at(i), second = sum_at(i + width);
-    std::memcpy(to + i, &first, sizeof first);
-    std::memcpy(to + i + width, &second, sizeof second);
+    const Vector first = load(to + i) + load(from + i), second = load(to + i + width) + load(from + i + width);
+    store(to + i, first);
+    store(to + i + width, second);
   }
-  if (i < n - width) {
-    const Vector sum = sum_at(i);
-    std::memcpy(to + i, &sum, sizeof sum);
-  }
-  std::memcpy(to + n - width, &last, sizeof last);
+  if (i < n - width) store(to + i, load(to + i) + load(from + i));
+  store(to + n - width, last + load(from + n - width));
 }
 
 template <typename T, typename Sum>
