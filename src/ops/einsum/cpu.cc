@@ -155,7 +155,7 @@ void multiply_batch(ThreadPool& pool, int64_t m, int64_t n, int64_t k, const Sid
     });
   } else if (k == 1 && (columns_are_side_by_side || n == 1)) {
     const int64_t next_row = a.transposed ? 1 : a.ld;
-    pool.parallel_for(count * m, 1 + (16 << 10) / n, [&](int64_t begin, int64_t end) {
+    pool.parallel_for(count * m, 1 + (16 << 10) / (n + 1), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const T factor = a.data[at(a.offsets, i / m) + i % m * next_row];
         scale_row(b.data + at(b.offsets, i / m), factor, c + at(places, i / m) + i % m * ldc, n);
