@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstring>
 
+#include "base/rounding.h"
+
 namespace tenon::cuda {
 namespace {
 
@@ -27,7 +29,7 @@ struct Piece {
   int64_t offset;        // of the place
 };
 
-int64_t piece_count(int64_t bytes) { return (bytes + piece_bytes - 1) / piece_bytes; }
+int64_t piece_count(int64_t bytes) { return divide_up(bytes, piece_bytes); }
 
 Piece piece(int64_t i, int64_t bytes, size_t places) {
   const int64_t begin = i * piece_bytes;

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/rounding.h"
 #include "cuda/convolution.h"
 #include "ops/cuda_support/arguments.h"
 #include "ops/cuda_support/epilogue.h"
@@ -76,11 +77,8 @@ class DepthwiseConvolution {
     const int64_t pack = pack_of(s.type, channels,
                                  {run.input(0).raw(), static_cast<const void*>(run.output(0).raw()),
                                   CudaEpilogue::bias_of(run), CudaEpilogue::residual_of(run), weights_.get()});
-    // Pixels side by side read the same columns; but all of the GPU should have work.
-    const int64_t threads = product(s.y, 0) / pack, enough = int64_t{queue_of(run).gpu().processors()} * 1024;
-    int64_t pixels = 4;
-    while (pixels > 1 && threads / pixels < enough) pixels /= 2;
-    const int64_t strips = (s.y[3] + pixels - 1) / pixels, columns = (pixels - 1) * s.strides[1] + s.w[3];
+    const int64_t pixels = pixels_of_thread(4, product(s.y, 0) / pack, queue_of(run).gpu().processors());
+    const int64_t strips = divide_up(s.y[3], pixels), columns = (pixels - 1) * s.strides[1] + s.w[3];
     // v: packs of channels, strips and rows of y, its columns; rows, columns of x; pads.
     std::vector<int64_t> numbers{channels / pack, strips, s.y[2],          s.y[3],
                                  s.x[2],          s.x[3], s.pads_begin[0], s.pads_begin[1]};

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "base/fail.h"
+#include "base/rounding.h"
 #include "cuda/trial.h"
 #include "ops/cuda_support/byte_conv_text.h"
 #include "ops/cuda_support/code_text.h"
@@ -18,9 +19,6 @@ namespace {
 
 // Rows of weights have room for tiles of any size.
 constexpr int64_t row_multiple = 128;
-
-int64_t round_up(int64_t size, int64_t multiple) { return (size + multiple - 1) / multiple * multiple; }
-int64_t divide_up(int64_t size, int64_t by) { return (size + by - 1) / by; }
 
 // Pieces of four bytes are the smallest that are copied while others are multiplied.
 int64_t filled_up(int64_t channels) {

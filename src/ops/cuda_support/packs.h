@@ -22,4 +22,12 @@ inline int64_t pack_of(ElementType type, int64_t size, std::initializer_list<con
   return pack;
 }
 
+// How many pixels side by side, at most `most`, a thread of a depthwise convolution has: they read the same columns.
+// But all of the GPU should have work; `threads` are those that have one each.
+inline int64_t pixels_of_thread(int64_t most, int64_t threads, int processors) {
+  int64_t pixels = most;
+  while (pixels > 1 && threads / pixels < int64_t{processors} * 1024) pixels /= 2;
+  return pixels;
+}
+
 }  // namespace tenon::ops

@@ -2,6 +2,7 @@
 #include <optional>
 
 #include "base/fail.h"
+#include "base/rounding.h"
 #include "ops/cuda_support/arguments.h"
 #include "ops/cuda_support/byte_conv.h"
 #include "ops/cuda_support/code_text.h"
@@ -175,7 +176,7 @@ CudaBlocks prepare_mean(KernelRun& run) {
   const bool is_last = run.node().int_attribute("channels_last", 0) != 0;
   const int64_t images = x.dim(0), channels = y.elements() / images, pixels = x.elements() / y.elements();
   const int64_t pack = is_last ? std::min<int64_t>(4, pack_of(x.type(), channels, {x.raw()})) : 1;
-  const int64_t blocks = (channels / pack + packs - 1) / packs;
+  const int64_t blocks = divide_up(channels / pack, packs);
   if (images * blocks >= int64_t{1} << 31 || pixels >= int64_t{1} << 23)
     fail(ErrorCode::unsupported, "means of {} images of {} pixels are too large for the GPU", images, pixels);
   cuda::Grid grid;

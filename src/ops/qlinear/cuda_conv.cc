@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/fail.h"
+#include "base/rounding.h"
 #include "ops/cuda_support/arguments.h"
 #include "ops/cuda_support/byte_conv.h"
 #include "ops/cuda_support/code_text.h"
@@ -55,11 +56,9 @@ Tensor weights_of_taps(const Tensor& w, const Tensor& zeros) {
 CudaLoop depthwise(KernelRun& run, const ByteConvShape& s, const ByteConvData& data, bool has_one_scale) {
   const ElementType x_type = run.input(0).type(), y_type = run.output(0).type();
   const int64_t pack = std::min<int64_t>(8, pack_of(x_type, s.channels, {data.x, data.y, data.added}));
-  // Pixels side by side read the same columns; but all of the GPU should have work.
-  const int64_t threads = s.rows() * s.channels / pack, enough = int64_t{queue_of(run).gpu().processors()} * 1024;
-  int64_t pixels = s.dilations[1] == 1 ? 4 : 1;
-  while (pixels > 1 && threads / pixels < enough) pixels /= 2;
-  const int64_t strips = (s.out_width + pixels - 1) / pixels, columns = (pixels - 1) * s.strides[1] + s.kernel[1];
+  const int64_t pixels =
+      pixels_of_thread(s.dilations[1] == 1 ? 4 : 1, s.rows() * s.channels / pack, queue_of(run).gpu().processors());
+  const int64_t strips = divide_up(s.out_width, pixels), columns = (pixels - 1) * s.strides[1] + s.kernel[1];
   const std::string text = fmt::format(
       R"cuda(u32 rest = (u32)i;
     const int c = rest % (u32)v[0] * {pack}; rest /= (u32)v[0];

@@ -105,25 +105,8 @@ TEST(QLinear, Pools) {
       .run();
 }
 
-TEST(QLinear, ConvWithChannelsLast) {
-  test("QLinearConv")
-      .attribute("channels_last", 1)
-      .input<uint8_t>({1, 1, 2, 1}, {10, 20})
-      .constant<float>({}, {0.5f})
-      .constant<uint8_t>({}, {10})
-      .constant<int8_t>({2, 1, 1, 1}, {2, -3})
-      .constant<float>({2}, {1, 2})
-      .constant<int8_t>({2}, {0, 0})
-      .constant<float>({}, {2})
-      .constant<uint8_t>({}, {100})
-      .constant<int32_t>({2}, {4, 0})
-      .expect<uint8_t>({1, 1, 2, 2}, {101, 100, 106, 85})
-      .run();
-}
-
 // Without what comes after the bias.
-OpTest conv_of_device() {
-  OpTest test("QLinearConv", 1, "tenon");
+OpTest conv_with_channels_last(OpTest test) {
   test.attribute("channels_last", 1)
       .input<uint8_t>({1, 1, 2, 1}, {10, 20})
       .constant<float>({}, {0.5f})
@@ -135,6 +118,11 @@ OpTest conv_of_device() {
       .constant<uint8_t>({}, {100})
       .constant<int32_t>({2}, {4, 0});
   return test;
+}
+OpTest conv_of_device() { return conv_with_channels_last(OpTest("QLinearConv", 1, "tenon")); }
+
+TEST(QLinear, ConvWithChannelsLast) {
+  conv_with_channels_last(test("QLinearConv")).expect<uint8_t>({1, 1, 2, 2}, {101, 100, 106, 85}).run();
 }
 
 TEST(QLinear, ConvOfFloatsWithChannelsFirst) {
