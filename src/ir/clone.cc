@@ -1,9 +1,9 @@
 #include "base/fail.h"
-#include "ir/append_nodes.h"
+#include "ir/copy_nodes.h"
 
 namespace tenon::ir {
 
-Attribute clone(const Attribute& attribute, std::map<const Value*, Value*>& values) {
+Attribute clone(const Attribute& attribute, Twins& twins) {
   Attribute copy;
   copy.name = attribute.name;
   copy.kind = attribute.kind;
@@ -14,10 +14,10 @@ Attribute clone(const Attribute& attribute, std::map<const Value*, Value*>& valu
       [&](const auto& value) {
         using T = std::decay_t<decltype(value)>;
         if constexpr (std::is_same_v<T, std::unique_ptr<Graph>>) {
-          copy.value = value->clone(&values);
+          copy.value = value->clone(&twins);
         } else if constexpr (std::is_same_v<T, std::vector<std::unique_ptr<Graph>>>) {
           std::vector<std::unique_ptr<Graph>> graphs;
-          for (const auto& graph : value) graphs.push_back(graph->clone(&values));
+          for (const auto& graph : value) graphs.push_back(graph->clone(&twins));
           copy.value = std::move(graphs);
         } else {
           copy.value = value;
@@ -27,36 +27,37 @@ Attribute clone(const Attribute& attribute, std::map<const Value*, Value*>& valu
   return copy;
 }
 
-namespace {
-
-// A value that was not copied belongs to a graph outside of what is being copied and stays shared.
-Value* mapped(const std::map<const Value*, Value*>& values, Value* value) {
-  auto found = values.find(value);
-  return found == values.end() ? value : found->second;
+Value* twin_of(const Twins& twins, Value* value) {
+  auto found = twins.find(value);
+  return found == twins.end() ? value : found->second;
 }
 
-}  // namespace
-
-void append_nodes(Graph& to, const Graph& from, std::map<const Value*, Value*>& values) {
-  for (const Node& node : from.nodes()) {
-    Node& twin = to.add_node(node.op_type, node.domain);
-    twin.overload = node.overload;
-    twin.name = node.name;
-    twin.doc_string = node.doc_string;
-    twin.metadata = node.metadata;
-    twin.other_fields = node.other_fields;
-    twin.origin = node.origin;
-    twin.custom_operator = node.custom_operator;
-    for (size_t i = 0; i < node.input_count(); ++i) twin.set_input(i, mapped(values, node.input(i)));
-    for (Value* value : node.outputs()) twin.add_output(mapped(values, value));
-    for (const Attribute& attribute : node.attributes) twin.attributes.push_back(clone(attribute, values));
-    adopt_subgraphs(twin);
-  }
+void copy_node_without_outputs(const Node& node, Node& copy, Twins& twins) {
+  copy.domain = node.domain;
+  copy.overload = node.overload;
+  copy.name = node.name;
+  copy.doc_string = node.doc_string;
+  copy.metadata = node.metadata;
+  copy.other_fields = node.other_fields;
+  copy.origin = node.origin;
+  copy.custom_operator = node.custom_operator;
+  for (size_t i = 0; i < node.input_count(); ++i) copy.set_input(i, twin_of(twins, node.input(i)));
+  for (const Attribute& attribute : node.attributes) copy.attributes.push_back(clone(attribute, twins));
+  adopt_subgraphs(copy);
 }
 
-std::unique_ptr<Graph> Graph::clone(std::map<const Value*, Value*>* outer) const {
-  std::map<const Value*, Value*> own;
-  std::map<const Value*, Value*>& map = outer ? *outer : own;
+void copy_node(const Node& node, Node& copy, Twins& twins) {
+  for (Value* value : node.outputs()) copy.add_output(twin_of(twins, value));
+  copy_node_without_outputs(node, copy, twins);
+}
+
+void append_nodes(Graph& to, const Graph& from, Twins& twins) {
+  for (const Node& node : from.nodes()) copy_node(node, to.add_node(node.op_type, node.domain), twins);
+}
+
+std::unique_ptr<Graph> Graph::clone(Twins* outer) const {
+  Twins own;
+  Twins& twins = outer ? *outer : own;
   auto copy = std::make_unique<Graph>();
   copy->name = name;
   copy->doc_string = doc_string;
@@ -74,12 +75,12 @@ std::unique_ptr<Graph> Graph::clone(std::map<const Value*, Value*>* outer) const
     twin.is_input_ = value.is_input_;
     twin.constant_ = value.constant_;
     twin.sparse_constant_ = value.sparse_constant_;
-    map[&value] = &twin;
+    twins[&value] = &twin;
   }
-  for (Value* value : inputs_) copy->inputs_.push_back(mapped(map, value));
-  for (Value* value : initializers_) copy->initializers_.push_back(mapped(map, value));
-  append_nodes(*copy, *this, map);
-  for (size_t i = 0; i < outputs_.size(); ++i) copy->add_output(*mapped(map, outputs_[i]), output_types_[i]);
+  for (Value* value : inputs_) copy->inputs_.push_back(twin_of(twins, value));
+  for (Value* value : initializers_) copy->initializers_.push_back(twin_of(twins, value));
+  append_nodes(*copy, *this, twins);
+  for (size_t i = 0; i < outputs_.size(); ++i) copy->add_output(*twin_of(twins, outputs_[i]), output_types_[i]);
   return copy;
 }
 
@@ -102,7 +103,7 @@ std::unique_ptr<Model> Model::clone() const {
     twin->overload = function->overload;
     twin->doc_string = function->doc_string;
     twin->attribute_names = function->attribute_names;
-    std::map<const Value*, Value*> none;
+    Twins none;
     for (const Attribute& attribute : function->attribute_defaults) {
       twin->attribute_defaults.push_back(ir::clone(attribute, none));
     }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/fail.h"
+#include "ir/copy_nodes.h"
 #include "ops/adapters.h"
 #include "ops/dispatch.h"
 #include "ops/operator.h"
@@ -104,7 +105,7 @@ ir::Value* Decomposition::add_graph_input(const char* name, ir::Type type) {
 std::vector<ir::Value*> Decomposition::add_nodes_of(const ir::Graph& graph, const std::vector<ir::Value*>& inputs) {
   if (graph.inputs().size() != inputs.size())
     give_up(fmt::format("graph '{}' has {} inputs instead of {}", graph.name, graph.inputs().size(), inputs.size()));
-  std::map<const ir::Value*, ir::Value*> twins;
+  ir::Twins twins;
   for (size_t i = 0; i < inputs.size(); ++i) twins[graph.inputs()[i]] = inputs[i];
   for (const ir::Value& value : graph.values()) {
     if (twins.count(&value)) continue;
@@ -115,20 +116,9 @@ std::vector<ir::Value*> Decomposition::add_nodes_of(const ir::Graph& graph, cons
     if (value.is_initializer() && graph_ == &node_.graph()) constants_.push_back(&twin);
     twins[&value] = &twin;
   }
-  auto twin_of = [&](ir::Value* value) { return value && twins.count(value) ? twins[value] : value; };
-  for (const ir::Node& node : graph.nodes()) {
-    ir::Node& copy = add_node(node.op_type, {});
-    copy.domain = node.domain;
-    copy.name = node.name;
-    copy.origin = node.origin;
-    copy.custom_operator = node.custom_operator;
-    for (size_t i = 0; i < node.input_count(); ++i) copy.set_input(i, twin_of(node.input(i)));
-    for (ir::Value* value : node.outputs()) copy.add_output(twin_of(value));
-    for (const ir::Attribute& attribute : node.attributes) copy.attributes.push_back(ir::clone(attribute, twins));
-    adopt_subgraphs(copy);
-  }
+  for (const ir::Node& node : graph.nodes()) copy_node(node, add_node(node.op_type, {}), twins);
   std::vector<ir::Value*> outputs;
-  for (ir::Value* value : graph.outputs()) outputs.push_back(twin_of(value));
+  for (ir::Value* value : graph.outputs()) outputs.push_back(twin_of(twins, value));
   return outputs;
 }
 

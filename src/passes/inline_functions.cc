@@ -2,6 +2,7 @@
 #include <set>
 
 #include "base/fail.h"
+#include "ir/copy_nodes.h"
 #include "ir/count.h"
 #include "passes/lift.h"
 
@@ -102,7 +103,7 @@ class Inliner {
     extend_paths(*body, call.describe());
 
     // Values of the body get twins in the calling graph; its inputs are the call's.
-    std::map<const ir::Value*, ir::Value*> twins;
+    ir::Twins twins;
     for (size_t i = 0; i < body->inputs().size(); ++i) twins[body->inputs()[i]] = call.input(i);
     for (const ir::Value& value : body->values()) {
       if (!value.is_graph_input()) {
@@ -113,23 +114,15 @@ class Inliner {
         twins[&value] = &twin;
       }
     }
-    auto twin_of = [&](ir::Value* value) { return value && twins.count(value) ? twins[value] : value; };
     std::vector<ir::Node*> inlined;
     for (const ir::Node& node : body->nodes()) {
       ir::Node& copy = graph.add_node(node.op_type, node.domain, &call);
-      copy.overload = node.overload;
-      copy.name = node.name;
-      copy.origin = node.origin;
-      copy.custom_operator = node.custom_operator;
-      for (size_t i = 0; i < node.input_count(); ++i) copy.set_input(i, twin_of(node.input(i)));
-      for (ir::Value* value : node.outputs()) copy.add_output(twin_of(value));
-      for (const ir::Attribute& attribute : node.attributes) copy.attributes.push_back(ir::clone(attribute, twins));
-      adopt_subgraphs(copy);
+      copy_node(node, copy, twins);
       inlined.push_back(&copy);
     }
     for (size_t i = 0; i < call.output_count(); ++i) {
       ir::Value* result = call.output(i);
-      ir::Value* twin = twin_of(body->outputs()[i]);
+      ir::Value* twin = twin_of(twins, body->outputs()[i]);
       if (!result) continue;
       if (!twin)
         fail(ErrorCode::invalid_model, "output {} of function '{}' is an input that the node leaves out", i,

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "base/fail.h"
+#include "ir/copy_nodes.h"
 #include "ops/adapters.h"
 #include "ops/dispatch.h"
 #include "ops/known_attributes.h"
@@ -85,18 +86,8 @@ ir::Value* Patch::add_fused(std::string op, const ir::Node& like, const std::vec
 }
 
 ir::Node& Patch::add_copy(const ir::Node& original, std::map<const ir::Value*, ir::Value*>& values) {
-  std::vector<ir::Value*> inputs;
-  for (ir::Value* value : original.inputs()) {
-    auto found = values.find(value);
-    inputs.push_back(found == values.end() ? value : found->second);
-  }
-  ir::Node& node = start_node(original.op_type, original.domain, inputs);
-  node.overload = original.overload;
-  node.custom_operator = original.custom_operator;
-  node.name = original.name;
-  node.origin = original.origin;
-  for (const ir::Attribute& attribute : original.attributes) node.attributes.push_back(ir::clone(attribute, values));
-  adopt_subgraphs(node);
+  ir::Node& node = start_node(original.op_type, original.domain, {});
+  copy_node_without_outputs(original, node, values);
   std::unordered_set<std::string_view> none;
   for (const ir::Attribute& attribute : node.attributes)
     attribute.for_each_graph([&](ir::Graph& subgraph) { editor_.index(subgraph, none); });

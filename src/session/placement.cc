@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "ir/copy_nodes.h"
 #include "ops/cost.h"
 #include "passes/infer.h"
 #include "session/check_inputs.h"
@@ -9,8 +10,7 @@
 namespace tenon {
 namespace {
 
-// Values of a graph and their copies.
-using Twins = std::map<const ir::Value*, ir::Value*>;
+using ir::Twins;
 
 const ir::Type& type_of(const ir::Value& value, const Twins& twins) {
   auto twin = twins.find(&value);

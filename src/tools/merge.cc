@@ -6,7 +6,7 @@
 
 #include "base/fail.h"
 #include "base/names.h"
-#include "ir/append_nodes.h"
+#include "ir/copy_nodes.h"
 #include "onnx/model_file.h"
 #include "tenon/tools/convert.h"
 #include "tenon/tools/rename.h"

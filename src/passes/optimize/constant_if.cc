@@ -1,3 +1,4 @@
+#include "ir/copy_nodes.h"
 #include "passes/optimize/passes.h"
 
 namespace tenon::passes {
@@ -9,16 +10,14 @@ void inline_constant_if(Editor& editor, ir::Node& node) {
   const ir::Graph* branch = node.graph_attribute(condition->data<bool>()[0] ? "then_branch" : "else_branch");
   if (!branch || branch->outputs().size() < node.output_count()) return;
   editor.rewrite(node, [&](Patch& patch) {
-    std::map<const ir::Value*, ir::Value*> twins;
+    ir::Twins twins;
     for (const ir::Value* value : branch->initializers()) {
       if (value->constant()) twins[value] = patch.constant(value->constant()->tensor);
     }
     for (const ir::Node& inner : branch->nodes()) patch.add_copy(inner, twins);
     for (size_t i = 0; i < node.output_count(); ++i) {
       if (!node.output(i)) continue;
-      ir::Value* result = branch->outputs()[i];
-      auto twin = twins.find(result);
-      if (twin != twins.end()) result = twin->second;
+      ir::Value* result = ir::twin_of(twins, branch->outputs()[i]);
       // An Identity for what the branch only hands on: an outer value, or one that it returns twice.
       patch.replace(*node.output(i), *patch.add("Identity", {result}));
     }
