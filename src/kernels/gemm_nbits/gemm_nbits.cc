@@ -19,8 +19,12 @@ constexpr int64_t products_per_task = 128 << 10;
 
 int kind_of(int bits) { return std::countr_zero(static_cast<unsigned>(bits)) - 1; }
 
-int64_t bytes_of_block(const NbitsMatrix& m, int columns) {
-  return columns * (static_cast<int64_t>(sizeof(float)) * (m.has_zeros ? 2 : 1) + m.block * m.bits / 8);
+// Bytes of the scales and zero points of a block, and of all that a panel has of it.
+int64_t head_bytes(int columns, bool has_zeros) {
+  return columns * static_cast<int64_t>(sizeof(float)) * (has_zeros ? 2 : 1);
+}
+int64_t block_bytes(int columns, bool has_zeros, int64_t steps, int bits) {
+  return head_bytes(columns, has_zeros) + columns * steps * bits / 8;
 }
 
 int middle_of(int bits) { return 1 << (bits - 1); }
@@ -72,38 +76,72 @@ struct DigitRows {
   float *scales, *totals;
 };
 
+// A block is a multiple of so many steps; loops over them need no rest.
+constexpr int piece = 16;
+
 // The largest number of a run without its sign, as the bits of a float: those of NaN are larger than all.
-uint32_t largest(const float* x, int64_t n) {
+inline uint32_t largest(const float* x, int64_t run) {
+  uint32_t highest[piece] = {};
+  for (int64_t i = 0; i < run; i += piece) {
+    for (int j = 0; j < piece; ++j) highest[j] = std::max(highest[j], std::bit_cast<uint32_t>(x[i + j]) & 0x7fffffffu);
+  }
   uint32_t result = 0;
-  for (int64_t i = 0; i < n; ++i) result = std::max(result, std::bit_cast<uint32_t>(x[i]) & 0x7fffffffu);
+  for (int j = 0; j < piece; ++j) result = std::max(result, highest[j]);
   return result;
 }
 
-// A run of the first of `rows` rows: n numbers, and zeros up to `run`.
+// The digits of a piece's numbers, of which `factor` makes whole ones, highest first.
 template <int Digits>
-void to_digits(const float* x, int64_t n, int64_t run, int rows, int32_t excess, const DigitRows& to) {
-  constexpr float most = Digits == 1 ? 127.0f : Digits == 2 ? 127.0f * 256 : 127.0f * 65536;
-  const float high = std::bit_cast<float>(largest(x, n));
-  const bool is_finite = high <= FLT_MAX, is_zero = high < FLT_MIN * most;
-  const float factor = is_finite && !is_zero ? most / high : 0;
-  *to.scales = is_finite ? (is_zero ? 0.0f : high / most) : std::numeric_limits<float>::quiet_NaN();
-  int8_t digits[Digits][longest_run] = {};
-  for (int64_t i = 0; factor != 0 && i < n; ++i) {
-    const float value = x[i] * factor;
-    auto number = static_cast<int32_t>(value + (value < 0 ? -0.5f : 0.5f));
-    for (int d = Digits - 1; d >= 0; --d) {
-      digits[d][i] = static_cast<int8_t>(number);
-      number = (number - digits[d][i]) >> 8;
+void piece_to_digits(const float* x, float factor, int8_t (&digits)[Digits][longest_run], int64_t at) {
+  int32_t numbers[piece];
+  for (int i = 0; i < piece; ++i) {
+    const float value = x[at + i] * factor;
+    numbers[i] = static_cast<int32_t>(value + (value < 0 ? -0.5f : 0.5f));
+  }
+  for (int d = Digits - 1; d >= 0; --d) {
+    for (int i = 0; i < piece; ++i) {
+      const auto digit = static_cast<int8_t>(numbers[i]);
+      digits[d][at + i] = digit;
+      numbers[i] = (numbers[i] - digit) >> 8;
     }
   }
+}
+
+template <int Group>
+void copy_groups(const int8_t* from, int64_t run, int rows, int8_t* to) {
+  for (int64_t i = 0; i < run; i += Group) std::memcpy(to + i * rows, from + i, Group);
+}
+
+// What makes whole numbers of those of a run, whose largest has these bits, and what makes them what they were.
+struct RunScale {
+  float factor, scale;
+};
+
+template <int Digits>
+RunScale run_scale(uint32_t largest_bits) {
+  constexpr float most = Digits == 1 ? 127.0f : Digits == 2 ? 127.0f * 256 : 127.0f * 65536;
+  const float high = std::bit_cast<float>(largest_bits);
+  if (!(high <= FLT_MAX)) return {0, std::numeric_limits<float>::quiet_NaN()};
+  if (high < FLT_MIN * most) return {0, 0};
+  return {most / high, high / most};
+}
+
+// A run of the first of `rows` rows, in groups of `group` steps.
+template <int Digits>
+void to_digits(const float* x, float factor, int64_t run, int rows, int group, int32_t excess, const DigitRows& to) {
+  int8_t digits[Digits][longest_run];
+  if (factor == 0) std::memset(digits, 0, sizeof digits);
+  for (int64_t i = 0; factor != 0 && i < run; i += piece) piece_to_digits(x, factor, digits, i);
   float total = 0;
   for (int d = 0; d < Digits; ++d) {
     int32_t sum = 0;
-    for (int64_t i = 0; i < run; ++i) sum += digits[d][i];
+    for (int64_t i = 0; i < run; i += piece) {
+      for (int j = 0; j < piece; ++j) sum += digits[d][i + j];
+    }
     to.starts[d * rows] = std::bit_cast<int32_t>(nbits_base) - excess * sum;
     total = total * 256.0f + static_cast<float>(sum);
-    for (int64_t i = 0; i < run; i += nbits_group)
-      std::memcpy(to.digits + (d * run + i) * rows, digits[d] + i, nbits_group);
+    const auto copy = group == nbits_group ? copy_groups<nbits_group> : copy_groups<nbits_byte_group>;
+    copy(digits[d], run, rows, to.digits + d * run * rows);
   }
   *to.totals = total;
 }
@@ -113,16 +151,21 @@ void to_digits(const float* x, int64_t n, int64_t run, int rows, int32_t excess,
 // One product: the rows' digits are made, some rows at a time, and multiplied by all panels.
 class NbitsProduct {
  public:
-  NbitsProduct(ThreadPool& pool, int digits, const float* a, const NbitsWeights& weights, const float* bias, float* y)
+  NbitsProduct(ThreadPool& pool, int digits, int64_t m, const float* a, const NbitsWeights& weights, const float* bias,
+               float* y)
       : pool_(pool),
         digits_(digits),
         a_(a),
         w_(weights),
+        kernels_(*weights.kernels_),
         bias_(bias),
         y_(y),
         run_(nbits_run(weights.block_)),
-        runs_(weights.blocks_ * weights.block_ / run_),
-        tile_rows_(nbits_tile_rows(digits)) {}
+        runs_of_block_(weights.block_ / run_),
+        runs_(weights.blocks_ * runs_of_block_),
+        as_bytes_(kernels_.many_rows > 0 && m >= kernels_.many_rows),
+        tile_rows_(as_bytes_ ? nbits_byte_tile_rows : nbits_tile_rows(digits)),
+        group_(as_bytes_ ? nbits_byte_group : nbits_group) {}
 
   // Rows whose digits stay in the L2 cache beside a panel.
   int64_t rows_at_once() const {
@@ -148,10 +191,18 @@ class NbitsProduct {
     pool_.parallel_for(tiles, 1 + products_per_task / (16 * w_.k_ * tile_rows_), [&](int64_t begin, int64_t end) {
       each_tile(begin, end, [&](int64_t row, int count) { make_digits(first + row, count, at(all, row)); });
     });
-    const int64_t columns = w_.kernels_->columns, panels = divide_up(w_.n_, columns);
+    const int64_t columns = kernels_.columns, panels = divide_up(w_.n_, columns);
     pool_.parallel_for(panels, 1 + products_per_task / (w_.k_ * rows * columns), [&](int64_t begin, int64_t end) {
-      for (int64_t panel = begin; panel < end; ++panel) {
-        each_tile(0, tiles, [&](int64_t row, int count) { multiply(panel, first + row, count, at(all, row)); });
+      const int64_t at_once = as_bytes_ ? std::min(byte_panels_at_once(), end - begin) : 1;
+      const Scratch bytes(as_bytes_ ? static_cast<size_t>(at_once * byte_panel_bytes()) : 0);
+      for (int64_t panel = begin; panel < end; panel += at_once) {
+        const int64_t last = std::min(end, panel + at_once);
+        const auto bytes_at = [&](int64_t p) { return bytes.as<uint8_t>() + (p - panel) * byte_panel_bytes(); };
+        for (int64_t p = panel; as_bytes_ && p < last; ++p) unpack(p, bytes_at(p));
+        each_tile(0, tiles, [&](int64_t row, int count) {
+          for (int64_t p = panel; p < last; ++p)
+            multiply(p, as_bytes_ && count > 1 ? bytes_at(p) : nullptr, first + row, count, at(all, row));
+        });
       }
     });
   }
@@ -164,36 +215,80 @@ class NbitsProduct {
   DigitRows at(const DigitRows& all, int64_t row) const { return after(all, row * runs_); }
 
   void make_digits(int64_t row, int count, const DigitRows& to) const {
-    const auto convert = digits_ == 1 ? to_digits<1> : digits_ == 2 ? to_digits<2> : to_digits<3>;
-    const int32_t excess = w_.kernels_->excess[kind_of(w_.bits_)];
-    for (int64_t run = 0; run < runs_; ++run) {
-      const int64_t begin = std::min(run * run_, w_.k_), n = std::min(run_, w_.k_ - begin);
-      const DigitRows here = after(to, run * count);
-      for (int r = 0; r < count; ++r) {
-        convert(a_ + (row + r) * w_.k_ + begin, n, run_, count, excess,
-                {here.digits + r * nbits_group, here.starts + r, here.scales + r, here.totals + r});
-      }
+    const auto make = digits_ == 1   ? &NbitsProduct::make_row_digits<1>
+                      : digits_ == 2 ? &NbitsProduct::make_row_digits<2>
+                                     : &NbitsProduct::make_row_digits<3>;
+    for (int r = 0; r < count; ++r) {
+      (this->*make)(a_ + (row + r) * w_.k_, count,
+                    {to.digits + r * group_, to.starts + r, to.scales + r, to.totals + r});
     }
   }
 
-  void multiply(int64_t panel, int64_t row, int rows, const DigitRows& left) const {
-    const int columns = w_.kernels_->columns;
-    float out[most_nbits_rows * most_nbits_columns];
-    const NbitsTile tile{w_.buffer_.as<uint8_t>() + panel * w_.panel_bytes_,
+  // Digits of the first of `rows` rows. Factors of some runs are found before they are used: none waits for a division.
+  template <int Digits>
+  void make_row_digits(const float* x, int rows, const DigitRows& to) const {
+    constexpr int64_t at_once = 16;
+    const int32_t excess = kernels_.excess[kind_of(w_.bits_)];
+    for (int64_t first = 0; first < runs_; first += at_once) {
+      const int64_t last = std::min(runs_, first + at_once);
+      float factors[at_once], filled_up[longest_run];
+      for (int64_t run = first; run < last; ++run) {
+        const auto [factor, scale] = run_scale<Digits>(largest(run_at(x, run, filled_up), run_));
+        factors[run - first] = factor;
+        to.scales[run * rows] = scale;
+      }
+      for (int64_t run = first; run < last; ++run)
+        to_digits<Digits>(run_at(x, run, filled_up), factors[run - first], run_, rows, group_, excess,
+                          after(to, run * rows));
+    }
+  }
+
+  // A run of a row, filled up with zeros where the row ends in it.
+  const float* run_at(const float* x, int64_t run, float* filled_up) const {
+    const int64_t begin = std::min(run * run_, w_.k_), n = std::min(run_, w_.k_ - begin);
+    if (n == run_) return x + begin;
+    std::fill(std::copy_n(x + begin, n, filled_up), filled_up + run_, 0.0f);
+    return filled_up;
+  }
+
+  int64_t byte_block_bytes() const { return block_bytes(kernels_.columns, w_.has_zeros_, w_.block_, 8); }
+  int64_t byte_panel_bytes() const { return w_.blocks_ * byte_block_bytes(); }
+  // Panels that stay in the first cache beside the digits of a tile's rows.
+  int64_t byte_panels_at_once() const {
+    const int64_t left = cpu_features().l1d_bytes - runs_ * run_ * digits_ * tile_rows_;
+    return std::max<int64_t>(1, left / byte_panel_bytes() - 1);
+  }
+  const uint8_t* panel_at(int64_t panel) const { return w_.buffer_.as<uint8_t>() + panel * w_.panel_bytes_; }
+
+  // A panel whose codes are bytes.
+  void unpack(int64_t panel, uint8_t* to) const {
+    kernels_.unpack[kind_of(w_.bits_)](w_.blocks_, head_bytes(kernels_.columns, w_.has_zeros_), w_.block_,
+                                       panel_at(panel), to);
+  }
+
+  // With `bytes` the panel as bytes, or null.
+  void multiply(int64_t panel, const uint8_t* bytes, int64_t row, int rows, const DigitRows& left) const {
+    const int columns = kernels_.columns;
+    const int64_t first = panel * columns, count = std::min<int64_t>(columns, w_.n_ - first);
+    float *to = y_ + row * w_.n_ + first, whole[most_nbits_rows * most_nbits_columns];
+    const bool is_whole = count == columns;
+    const NbitsTile tile{bytes ? bytes : panel_at(panel),
                          w_.blocks_,
-                         w_.block_ / run_,
-                         run_ / nbits_group,
+                         runs_of_block_,
+                         bytes ? run_ / nbits_byte_group : run_ / nbits_group,
                          left.digits,
                          left.starts,
                          left.scales,
                          left.totals,
-                         out};
-    w_.kernels_->multiply[kind_of(w_.bits_)][w_.has_zeros_ ? 1 : 0][digits_ - 1]
-                         [std::countr_zero(static_cast<unsigned>(rows))](tile);
-    const int64_t first = panel * columns, count = std::min<int64_t>(columns, w_.n_ - first);
-    for (int i = 0; i < rows; ++i) {
-      float* to = y_ + (row + i) * w_.n_ + first;
-      for (int64_t j = 0; j < count; ++j) to[j] = out[i * columns + j] + (bias_ ? bias_[first + j] : 0.0f);
+                         is_whole ? to : whole,
+                         is_whole ? w_.n_ : columns};
+    const int zeros = w_.has_zeros_ ? 1 : 0, power = std::countr_zero(static_cast<unsigned>(rows));
+    const auto kernel = bytes ? kernels_.multiply_bytes[zeros][digits_ - 1][power - 1]
+                              : kernels_.multiply[kind_of(w_.bits_)][zeros][digits_ - 1][power];
+    kernel(tile);
+    for (int i = 0; !is_whole && i < rows; ++i) std::copy_n(whole + i * columns, count, to + i * w_.n_);
+    for (int i = 0; bias_ && i < rows; ++i) {
+      for (int64_t j = 0; j < count; ++j) to[i * w_.n_ + j] += bias_[first + j];
     }
   }
 
@@ -201,10 +296,12 @@ class NbitsProduct {
   int digits_;
   const float* a_;
   const NbitsWeights& w_;
+  const NbitsKernels& kernels_;
   const float* bias_;
   float* y_;
-  int64_t run_, runs_;
-  int tile_rows_;
+  int64_t run_, runs_of_block_, runs_;
+  bool as_bytes_;  // codes are unpacked before
+  int tile_rows_, group_;
 };
 
 std::vector<const NbitsKernels*> available_nbits_kernels() {
@@ -212,6 +309,7 @@ std::vector<const NbitsKernels*> available_nbits_kernels() {
   [[maybe_unused]] const Isa isa = best_isa();
 #if defined(__aarch64__)
   if (isa == Isa::neon && cpu_features().dotprod) result.push_back(&nbits_kernels_neon_dotprod);
+  if (isa == Isa::neon && cpu_features().i8mm) result.push_back(&nbits_kernels_neon_i8mm);
 #elif defined(__x86_64__)
   if (isa == Isa::avx2 || isa == Isa::avx512) result.push_back(&nbits_kernels_avx2);
   if (isa == Isa::avx512 && cpu_features().avx512_vnni) result.push_back(&nbits_kernels_avx512_vnni);
@@ -232,21 +330,21 @@ NbitsWeights::NbitsWeights(ThreadPool& pool, const NbitsMatrix& matrix, const Nb
       blocks_(matrix.blocks()),
       bits_(matrix.bits),
       has_zeros_(matrix.has_zeros),
-      panel_bytes_(blocks_ * bytes_of_block(matrix, kernels.columns)) {
+      panel_bytes_(blocks_ * block_bytes(kernels.columns, has_zeros_, block_, bits_)) {
   const int columns = kernels.columns;
-  const int64_t panels = divide_up(n_, columns), block_bytes = panel_bytes_ / blocks_;
+  const int64_t panels = divide_up(n_, columns);
   buffer_ = storage.get(static_cast<size_t>(panels * panel_bytes_), [&](void* memory) {
     pool.parallel_for(panels, 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin * blocks_; i < end * blocks_; ++i)
         pack_block(matrix, i % blocks_, i / blocks_ * columns, columns,
-                   static_cast<uint8_t*>(memory) + i * block_bytes);
+                   static_cast<uint8_t*>(memory) + i * (panel_bytes_ / blocks_));
     });
   });
 }
 
 void gemm_nbits(ThreadPool& pool, int digits, int64_t m, const float* a, const NbitsWeights& weights, const float* bias,
                 float* y) {
-  const NbitsProduct product(pool, digits, a, weights, bias, y);
+  const NbitsProduct product(pool, digits, m, a, weights, bias, y);
   const int64_t step = product.rows_at_once();
   for (int64_t row = 0; row < m; row += step) product.multiply(row, std::min(step, m - row));
 }

@@ -78,8 +78,9 @@ std::vector<float> product(const NbitsKernels& kernels, const Example& e, int di
 class GemmNbits : public testing::TestWithParam<const NbitsKernels*> {};
 
 TEST_P(GemmNbits, MatchesReference) {
-  const int64_t shapes[][4] = {{1, 1, 1, 16},     {1, 8, 32, 32},   {2, 9, 33, 16},    {4, 24, 96, 32},
-                               {5, 17, 130, 128}, {9, 33, 300, 64}, {3, 31, 640, 256}, {70, 40, 64, 16}};
+  const int64_t shapes[][4] = {{1, 1, 1, 16},     {1, 8, 32, 32},    {2, 9, 33, 16},
+                               {4, 24, 96, 32},   {5, 17, 130, 128}, {9, 33, 300, 64},
+                               {3, 31, 640, 256}, {70, 40, 64, 16},  {23, 9, 640, 256}};
   // How far a sum may be off, relative to that of the products without their signs.
   const double tolerances[] = {1e-2, 5e-5, 4e-7};
   for (const auto& [m, n, k, block] : shapes) {
@@ -109,9 +110,13 @@ TEST_P(GemmNbits, HasTheBitsOfThePortableOne) {
   for (int bits : {2, 4, 8}) {
     for (Example::Zeros zeros : {Example::bytes, Example::floats}) {
       const Example e(19, 200, bits, 32, zeros);
-      const std::vector<float> a = numbers(7 * e.k), bias = numbers(e.n);
-      for (int digits : {1, 2, 3})
-        EXPECT_EQ(product(*GetParam(), e, digits, 7, a, bias), product(nbits_kernels_portable, e, digits, 7, a, bias));
+      const std::vector<float> bias = numbers(e.n);
+      for (int64_t m : {7, 31}) {
+        const std::vector<float> a = numbers(m * e.k);
+        for (int digits : {1, 2, 3})
+          EXPECT_EQ(product(*GetParam(), e, digits, m, a, bias),
+                    product(nbits_kernels_portable, e, digits, m, a, bias));
+      }
     }
   }
 }

@@ -11,19 +11,22 @@ inline constexpr int most_nbits_digits = 3, most_nbits_rows = 8, most_nbits_colu
 constexpr int nbits_tile_rows(int digits) { return digits == 1 ? 8 : 4; }
 // Codes of four steps of k of a column are a group, [group][columns][4].
 inline constexpr int nbits_group = 4;
+// Where rows are many, bytes of eight steps are.
+inline constexpr int nbits_byte_group = 8, nbits_byte_tile_rows = 4;
 // In this float, adding to the lowest bits counts by one: sums that start with its bits are floats, larger by it.
 inline constexpr float nbits_base = 12582912;
 
-// Some rows times a panel. The rows' digits are [run][digit][group][row][4], highest digit first. Sums of products with
-// a digit start with [run][digit][row]. The rows' scales and the sums of their numbers, before they are scaled, are
-// [run][row].
+// Some rows times a panel. The rows' digits are [run][digit][group][row][steps of a group], highest digit first. Sums
+// of products with a digit start with [run][digit][row]. The rows' scales and the sums of their numbers, before they
+// are scaled, are [run][row].
 struct NbitsTile {
   const uint8_t* panel;
   int64_t blocks, runs, groups;  // runs of a block, groups of a run
   const int8_t* digits;
   const int32_t* starts;
   const float *scales, *totals;
-  float* out;  // [row][columns]
+  float* out;  // [row][columns], rows `out_stride` apart
+  int64_t out_stride;
 };
 
 struct NbitsKernels {
@@ -35,11 +38,19 @@ struct NbitsKernels {
   // By bits, whether there are zero points other than the middle, digits - 1, and the power of two that is the rows'
   // count.
   Multiply multiply[3][2][most_nbits_digits][4];
+  // At least so many rows are multiplied by panels whose codes are bytes, less their middle; none if it is 0.
+  int64_t many_rows = 0;
+  // By bits: a panel with such bytes, [group][columns][8], in blocks of so many steps. What each of them begins with is
+  // copied.
+  void (*unpack[3])(int64_t blocks, int64_t head_bytes, int64_t steps, const uint8_t* panel, uint8_t* to) = {};
+  // Whether there are zero points other than the middle, by digits - 1, of two and four rows. Sums start with
+  // nbits_base.
+  Multiply multiply_bytes[2][most_nbits_digits][2] = {};
 };
 
 extern const NbitsKernels nbits_kernels_portable;
 #if defined(__aarch64__)
-extern const NbitsKernels nbits_kernels_neon_dotprod;
+extern const NbitsKernels nbits_kernels_neon_dotprod, nbits_kernels_neon_i8mm;
 #elif defined(__x86_64__)
 extern const NbitsKernels nbits_kernels_avx2, nbits_kernels_avx512_vnni;
 #endif

@@ -1,4 +1,5 @@
-// Some rows times a panel of codes; portable.cc, neon_dotprod.cc, avx2.cc and avx512_vnni.cc instantiate it.
+// Some rows times a panel of codes; portable.cc, neon_dotprod.cc, neon_i8mm.cc, avx2.cc and avx512_vnni.cc instantiate
+// it.
 #pragma once
 
 #include <cstring>
@@ -84,7 +85,8 @@ struct NbitsTiles {
     const int64_t digit_bytes = tile.groups * nbits_group * Rows;
     // In memory where rows are many: registers are for the sums.
     F own[Rows == 1 ? vectors : 1] = {};
-    if constexpr (Rows > 1) std::memset(tile.out, 0, Rows * columns * sizeof(float));
+    for (int row = 0; Rows > 1 && row < Rows; ++row)
+      std::memset(tile.out + row * tile.out_stride, 0, columns * sizeof(float));
     for (int64_t block = 0; block < tile.blocks; ++block) {
       F scales[vectors], zeros[vectors] = {};
 #pragma GCC unroll 2
@@ -116,7 +118,7 @@ struct NbitsTiles {
             F value = put_together<Digits>([&](int d) { return (F)sums[d][row][v] - nbits_base; });
             if constexpr (HasZeros) value = Arch::fma(zeros[v], F{} - totals[row], value);
             const F scale = scales[v] * row_scales[row];
-            float* to = tile.out + row * columns + v * width;
+            float* to = tile.out + row * tile.out_stride + v * width;
             if constexpr (Rows == 1)
               own[v] = Arch::fma(value, scale, own[v]);
             else

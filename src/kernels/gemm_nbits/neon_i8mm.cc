@@ -1,0 +1,180 @@
+#include "kernels/gemm_nbits/neon_codes.h"
+
+namespace tenon::kernels {
+namespace {
+
+using F = NbitsNeon::F;
+constexpr int column_pairs = 4, columns = 2 * column_pairs;
+
+template <int bits>
+[[gnu::always_inline]] inline void unpack_block(int64_t steps, const uint8_t* codes, uint8_t* to) {
+  using Tiles = NbitsTiles<NbitsNeon>;
+  constexpr int groups = Tiles::groups_of_step<bits>;
+  const int8x16_t excess = vdupq_n_s8(static_cast<int8_t>(NbitsNeon::excess(bits)));
+  const auto read = [&](int64_t group, int8x16_t(&of_columns)[2]) {
+    NbitsNeon::codes<bits>(codes + group / groups * Tiles::bytes_of_step<bits>, static_cast<int>(group % groups),
+                           of_columns);
+    for (int8x16_t& four : of_columns) four = vsubq_s8(four, excess);
+  };
+  for (int64_t group = 0; group < steps / nbits_group; group += 2, to += columns * nbits_byte_group) {
+    int8x16_t first[2], second[2];
+    read(group, first);
+    read(group + 1, second);
+    for (int v = 0; v < 2; ++v) {
+      const int32x4_t low = vreinterpretq_s32_s8(first[v]), high = vreinterpretq_s32_s8(second[v]);
+      vst1q_u8(to + 32 * v, vreinterpretq_u8_s32(vzip1q_s32(low, high)));
+      vst1q_u8(to + 32 * v + 16, vreinterpretq_u8_s32(vzip2q_s32(low, high)));
+    }
+  }
+}
+
+template <int bits>
+void unpack(int64_t blocks, int64_t head_bytes, int64_t steps, const uint8_t* panel, uint8_t* to) {
+  for (int64_t block = 0; block < blocks; ++block) {
+    for (int64_t i = 0; i < head_bytes; i += 16) vst1q_u8(to + i, vld1q_u8(panel + i));
+    unpack_block<bits>(steps, panel + head_bytes, to + head_bytes);
+    panel += head_bytes + steps * columns * bits / 8;
+    to += head_bytes + steps * columns;
+  }
+}
+
+// A pair of numbers twice, as they are beside two rows.
+inline F of_columns(const uint8_t* pair) {
+  F both;
+  asm("ld1r {%0.2d}, %1" : "=w"(both) : "Q"(*reinterpret_cast<const double*>(pair)));
+  return both;
+}
+
+// Each number of a pair twice, as they are beside two columns.
+template <int RowPairs>
+inline void of_rows(const float* from, F (&to)[RowPairs]) {
+  if constexpr (RowPairs == 1) {
+    const float32x2_t pair = vld1_f32(from);
+    to[0] = (F)vzip1q_f32(vcombine_f32(pair, pair), vcombine_f32(pair, pair));
+  } else {
+    const float32x4_t pairs = vld1q_f32(from);
+    to[0] = (F)vzip1q_f32(pairs, pairs);
+    to[1] = (F)vzip2q_f32(pairs, pairs);
+  }
+}
+
+template <int RowPairs>
+using Tile = F[RowPairs][column_pairs];
+
+// Products with a digit of a run, as floats. One instruction multiplies two rows with two columns, eight steps deep: a
+// register has two sums of each row. Sums start with a number from memory: copying a register takes a unit that
+// multiplies.
+template <int RowPairs>
+[[gnu::always_inline]] inline void multiply_digit(int64_t groups, const uint8_t* codes, const int8_t* digits,
+                                                  Tile<RowPairs>& values) {
+  static constexpr float bases[] = {nbits_base, nbits_base, nbits_base, nbits_base};
+  int32x4_t sums[RowPairs][column_pairs];
+#pragma GCC unroll 2
+  for (int i = 0; i < RowPairs; ++i) {
+#pragma GCC unroll 4
+    for (int j = 0; j < column_pairs; ++j) sums[i][j] = (int32x4_t)NbitsNeon::load_anew(bases);
+  }
+  // A run has two groups at least.
+  const uint8_t* const end = codes + groups * columns * nbits_byte_group;
+  do {
+#pragma GCC unroll 2
+    for (int group = 0; group < 2; ++group) {
+      int8x16_t right[column_pairs];
+#pragma GCC unroll 4
+      for (int j = 0; j < column_pairs; ++j) right[j] = vreinterpretq_s8_u8(vld1q_u8(codes + 16 * j));
+#pragma GCC unroll 2
+      for (int i = 0; i < RowPairs; ++i) {
+        const int8x16_t left = vld1q_s8(digits + 16 * i);
+#pragma GCC unroll 4
+        for (int j = 0; j < column_pairs; ++j) sums[i][j] = vmmlaq_s32(sums[i][j], left, right[j]);
+      }
+      codes += columns * nbits_byte_group;
+      digits += 2 * RowPairs * nbits_byte_group;
+    }
+  } while (codes != end);
+#pragma GCC unroll 2
+  for (int i = 0; i < RowPairs; ++i) {
+#pragma GCC unroll 4
+    for (int j = 0; j < column_pairs; ++j) values[i][j] = (F)sums[i][j] - nbits_base;
+  }
+}
+
+template <bool HasZeros, int Digits, int RowPairs>
+void multiply_bytes(const NbitsTile& tile) {
+  const uint8_t* panel = tile.panel;
+  const int8_t* digits = tile.digits;
+  const float *row_scales = tile.scales, *totals = tile.totals;
+  const int64_t groups = tile.groups, digit_bytes = groups * nbits_byte_group * 2 * RowPairs;
+  Tile<RowPairs> results = {};
+  for (int64_t block = 0; block < tile.blocks; ++block) {
+    const uint8_t *scales = panel, *zeros = panel + columns * sizeof(float);
+    panel += columns * sizeof(float) * (HasZeros ? 2 : 1);
+    for (int64_t run = 0; run < tile.runs; ++run) {
+      Tile<RowPairs> parts[Digits];
+#pragma GCC unroll 3
+      for (int d = 0; d < Digits; ++d, digits += digit_bytes) {
+        multiply_digit<RowPairs>(groups, panel, digits, parts[d]);
+#pragma GCC unroll 2
+        for (int i = 0; d > 0 && i < RowPairs; ++i) {
+#pragma GCC unroll 4
+          for (int j = 0; j < column_pairs; ++j)
+            parts[d][i][j] = NbitsNeon::fma(parts[d - 1][i][j], F{} + 256.0f, parts[d][i][j]);
+        }
+      }
+      panel += groups * columns * nbits_byte_group;
+      F of_row[RowPairs], total_of_row[RowPairs];
+      of_rows(row_scales, of_row);
+      if constexpr (HasZeros) of_rows(totals, total_of_row);
+#pragma GCC unroll 4
+      for (int j = 0; j < column_pairs; ++j) {
+        const F of_column = of_columns(scales + 8 * j), zero = HasZeros ? of_columns(zeros + 8 * j) : F{};
+#pragma GCC unroll 2
+        for (int i = 0; i < RowPairs; ++i) {
+          F value = parts[Digits - 1][i][j];
+          if constexpr (HasZeros) value = NbitsNeon::fma(zero, -total_of_row[i], value);
+          results[i][j] = NbitsNeon::fma(value, of_column * of_row[i], results[i][j]);
+        }
+      }
+      row_scales += 2 * RowPairs;
+      totals += 2 * RowPairs;
+    }
+  }
+#pragma GCC unroll 2
+  for (int i = 0; i < RowPairs; ++i) {
+    float *even = tile.out + 2 * i * tile.out_stride, *odd = even + tile.out_stride;
+#pragma GCC unroll 2
+    for (int j = 0; j < column_pairs; j += 2) {
+      const auto first = (float64x2_t)results[i][j], second = (float64x2_t)results[i][j + 1];
+      vst1q_f32(even + 2 * j, (float32x4_t)vtrn1q_f64(first, second));
+      vst1q_f32(odd + 2 * j, (float32x4_t)vtrn2q_f64(first, second));
+    }
+  }
+}
+
+template <bool HasZeros>
+constexpr void fill(NbitsKernels::Multiply (&to)[most_nbits_digits][2]) {
+  to[0][0] = multiply_bytes<HasZeros, 1, 1>;
+  to[0][1] = multiply_bytes<HasZeros, 1, 2>;
+  to[1][0] = multiply_bytes<HasZeros, 2, 1>;
+  to[1][1] = multiply_bytes<HasZeros, 2, 2>;
+  to[2][0] = multiply_bytes<HasZeros, 3, 1>;
+  to[2][1] = multiply_bytes<HasZeros, 3, 2>;
+}
+
+// Dot products for few rows, products of matrices for many.
+constexpr NbitsKernels table() {
+  NbitsKernels result = NbitsTiles<NbitsNeon>::table("neon_i8mm");
+  result.many_rows = 12;
+  result.unpack[0] = unpack<2>;
+  result.unpack[1] = unpack<4>;
+  result.unpack[2] = unpack<8>;
+  fill<false>(result.multiply_bytes[0]);
+  fill<true>(result.multiply_bytes[1]);
+  return result;
+}
+
+}  // namespace
+
+constexpr NbitsKernels nbits_kernels_neon_i8mm = table();
+
+}  // namespace tenon::kernels
