@@ -287,21 +287,26 @@ def test_embed_layer_norm(dtype, with_segments):
 
 
 @pytest.mark.parametrize("dtype", BYTES)
-@pytest.mark.parametrize("direction", ["forward", "bidirectional"])
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
 @pytest.mark.parametrize("by_output", [False, True])
-def test_lstm(dtype, direction, by_output):
-    """onnxruntime rounds what is multiplied by the weights to 8 bits, in each step; Tenon does not."""
+@pytest.mark.parametrize("batch", [1, 3])
+def test_lstm(dtype, direction, by_output, batch):
+    """What is multiplied by the weights is rounded to 8 bits in each step, by onnxruntime also where they are computed. Its
+    threads give the states of a batch a scale each."""
     rng = np.random.default_rng(0)
     inputs, hidden, directions = 12, 8, 2 if direction == "bidirectional" else 1
     size = (directions, 4 * hidden) if by_output else (directions,)
     scales = rng.uniform(0.002, 0.004, (2, *size)).astype(np.float32)
-    zeros = np.full(size, 128 if dtype == np.uint8 else 0, dtype)
-    x = random(rng, (5, 3, inputs), np.float32)
+    zeros = np.full(size, 120 if dtype == np.uint8 else 0 if by_output else 3, dtype)
+    x = random(rng, (9, batch, inputs), np.float32)
     weights = [random(rng, (directions, n, 4 * hidden), dtype) for n in (inputs, hidden)]
-    bias = random(rng, (directions, 8 * hidden), np.float32)
-    values = [x, *weights, bias, None, None, None, None, scales[0], zeros, scales[1], zeros]
-    for actual, expected in run_both("DynamicQuantizeLSTM", values, TensorProto.FLOAT, {"hidden_size": hidden, "direction": direction}):
-        np.testing.assert_allclose(actual, expected, rtol=0, atol=0.02)
+    bias, peepholes = random(rng, (directions, 8 * hidden), np.float32), random(rng, (directions, 3 * hidden), np.float32)
+    states = [random(rng, (directions, batch, hidden), np.float32) for _ in range(2)]
+    lengths = None if batch == 1 else np.array([9, 1, 4], np.int32)
+    values = [x, *weights, bias, lengths, *states, peepholes, scales[0], zeros, scales[1], zeros]
+    results = run_both("DynamicQuantizeLSTM", values, TensorProto.FLOAT, {"hidden_size": hidden, "direction": direction})
+    for (actual, expected), allowed in zip(results, [0.02, 1e-5 if batch == 1 else 0.005], strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=0, atol=allowed)
 
 
 @pytest.mark.parametrize("weight_type", BYTES)

@@ -20,15 +20,27 @@ bool are_equal(const int32_t* zeros, int64_t count) {
   return std::all_of(zeros, zeros + count, [&](int32_t zero) { return zero == *zeros; });
 }
 
-bool are_zero(const BytePanels& panels) { return panels.zeros[0] == 0 && are_equal(panels.zeros, panels.lanes); }
+bool has_one_zero(const BytePanels& panels) { return panels.has_one_zero || are_equal(panels.zeros, panels.lanes); }
+
+bool are_zero(const BytePanels& panels) { return panels.zeros[0] == 0 && has_one_zero(panels); }
 
 // to[i] = bias[i] (or 0) - zero * sums[i], filled up to whole panels. Sums may be missing where zero is 0.
-void add_zero_point(const int32_t* bias, int32_t zero, const BytePanels& panels, int32_t* to) {
-  std::fill_n(to, panels.panels() * panels.width(), 0);
-  if (bias) std::copy_n(bias, panels.lanes, to);
+void add_zero_point(const int32_t* bias, int32_t zero, const BytePanels& panels, int32_t* __restrict to) {
   const auto factor = static_cast<uint32_t>(zero);
-  for (int64_t i = 0; factor != 0 && i < panels.lanes; ++i)
-    to[i] = static_cast<int32_t>(static_cast<uint32_t>(to[i]) - factor * static_cast<uint32_t>(panels.sums[i]));
+  const int64_t lanes = panels.lanes;
+  const auto subtract = [&](auto first) {
+    for (int64_t i = 0; i < lanes; ++i)
+      to[i] = static_cast<int32_t>(static_cast<uint32_t>(first(i)) - factor * static_cast<uint32_t>(panels.sums[i]));
+  };
+  if (bias && factor != 0)
+    subtract([bias](int64_t i) { return bias[i]; });
+  else if (bias)
+    std::copy_n(bias, lanes, to);
+  else if (factor != 0)
+    subtract([](int64_t) { return 0; });
+  else
+    std::fill_n(to, lanes, 0);
+  std::fill(to + lanes, to + panels.panels() * panels.width(), 0);
 }
 
 // The sum over k of (a - za) * (b - zb) is sum(a * b) - za * sum(b - zb) - zb * sum(a). Where all rows have one zero
@@ -38,7 +50,7 @@ class Product {
   Product(const BytePanels& a, const BytePanels& b, const int32_t* row_bias, const int32_t* column_bias)
       : a_(a),
         b_(b),
-        is_simple_(are_equal(a.zeros, a.lanes) && are_equal(b.zeros, b.lanes)),
+        is_simple_(has_one_zero(a) && has_one_zero(b)),
         added_(static_cast<size_t>(a.panels() * a.width() + b.panels() * b.width()) * sizeof(int32_t)),
         of_rows_(added_.as<int32_t>()),
         of_columns_(of_rows_ + a.panels() * a.width()),
@@ -81,6 +93,7 @@ class Product {
     result.of_columns = of_columns_ + column;
   }
   int64_t groups() const { return groups_; }
+  int64_t width() const { return a_.kernels->tile_columns; }
   // What is left to do to such sums.
   void complete(const SumsBlock& block, int32_t* sums) const {
     if (!is_simple_) subtract_zero_points(block, sums);
@@ -144,6 +157,7 @@ PackedBytes::PackedBytes(ThreadPool& pool, GemmSide side, int64_t lanes, int64_t
     pack_panels(&pool, panels_, matrix, zeros);
   });
   panels_.place(const_cast<void*>(buffer_.as<void>()));
+  panels_.has_one_zero = lanes > 0 && are_equal(panels_.zeros, lanes);
 }
 
 void multiply_panels(ThreadPool* pool, const BytePanels& a, const BytePanels& b, const int32_t* row_bias, int32_t* c,
@@ -224,6 +238,18 @@ class FinishedTiles final : public Int8Tiles {
   int64_t tiles_ = 0, finished_ = 0;
 };
 
+// A row alone by some panels. More sums at once are finished than of several rows.
+void multiply_row(const Product& product, int64_t column, int64_t column_end, FinishSums finish) {
+  constexpr int64_t at_once = 32;
+  const int64_t width = product.width();
+  const Scratch sums(static_cast<size_t>(at_once * width) * sizeof(int32_t));
+  for (int64_t first = column; first < column_end; first += at_once) {
+    const int64_t count = std::min(at_once, column_end - first);
+    for (int64_t i = 0; i < count; ++i) product.tile(0, first + i, sums.as<int32_t>() + i * width, at_once * width);
+    finish({0, first * width, 1, product.columns_of(first, count), sums.as<int32_t>(), at_once * width});
+  }
+}
+
 }  // namespace
 
 void multiply_panels(ThreadPool* pool, const BytePanels& a, const BytePanels& b, const int32_t* column_bias,
@@ -246,6 +272,7 @@ void multiply_panels(ThreadPool* pool, const BytePanels& a, const BytePanels& b,
   share_panels(pool, *a.kernels, a.panels(), b.panels(), a.panel_bytes(),
                [&](int64_t row, int64_t row_end, int64_t column, int64_t column_end) {
                  if (in_turn) return multiply_in_turn(row, row_end, column, column_end);
+                 if (a.lanes == 1) return multiply_row(product, column, column_end, finish);
                  const Scratch sums(static_cast<size_t>(height * ld) * sizeof(int32_t));
                  for (int64_t j = column; j < column_end; j += columns_at_once) {
                    for (int64_t i = row; i < row_end; ++i)

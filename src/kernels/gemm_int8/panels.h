@@ -35,6 +35,7 @@ struct BytePanels {
   // Rows of a left side that all_tiles reads where they are: only a last panel that is not whole is in `codes`.
   const uint8_t* unpacked = nullptr;
   int64_t unpacked_ld = 0;
+  bool has_one_zero = false;  // known to have one zero point for all lanes
 
   int width() const {
     if (side == GemmSide::right) return kernels->tile_columns;

@@ -18,6 +18,12 @@ void quantize(const float* x, int16_t* y, int64_t n, float scale, float zero);
 // The lowest and the highest of n elements and 0; NaN does not count.
 std::pair<float, float> range_with_zero(const float* x, int64_t n);
 
+// The scale and the zero point of uint8 for numbers in such a range, as DynamicQuantizeLinear has them.
+struct ByteQuantization {
+  float scale, zero;
+};
+ByteQuantization quantization_of(std::pair<float, float> range_with_zero);
+
 struct QuantizeKernels {
   template <class T>
   using Function = void (*)(const float* x, T* y, int64_t n, float scale, float zero);

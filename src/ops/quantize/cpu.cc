@@ -273,16 +273,13 @@ std::pair<float, float> range_of(ThreadPool& threads, std::span<const float> x) 
 
 void run_dynamic_quantize(KernelRun& run) {
   auto x = run.data<float>(0);
-  const auto [low, high] = range_of(run.threads(), x);
-  const float scale = low == high ? 1.0f / 255 : (high - low) / 255;
-  const float below = 0 - low / scale;
-  const float zero = below == below ? std::nearbyint(std::clamp(below, 0.0f, 255.0f)) : 0;
-  if (run.wants_output(1)) run.output(1).mutable_data<float>()[0] = scale;
-  if (run.wants_output(2)) run.output(2).mutable_data<uint8_t>()[0] = static_cast<uint8_t>(zero);
+  const kernels::ByteQuantization by = kernels::quantization_of(range_of(run.threads(), x));
+  if (run.wants_output(1)) run.output(1).mutable_data<float>()[0] = by.scale;
+  if (run.wants_output(2)) run.output(2).mutable_data<uint8_t>()[0] = static_cast<uint8_t>(by.zero);
   if (!run.wants_output(0)) return;
   uint8_t* y = run.output(0).mutable_data<uint8_t>().data();
   run.threads().parallel_for(std::ssize(x), elements_per_task, [&](int64_t begin, int64_t end) {
-    kernels::quantize(x.data() + begin, y + begin, end - begin, scale, zero);
+    kernels::quantize(x.data() + begin, y + begin, end - begin, by.scale, by.zero);
   });
 }
 

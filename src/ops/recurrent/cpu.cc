@@ -3,63 +3,15 @@
 #include <vector>
 
 #include "base/checked.h"
-#include "kernels/gemm/gemm.h"
-#include "kernels/gemm/gemm_any.h"
 #include "kernels/transpose/transpose.h"
 #include "ops/cpu_support/compute_type.h"
+#include "ops/operator.h"
 #include "ops/recurrent/activation.h"
+#include "ops/recurrent/cpu_weights.h"
 #include "provider/cpu_kernels.h"
 
 namespace tenon::ops {
 namespace {
-
-// Weights [rows, k] that activations [m, k] are multiplied with, transposed.
-template <typename T>
-class Weights;
-
-template <>
-class Weights<float> {
- public:
-  Weights() = default;
-  Weights(ThreadPool& pool, const float* data, int64_t rows, int64_t k, PackedStorage& storage) {
-    if (k > 0 && rows > 0)
-      packed_.emplace(pool, kernels::GemmSide::right, k, rows, kernels::GemmMatrix{data, k, true}, storage);
-  }
-  // c = a * weights^T + addend, whose rows are `addend_stride` apart. Steps that take turns with `backwards` find
-  // weights in a cache.
-  void multiply(ThreadPool& pool, int64_t m, const float* a, float* c, int64_t ldc, const float* addend,
-                int64_t addend_stride, bool backwards = false) const {
-    if (!packed_) return;
-    kernels::GemmEpilogue epilogue;
-    epilogue.addend = addend;
-    epilogue.addend_row_stride = addend_stride;
-    epilogue.addend_column_stride = 1;
-    kernels::gemm(pool, m, {a, packed_->rows()}, *packed_, c, ldc, epilogue, backwards);
-  }
-
-  size_t bytes() const { return packed_ ? packed_->bytes() : 0; }
-
- private:
-  std::optional<kernels::PackedMatrix> packed_;
-};
-
-template <>
-class Weights<double> {
- public:
-  Weights() = default;
-  Weights(ThreadPool&, const double* data, int64_t rows, int64_t k, PackedStorage&) : data_(data), rows_(rows), k_(k) {}
-  void multiply(ThreadPool& pool, int64_t m, const double* a, double* c, int64_t ldc, const double* addend,
-                int64_t addend_stride, bool = false) const {
-    kernels::gemm_any<double>(pool, m, rows_, k_, {a, k_}, {data_, k_, true}, c, ldc);
-    for (int64_t i = 0; i < m; ++i) {
-      for (int64_t j = 0; j < rows_; ++j) c[i * ldc + j] += addend[i * addend_stride + j];
-    }
-  }
-
- private:
-  const double* data_ = nullptr;
-  int64_t rows_ = 0, k_ = 0;
-};
 
 enum class Cell { rnn, gru, lstm };
 
@@ -80,14 +32,26 @@ struct Packed {
   }
 };
 
+// W and R of all directions, as bytes: those of the first direction, then those of the second.
+struct PackedCodes {
+  std::vector<kernels::PackedBytes> matrices;
+
+  size_t bytes() const {
+    size_t total = 0;
+    for (const kernels::PackedBytes& matrix : matrices) total += matrix.panels().bytes();
+    return total;
+  }
+};
+
 struct Sizes {
   int64_t sequence, batch, input, hidden;
 };
 
 class Recurrent final : public Kernel {
  public:
-  Recurrent(const NodeInfo& info, Cell cell)
+  Recurrent(const NodeInfo& info, Cell cell, bool is_quantized = false)
       : cell_(cell),
+        is_quantized_(is_quantized),
         gates_(cell == Cell::rnn   ? 1
                : cell == Cell::gru ? 3
                                    : 4),
@@ -102,6 +66,10 @@ class Recurrent final : public Kernel {
                                         : cell == Cell::gru ? std::vector<std::string>{"Sigmoid", "Tanh"}
                                                             : std::vector<std::string>{"Sigmoid", "Tanh", "Tanh"};
     activations_ = recurrent_activations(info.node(), directions_, defaults);
+    if (is_quantized) {
+      pack_codes(info);
+      return;
+    }
     const Tensor *w = info.constant(1), *r = info.constant(2);
     if (!w || !r || w->type() == ElementType::float64 || w->rank() != 3 || r->rank() != 3) return;
     if (w->dim(0) != directions_ || r->dim(0) != directions_ || w->dim(1) != gates_ * r->dim(2) ||
@@ -137,6 +105,47 @@ class Recurrent final : public Kernel {
     return result;
   }
 
+  // DynamicQuantizeLSTM's weights, scales and zero points; why_not_quantized says what they are like.
+  void pack_codes(const NodeInfo& info) {
+    const auto make = [&](PackedStorage& storage) {
+      PackedCodes result;
+      for (int64_t d = 0; d < directions_; ++d) {
+        for (size_t i : {1, 2}) result.matrices.push_back(pack_codes(info, i, 7 + 2 * i, d, storage));
+      }
+      return result;
+    };
+    codes_ = info.packed<PackedCodes>({1, 2, 9, 11}, fmt::format("{} directions", directions_), make);
+    if (!codes_) codes_ = std::make_shared<const PackedCodes>(make(fresh_storage()));
+    for (int64_t d = 0; d < directions_; ++d) {
+      const kernels::PackedBytes* own = codes_->matrices.data() + 2 * d;
+      quantized_.push_back({Weights<float>(ByteWeights(own[0], scales_of(*info.constant(8), d))),
+                            Weights<float>(ByteWeights(own[1], scales_of(*info.constant(10), d))),
+                            {}});
+    }
+  }
+
+  // Weights of a direction; their zero points are one or one for each column.
+  kernels::PackedBytes pack_codes(const NodeInfo& info, size_t input, size_t zero_input, int64_t d,
+                                  PackedStorage& storage) const {
+    const Tensor &codes = *info.constant(input), &zeros = *info.constant(zero_input);
+    const int64_t k = codes.dim(1), n = codes.dim(2), count = zeros.elements() / directions_;
+    const bool is_signed = codes.type() == ElementType::int8;
+    std::vector<int32_t> own(static_cast<size_t>(count));
+    for (int64_t i = 0; storage.fills() && i < count; ++i) {
+      const auto at = static_cast<size_t>(d * count + i);
+      own[static_cast<size_t>(i)] = is_signed ? zeros.data<int8_t>()[at] : zeros.data<uint8_t>()[at];
+    }
+    return kernels::PackedBytes(info.threads(), kernels::GemmSide::right, n, k,
+                                {static_cast<const uint8_t*>(codes.raw()) + d * k * n, is_signed, n},
+                                {own.data(), count > 1}, kernels::int8_kernels(), storage);
+  }
+
+  std::vector<float> scales_of(const Tensor& all, int64_t d) const {
+    const auto own = all.data<float>().subspan(static_cast<size_t>(d * all.elements() / directions_),
+                                               static_cast<size_t>(all.elements() / directions_));
+    return {own.begin(), own.end()};
+  }
+
   // All that one run works on.
   template <typename T>
   struct Work {
@@ -156,7 +165,8 @@ class Recurrent final : public Kernel {
   template <typename T>
   void compute(KernelRun& run) const {
     const Shape& shape = run.input(0).shape();
-    Sizes n{shape[batch_first_ ? 1 : 0], shape[batch_first_ ? 0 : 1], shape[2], run.input(2).dim(2)};
+    Sizes n{shape[batch_first_ ? 1 : 0], shape[batch_first_ ? 0 : 1], shape[2],
+            run.input(2).dim(is_quantized_ ? 1 : 2)};
     const int64_t rows = gates_ * n.hidden;
     ComputeArguments<T> arguments(run);
     const T* x = arguments.in(0);
@@ -167,7 +177,8 @@ class Recurrent final : public Kernel {
 
     std::vector<Direction<T>> own;
     const Direction<T>* directions = nullptr;
-    if constexpr (std::is_same_v<T, float>) directions = packed_ ? packed_->directions.data() : nullptr;
+    if constexpr (std::is_same_v<T, float>)
+      directions = packed_ ? packed_->directions.data() : is_quantized_ ? quantized_.data() : nullptr;
     if (!directions) {
       own = pack(run.threads(), arguments.in(1), arguments.in(2), n.input, n.hidden);
       directions = own.data();
@@ -208,9 +219,10 @@ class Recurrent final : public Kernel {
     }
 
     // Directions and parts of the batch do not depend on each other; alone, one leaves its threads to the products.
+    // Quantized states do: all of a step have one scale.
     constexpr int64_t least_rows = 8;
-    const int64_t parts =
-        std::clamp<int64_t>(n.batch / least_rows, 1, (run.threads().size() + directions_ - 1) / directions_);
+    const int64_t most = is_quantized_ ? 1 : (run.threads().size() + directions_ - 1) / directions_,
+                  parts = std::clamp<int64_t>(n.batch / least_rows, 1, most);
     run.threads().parallel_for(directions_ * parts, 1, [&](int64_t begin, int64_t end) {
       for (int64_t task = begin; task < end; ++task) {
         const int64_t part = task % parts;
@@ -368,12 +380,33 @@ class Recurrent final : public Kernel {
   }
 
   Cell cell_;
+  bool is_quantized_;
   int64_t gates_, directions_ = 1;
   bool batch_first_, input_forget_, linear_before_reset_, reverse_first_ = false;
   std::optional<float> clip_;
   std::vector<RecurrentActivation> activations_;
   std::shared_ptr<const Packed> packed_;
+  std::shared_ptr<const PackedCodes> codes_;
+  std::vector<Direction<float>> quantized_;
 };
+
+// Empty where the kernel has DynamicQuantizeLSTM's weights: W [directions, inputs, 4 * hidden] and R, with scales and
+// zero points by direction, or by direction and column.
+std::string why_not_quantized(const ir::Node& node) {
+  for (size_t i : {1, 2, 8, 9, 10, 11}) {
+    if (!node.input(i) || !node.input(i)->is_fixed()) return "its weights, scales or zero points are computed";
+  }
+  const auto shape = [&](size_t i) -> const Shape& { return node.input(i)->constant()->tensor.shape(); };
+  const Shape &w = shape(1), &r = shape(2);
+  const int64_t directions = node.string_attribute("direction", "forward") == "bidirectional" ? 2 : 1;
+  const auto fits = [&](size_t i) {
+    const int64_t count = shape(i).elements();
+    return count == directions || count == directions * r[2];
+  };
+  const bool agree = w.rank() == 3 && r.rank() == 3 && w[0] == directions && r[0] == directions && w[2] == r[2] &&
+                     r[2] == 4 * r[1] && w[1] > 0 && r[1] > 0;
+  return agree && fits(8) && fits(9) && fits(10) && fits(11) ? "" : "the shapes of its weights do not agree";
+}
 
 }  // namespace
 
@@ -381,6 +414,9 @@ void cpu_recurrent(CpuKernels& list) {
   list.add("RNN", [](const NodeInfo& info) { return std::make_unique<Recurrent>(info, Cell::rnn); });
   list.add("GRU", [](const NodeInfo& info) { return std::make_unique<Recurrent>(info, Cell::gru); });
   list.add("LSTM", [](const NodeInfo& info) { return std::make_unique<Recurrent>(info, Cell::lstm); });
+  list.add(
+      "DynamicQuantizeLSTM", [](const NodeInfo& info) { return std::make_unique<Recurrent>(info, Cell::lstm, true); },
+      why_not_quantized, microsoft);
 }
 
 }  // namespace tenon::ops
