@@ -14,14 +14,16 @@ template <int Rows>
 void multiply(int64_t groups, const uint8_t* a, const uint8_t* b, const int32_t* of_rows, const int32_t* of_columns,
               int32_t* c, int64_t ldc) {
   constexpr int row_pairs = Rows / 2;
-  int32x4_t acc[row_pairs][column_pairs];
+  int32x4_t acc[row_pairs][column_pairs], of_pairs[column_pairs];
 #pragma GCC unroll 4
-  for (int j = 0; j < column_pairs; ++j) {
-    const int32x2_t pair = vld1_s32(of_columns + 2 * j);
+  for (int j = 0; j < column_pairs; ++j)
+    of_pairs[j] = vreinterpretq_s32_s64(vld1q_dup_s64(reinterpret_cast<const int64_t*>(of_columns + 2 * j)));
 #pragma GCC unroll 4
-    for (int i = 0; i < row_pairs; ++i)
-      acc[i][j] = vcombine_s32(vadd_s32(pair, vld1_dup_s32(of_rows + 2 * i)),
-                               vadd_s32(pair, vld1_dup_s32(of_rows + 2 * i + 1)));
+  for (int i = 0; i < row_pairs; ++i) {
+    const int32x2_t pair = vld1_s32(of_rows + 2 * i);
+    const int32x4_t twice = vzip1q_s32(vcombine_s32(pair, pair), vcombine_s32(pair, pair));
+#pragma GCC unroll 4
+    for (int j = 0; j < column_pairs; ++j) acc[i][j] = vaddq_s32(of_pairs[j], twice);
   }
   for (int64_t p = 0; p < groups; ++p, a += 8 * rows, b += 8 * columns) {
     int8x16_t right[column_pairs];
