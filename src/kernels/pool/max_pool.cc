@@ -63,6 +63,7 @@ class RowMaxima {
     std::memcpy(&v, p, sizeof v);
     return v;
   }
+  static void store(T* p, Vector v) { std::memcpy(p, &v, sizeof v); }
   template <bool HasNan>
   static Vector higher(Vector best, Vector value) {
     if constexpr (HasNan)
@@ -195,10 +196,7 @@ class RowMaxima {
   static void fold_rows(const Rows& rows, int64_t first, int64_t last, T* to) {
     if (last - first >= width) {
       return with_columns<HasNan>(rows, [&](const auto& columns) {
-        each_vector(first, last, [&](int64_t i) {
-          const Vector best = columns.at(i);
-          std::memcpy(to + i, &best, sizeof best);
-        });
+        each_vector(first, last, [&](int64_t i) { store(to + i, columns.at(i)); });
       });
     }
     for (int64_t i = first; i < last; ++i) {
@@ -279,10 +277,37 @@ class RowMaxima {
       std::memcpy(y, &best, static_cast<size_t>(outputs) * sizeof(T));
       return;
     }
-    each_vector(0, outputs, [&](int64_t o) {
-      const Vector best = window(o);
-      std::memcpy(y + o, &best, sizeof best);
-    });
+    int64_t o = 0;
+    if constexpr (Stride == 1 && width >= 4 && std::is_same_v<Taps, std::integral_constant<int64_t, 5>>) {
+      if (dilation == 1) o = fold_fives<HasNan>(row, y);
+    }
+    for (; o + width <= outputs; o += width) store(y + o, window(o));
+    if (o < outputs) store(y + outputs - width, window(outputs - width));
+  }
+
+  // Maxima of five elements side by side, for whole vectors; returns how many they are. They are maxima of pairs, which
+  // are each computed once, and of a single one. A load at each place would take longer.
+  template <bool HasNan>
+  int64_t fold_fives(const T* row, T* y) const {
+    constexpr auto lanes = std::make_integer_sequence<int, width>{};
+    const auto pairs_of = [&](Vector own, Vector next) { return higher<HasNan>(own, shifted<1>(own, next, lanes)); };
+    int64_t o = 0;
+    Vector own = load(row), next = load(row + width), pairs = pairs_of(own, next);
+    for (; o + width <= s_.output[2]; o += width) {
+      const Vector after = load(row + o + 2 * width), next_pairs = pairs_of(next, after);
+      const Vector four = higher<HasNan>(pairs, shifted<2>(pairs, next_pairs, lanes));
+      store(y + o, higher<HasNan>(four, shifted<4>(own, next, lanes)));
+      own = next;
+      next = after;
+      pairs = next_pairs;
+    }
+    return o;
+  }
+
+  // The elements of two vectors in a row from place `first` on.
+  template <int first, int... I>
+  static Vector shifted(Vector low, Vector high, std::integer_sequence<int, I...>) {
+    return __builtin_shufflevector(low, high, (first + I)...);
   }
 
   void fold_spread_windows(const T* row, T* y) const {
