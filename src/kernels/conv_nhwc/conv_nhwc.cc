@@ -82,7 +82,10 @@ std::vector<const NhwcConvKernels*> available_nhwc_conv_kernels() {
   [[maybe_unused]] const Isa isa = best_isa();
 #if defined(__aarch64__)
   if (isa == Isa::neon && cpu_features().dotprod) result.push_back(&nhwc_conv_kernels_neon_dotprod);
-  if (isa == Isa::neon && cpu_features().i8mm) result.push_back(&nhwc_conv_kernels_neon_i8mm);
+  if (isa == Isa::neon && cpu_features().i8mm) {
+    result.push_back(&nhwc_conv_kernels_neon_i8mm_unsigned);
+    result.push_back(&nhwc_conv_kernels_neon_i8mm);
+  }
 #elif defined(__x86_64__)
   if (isa == Isa::avx2 || isa == Isa::avx512) result.push_back(&nhwc_conv_kernels_avx2);
   if (isa == Isa::avx512 && cpu_features().avx512_vnni) result.push_back(&nhwc_conv_kernels_avx512_vnni);
@@ -91,7 +94,10 @@ std::vector<const NhwcConvKernels*> available_nhwc_conv_kernels() {
   return result;
 }
 
-const NhwcConvKernels& nhwc_conv_kernels() { return *available_nhwc_conv_kernels().back(); }
+const NhwcConvKernels& nhwc_conv_kernels(bool unsigned_pixels) {
+  const NhwcConvKernels& best = *available_nhwc_conv_kernels().back();
+  return best.unsigned_pixels != unsigned_pixels && best.other_pixels ? *best.other_pixels : best;
+}
 
 NhwcConvWeights::NhwcConvWeights(ThreadPool& pool, const ConvShape& s, const int8_t* weights,
                                  const NhwcConvKernels& kernels, PackedStorage& storage)

@@ -12,8 +12,8 @@
 
 namespace tenon::kernels {
 
-// The kernels that convolutions use now. Their pixels' codes are signed or unsigned, all of them.
-const NhwcConvKernels& nhwc_conv_kernels();
+// The kernels that convolutions use now; for such pixels, if there are some for both kinds.
+const NhwcConvKernels& nhwc_conv_kernels(bool unsigned_pixels = true);
 
 // Bytes of a pixel: fewer than 4 channels are as they are, others are filled up to a multiple of 4. What fills them up
 // is never looked at.

@@ -22,8 +22,14 @@ template <int Bytes>
   return vreinterpretq_s8_u32(vsetq_lane_u32(four, vdupq_n_u32(0), 0));
 }
 
+struct SignedDot {
+  [[gnu::always_inline]] static int32x4_t add(int32x4_t sums, int8x16_t pixels, int8x16_t weights) {
+    return vdotq_s32(sums, pixels, weights);
+  }
+};
+
 // `Bytes` channels from `c` on, at most nhwc_lanes.
-template <int Outputs, int Bytes>
+template <int Outputs, int Bytes, class Dot>
 [[gnu::always_inline]] inline void depthwise_channels(const NhwcDepthwiseTile& tile, int64_t c) {
   constexpr int vectors = Bytes / 4;
   int32x4_t acc[Outputs][vectors];
@@ -47,7 +53,7 @@ template <int Outputs, int Bytes>
 #pragma GCC unroll 4
     for (int j = 0; j < Outputs; ++j, weights += 4 * nhwc_lanes) {
 #pragma GCC unroll 4
-      for (int v = 0; v < vectors; ++v) acc[j][v] = vdotq_s32(acc[j][v], four[v], vld1q_s8(weights + 16 * v));
+      for (int v = 0; v < vectors; ++v) acc[j][v] = Dot::add(acc[j][v], four[v], vld1q_s8(weights + 16 * v));
     }
   }
   for_kind(tile, [&]<NhwcRange Range, bool Signed>() {
@@ -71,16 +77,16 @@ template <int Outputs, int Bytes>
   });
 }
 
-template <int Outputs>
+template <int Outputs, class Dot = SignedDot>
 void depthwise(const NhwcDepthwiseTile& given) {
   const NhwcDepthwiseTile tile = given;
   int64_t c = 0;
-  for (; c + 16 <= tile.channels; c += 16) depthwise_channels<Outputs, 16>(tile, c);
+  for (; c + 16 <= tile.channels; c += 16) depthwise_channels<Outputs, 16, Dot>(tile, c);
   if (c + 8 <= tile.channels) {
-    depthwise_channels<Outputs, 8>(tile, c);
+    depthwise_channels<Outputs, 8, Dot>(tile, c);
     c += 8;
   }
-  if (c < tile.channels) depthwise_channels<Outputs, 4>(tile, c);
+  if (c < tile.channels) depthwise_channels<Outputs, 4, Dot>(tile, c);
 }
 
 }  // namespace

@@ -27,12 +27,23 @@ constexpr int rows = 6, columns = 16, pairs = columns / 2;
   asm volatile("zip2 %0.2d, %1.2d, %0.2d" : "+w"(b) : "w"(a));
   a = lower;
 }
+// Of pixels and weights.
+template <bool Unsigned>
 [[gnu::always_inline]] inline void add_products(int32x4_t& sum, int8x16_t a, int8x16_t b) {
-  asm volatile("smmla %0.4s, %1.16b, %2.16b" : "+w"(sum) : "w"(a), "w"(b));
+  if constexpr (Unsigned)
+    asm volatile("usmmla %0.4s, %1.16b, %2.16b" : "+w"(sum) : "w"(a), "w"(b));
+  else
+    asm volatile("smmla %0.4s, %1.16b, %2.16b" : "+w"(sum) : "w"(a), "w"(b));
 }
 
+struct UnsignedDot {
+  [[gnu::always_inline]] static int32x4_t add(int32x4_t sums, int8x16_t pixels, int8x16_t weights) {
+    return vusdotq_s32(sums, vreinterpretq_u8_s8(pixels), weights);
+  }
+};
+
 // Eight bytes of each pixel. A register holds those of two pixels, a sum the products of two pixels and two columns.
-template <int RowPairs>
+template <bool Unsigned, int RowPairs>
 [[gnu::always_inline]] inline void multiply_group(int32x4_t (&acc)[RowPairs][pairs], const int8x16_t (&a)[RowPairs],
                                                   const uint8_t* weights) {
 #pragma GCC unroll 8
@@ -40,7 +51,7 @@ template <int RowPairs>
     int8x16_t b;
     load(b, weights + 16 * j);
 #pragma GCC unroll 4
-    for (int i = 0; i < RowPairs; ++i) add_products(acc[i][j], a[i], b);
+    for (int i = 0; i < RowPairs; ++i) add_products<Unsigned>(acc[i][j], a[i], b);
   }
 }
 
@@ -71,7 +82,7 @@ template <int Rows, int First, int RowPairs>
 }
 
 // The last pixel of an odd number of them is taken twice.
-template <int Rows>
+template <int Rows, bool Unsigned>
 void multiply(const NhwcTile& given) {
   const NhwcTile tile = given;  // which nothing that is stored can change
   constexpr int group = 8 * columns, row_pairs = (Rows + 1) / 2;
@@ -98,19 +109,19 @@ void multiply(const NhwcTile& given) {
           load(second[i], pixels[2 * i + 1], c);
           interleave(first[i], second[i]);
         }
-        multiply_group(acc, first, weights);
-        multiply_group(acc, second, weights + group);
+        multiply_group<Unsigned>(acc, first, weights);
+        multiply_group<Unsigned>(acc, second, weights + group);
       }
       if (tile.bytes & 8) {
 #pragma GCC unroll 4
         for (int i = 0; i < row_pairs; ++i) load_eight(first[i], pixels[2 * i], pixels[2 * i + 1], c);
-        multiply_group(acc, first, weights);
+        multiply_group<Unsigned>(acc, first, weights);
         c += 8, weights += group;
       }
       if (tile.bytes & 4) {
 #pragma GCC unroll 4
         for (int i = 0; i < row_pairs; ++i) load_four(first[i], pixels[2 * i], pixels[2 * i + 1], c);
-        multiply_group(acc, first, weights);
+        multiply_group<Unsigned>(acc, first, weights);
         weights += group;
       }
     }
@@ -119,25 +130,31 @@ void multiply(const NhwcTile& given) {
   }
 }
 
-template <int... Rows>
-constexpr NhwcConvKernels table(std::integer_sequence<int, Rows...>) {
-  return {"neon_i8mm",
-          false,
+template <bool Unsigned, class Dot, int... Rows>
+constexpr NhwcConvKernels table(const char* name, const NhwcConvKernels* other, std::integer_sequence<int, Rows...>) {
+  return {name,
+          Unsigned,
           true,
           rows,
           columns,
           8,
           1,
-          {multiply<Rows + 1>...},
-          {depthwise<1>, depthwise<2>, depthwise<4>},
+          {multiply<Rows + 1, Unsigned>...},
+          {depthwise<1, Dot>, depthwise<2, Dot>, depthwise<4, Dot>},
           nullptr,
           nullptr,
           false,
-          true};
+          true,
+          other};
 }
+
+constexpr auto each_count = std::make_integer_sequence<int, rows>{};
 
 }  // namespace
 
-constexpr NhwcConvKernels nhwc_conv_kernels_neon_i8mm = table(std::make_integer_sequence<int, rows>{});
+constexpr NhwcConvKernels nhwc_conv_kernels_neon_i8mm_unsigned =
+    table<true, UnsignedDot>("neon_i8mm_unsigned", &nhwc_conv_kernels_neon_i8mm, each_count);
+constexpr NhwcConvKernels nhwc_conv_kernels_neon_i8mm =
+    table<false, SignedDot>("neon_i8mm", &nhwc_conv_kernels_neon_i8mm_unsigned, each_count);
 
 }  // namespace tenon::kernels

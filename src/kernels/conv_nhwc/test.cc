@@ -136,6 +136,13 @@ TEST_P(ConvNhwc, LargeScales) { check_all(*GetParam(), NhwcRange::small); }
 // Sums that floats do not hold exactly, and a scale that is no number.
 TEST_P(ConvNhwc, LargeSums) { check_all(*GetParam(), NhwcRange::any); }
 
+TEST(ConvNhwcDispatch, FollowsThePixels) {
+  const NhwcConvKernels &of_unsigned = nhwc_conv_kernels(true), &of_signed = nhwc_conv_kernels(false);
+  EXPECT_EQ(of_unsigned.other_pixels != nullptr, of_unsigned.unsigned_pixels != of_signed.unsigned_pixels);
+  EXPECT_GE(of_unsigned.unsigned_pixels, of_signed.unsigned_pixels);
+  EXPECT_EQ(&of_signed, of_unsigned.other_pixels ? of_unsigned.other_pixels : &of_unsigned);
+}
+
 INSTANTIATE_TEST_SUITE_P(Kernels, ConvNhwc, testing::ValuesIn(available_nhwc_conv_kernels()),
                          [](const auto& kernels) { return std::string(kernels.param->name); });
 

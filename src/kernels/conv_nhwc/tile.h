@@ -79,11 +79,14 @@ struct NhwcConvKernels {
   void (*leave)() = nullptr;
   bool wide_depthwise = false;  // whether there are wide blocks
   bool joins_rows = false;      // whether few bytes of a pixel are read row by row of the window, not as a patch
+  // The same for pixels that are signed otherwise; may be null.
+  const NhwcConvKernels* other_pixels = nullptr;
 };
 
 extern const NhwcConvKernels nhwc_conv_kernels_portable;
 #if defined(__aarch64__)
-extern const NhwcConvKernels nhwc_conv_kernels_neon_dotprod, nhwc_conv_kernels_neon_i8mm;
+extern const NhwcConvKernels nhwc_conv_kernels_neon_dotprod, nhwc_conv_kernels_neon_i8mm,
+    nhwc_conv_kernels_neon_i8mm_unsigned;
 #elif defined(__x86_64__)
 extern const NhwcConvKernels nhwc_conv_kernels_avx2, nhwc_conv_kernels_avx512_vnni, nhwc_conv_kernels_amx;
 #endif

@@ -44,7 +44,8 @@ class NhwcQLinearConv final : public Kernel {
     const auto make = [&](PackedStorage& storage) {
       std::vector<int8_t> codes;
       if (storage.fills()) codes = centered_weights(w, *info.constant(5));
-      return NhwcConvWeights(info.threads(), shape, codes.data(), kernels::nhwc_conv_kernels(), storage);
+      return NhwcConvWeights(info.threads(), shape, codes.data(),
+                             kernels::nhwc_conv_kernels(x_zero.type() == ElementType::uint8), storage);
     };
     const std::string layout =
         fmt::format("{} groups, stride {}, dilation {}", groups_, shape.stride[2], shape.dilation[2]);
