@@ -66,9 +66,10 @@ class Product {
   void tile(int64_t row_panel, int64_t column_panel, int32_t* to, int64_t ld) const {
     const Int8Kernels& kernels = *a_.kernels;
     const int64_t row = row_panel * kernels.tile_rows, column = column_panel * kernels.tile_columns;
-    const auto multiply = a_.lanes == 1                   ? kernels.one_row
-                          : a_.lanes - row <= kernels.few ? kernels.few_rows
-                                                          : kernels.all_rows;
+    const auto multiply = a_.lanes == 1                    ? kernels.one_row
+                          : a_.lanes - row <= kernels.few  ? kernels.few_rows
+                          : a_.lanes - row <= kernels.some ? kernels.some_rows
+                                                           : kernels.all_rows;
     multiply(groups_, a_.codes + row_panel * a_panel_bytes_, b_.codes + column_panel * b_panel_bytes_, of_rows_ + row,
              of_columns_ + column, to, ld);
     if (!is_simple_) subtract_zero_points({row, column, rows_of(row_panel), columns_of(column_panel, 1), to, ld}, to);

@@ -5,9 +5,32 @@
 namespace tenon::kernels {
 namespace {
 
-constexpr int rows = 8, columns = 8, column_pairs = 4;
+constexpr int rows = 12, columns = 8, column_pairs = 4;
 
 inline int8x16_t load(const uint8_t* p) { return vreinterpretq_s8_u8(vld1q_u8(p)); }
+
+// These statements stay in their order, and what they change in its registers: gcc would move it to others.
+[[gnu::always_inline]] inline void load_two(int8x16_t& first, int8x16_t& second, const uint8_t* p, int at) {
+  asm volatile("ldp %q0, %q1, [%2, %3]" : "=w"(first), "=w"(second) : "r"(p), "i"(at));
+}
+[[gnu::always_inline]] inline void add_products(int32x4_t& sum, int8x16_t a, int8x16_t b) {
+  asm volatile("smmla %0.4s, %1.16b, %2.16b" : "+w"(sum) : "w"(a), "w"(b));
+}
+
+// Loads have their places in their instructions: additions would take time too.
+template <int RowPairs>
+[[gnu::always_inline]] inline void multiply_group(int32x4_t (&acc)[RowPairs][column_pairs], const uint8_t* a,
+                                                  const uint8_t* b) {
+  int8x16_t right[column_pairs], left[2];
+  load_two(right[0], right[1], b, 0);
+  load_two(right[2], right[3], b, 32);
+#pragma GCC unroll 6
+  for (int i = 0; i < RowPairs; ++i) {
+    if (i % 2 == 0) load_two(left[0], left[1], a, 16 * i);
+#pragma GCC unroll 4
+    for (int j = 0; j < column_pairs; ++j) add_products(acc[i][j], left[i % 2], right[j]);
+  }
+}
 
 // One instruction multiplies two rows with two columns, eight steps deep: a register has two sums of each row.
 template <int Rows>
@@ -18,25 +41,16 @@ void multiply(int64_t groups, const uint8_t* a, const uint8_t* b, const int32_t*
 #pragma GCC unroll 4
   for (int j = 0; j < column_pairs; ++j)
     of_pairs[j] = vreinterpretq_s32_s64(vld1q_dup_s64(reinterpret_cast<const int64_t*>(of_columns + 2 * j)));
-#pragma GCC unroll 4
+#pragma GCC unroll 6
   for (int i = 0; i < row_pairs; ++i) {
     const int32x2_t pair = vld1_s32(of_rows + 2 * i);
     const int32x4_t twice = vzip1q_s32(vcombine_s32(pair, pair), vcombine_s32(pair, pair));
 #pragma GCC unroll 4
     for (int j = 0; j < column_pairs; ++j) acc[i][j] = vaddq_s32(of_pairs[j], twice);
   }
-  for (int64_t p = 0; p < groups; ++p, a += 8 * rows, b += 8 * columns) {
-    int8x16_t right[column_pairs];
-#pragma GCC unroll 4
-    for (int j = 0; j < column_pairs; ++j) right[j] = load(b + 16 * j);
-#pragma GCC unroll 4
-    for (int i = 0; i < row_pairs; ++i) {
-      const int8x16_t left = load(a + 16 * i);
-#pragma GCC unroll 4
-      for (int j = 0; j < column_pairs; ++j) acc[i][j] = vmmlaq_s32(acc[i][j], left, right[j]);
-    }
-  }
-#pragma GCC unroll 4
+  const uint8_t* const end = b + groups * 8 * columns;
+  for (; b != end; a += 8 * rows, b += 8 * columns) multiply_group(acc, a, b);
+#pragma GCC unroll 6
   for (int i = 0; i < row_pairs; ++i) {
     int32_t *even = c + 2 * i * ldc, *odd = even + ldc;
 #pragma GCC unroll 2

@@ -60,6 +60,8 @@ struct Int8Kernels {
   void (*pack_whole_columns)(const uint8_t* from, int64_t ld, int64_t groups, uint8_t flip, uint8_t* to) = nullptr;
   // Null where there is nothing to gain from multiplying tiles in turn. Groups are at least left_k_group steps.
   void (*all_tiles)(int64_t groups, Int8Tiles& tiles) = nullptr;
+  int some = 0;                  // rows, more than `few`, or 0
+  Multiply some_rows = nullptr;  // may leave the other rows of the tile as they are
 
   // Whether a left panel is also a right one.
   bool is_square() const { return tile_rows == tile_columns && left_k_group == k_group && !left_is_unsigned; }
