@@ -164,7 +164,7 @@ class NbitsProduct {
         runs_of_block_(weights.block_ / run_),
         runs_(weights.blocks_ * runs_of_block_),
         as_bytes_(kernels_.many_rows > 0 && m >= kernels_.many_rows),
-        tile_rows_(as_bytes_ ? nbits_byte_tile_rows : nbits_tile_rows(digits)),
+        tile_rows_(as_bytes_ ? nbits_byte_tile_rows(digits) : nbits_tile_rows(digits)),
         group_(as_bytes_ ? nbits_byte_group : nbits_group) {}
 
   // Rows whose digits stay in the L2 cache beside a panel.
@@ -181,8 +181,9 @@ class NbitsProduct {
     const DigitRows all{digits.as<int8_t>(), numbers.as<int32_t>() + 2 * runs, floats, floats + runs};
     const auto each_tile = [&](int64_t begin, int64_t end, auto f) {
       for (int64_t row = begin * tile_rows_; row < std::min(end * tile_rows_, rows);) {
-        const auto left = static_cast<uint64_t>(std::min<int64_t>(tile_rows_, rows - row));
-        const auto count = static_cast<int>(std::bit_floor(left));
+        const auto left = static_cast<unsigned>(std::min(end * tile_rows_, rows) - row);
+        const int count =
+            left >= static_cast<unsigned>(tile_rows_) ? tile_rows_ : static_cast<int>(std::bit_floor(left));
         f(row, count);
         row += count;
       }
@@ -282,9 +283,10 @@ class NbitsProduct {
                          left.totals,
                          is_whole ? to : whole,
                          is_whole ? w_.n_ : columns};
-    const int zeros = w_.has_zeros_ ? 1 : 0, power = std::countr_zero(static_cast<unsigned>(rows));
-    const auto kernel = bytes ? kernels_.multiply_bytes[zeros][digits_ - 1][power - 1]
-                              : kernels_.multiply[kind_of(w_.bits_)][zeros][digits_ - 1][power];
+    const int zeros = w_.has_zeros_ ? 1 : 0;
+    const auto& own = kernels_.multiply[kind_of(w_.bits_)][zeros][digits_ - 1];
+    const auto kernel = bytes ? kernels_.multiply_bytes[zeros][digits_ - 1][rows / 2 - 1]
+                              : own[std::countr_zero(static_cast<unsigned>(rows))];
     kernel(tile);
     for (int i = 0; !is_whole && i < rows; ++i) std::copy_n(whole + i * columns, count, to + i * w_.n_);
     for (int i = 0; bias_ && i < rows; ++i) {

@@ -48,14 +48,27 @@ inline F of_columns(const uint8_t* pair) {
 // Each number of a pair twice, as they are beside two columns.
 template <int RowPairs>
 inline void of_rows(const float* from, F (&to)[RowPairs]) {
-  if constexpr (RowPairs == 1) {
-    const float32x2_t pair = vld1_f32(from);
-    to[0] = (F)vzip1q_f32(vcombine_f32(pair, pair), vcombine_f32(pair, pair));
-  } else {
+  if constexpr (RowPairs > 1) {
     const float32x4_t pairs = vld1q_f32(from);
     to[0] = (F)vzip1q_f32(pairs, pairs);
     to[1] = (F)vzip2q_f32(pairs, pairs);
   }
+  if constexpr (RowPairs % 2 != 0) {
+    const float32x2_t pair = vld1_f32(from + 2 * RowPairs - 2);
+    to[RowPairs - 1] = (F)vzip1q_f32(vcombine_f32(pair, pair), vcombine_f32(pair, pair));
+  }
+}
+
+// These statements stay in their order, and what they change in its registers: gcc would move it to others. Places are
+// in the instructions: additions would take time too.
+[[gnu::always_inline]] inline void load_two(int8x16_t& first, int8x16_t& second, const uint8_t* p, int at) {
+  asm volatile("ldp %q0, %q1, [%2, %3]" : "=w"(first), "=w"(second) : "r"(p), "i"(at));
+}
+[[gnu::always_inline]] inline void load(int8x16_t& v, const int8_t* p, int at) {
+  asm volatile("ldr %q0, [%1, %2]" : "=w"(v) : "r"(p), "i"(at));
+}
+[[gnu::always_inline]] inline void add_products(int32x4_t& sum, int8x16_t a, int8x16_t b) {
+  asm volatile("smmla %0.4s, %1.16b, %2.16b" : "+w"(sum) : "w"(a), "w"(b));
 }
 
 template <int RowPairs>
@@ -69,30 +82,27 @@ template <int RowPairs>
                                                   Tile<RowPairs>& values) {
   static constexpr float bases[] = {nbits_base, nbits_base, nbits_base, nbits_base};
   int32x4_t sums[RowPairs][column_pairs];
-#pragma GCC unroll 2
+#pragma GCC unroll 3
   for (int i = 0; i < RowPairs; ++i) {
 #pragma GCC unroll 4
     for (int j = 0; j < column_pairs; ++j) sums[i][j] = (int32x4_t)NbitsNeon::load_anew(bases);
   }
-  // A run has two groups at least.
   const uint8_t* const end = codes + groups * columns * nbits_byte_group;
   do {
+    int8x16_t right[column_pairs];
 #pragma GCC unroll 2
-    for (int group = 0; group < 2; ++group) {
-      int8x16_t right[column_pairs];
+    for (int j = 0; j < column_pairs; j += 2) load_two(right[j], right[j + 1], codes, 16 * j);
+#pragma GCC unroll 3
+    for (int i = 0; i < RowPairs; ++i) {
+      int8x16_t left;
+      load(left, digits, 16 * i);
 #pragma GCC unroll 4
-      for (int j = 0; j < column_pairs; ++j) right[j] = vreinterpretq_s8_u8(vld1q_u8(codes + 16 * j));
-#pragma GCC unroll 2
-      for (int i = 0; i < RowPairs; ++i) {
-        const int8x16_t left = vld1q_s8(digits + 16 * i);
-#pragma GCC unroll 4
-        for (int j = 0; j < column_pairs; ++j) sums[i][j] = vmmlaq_s32(sums[i][j], left, right[j]);
-      }
-      codes += columns * nbits_byte_group;
-      digits += 2 * RowPairs * nbits_byte_group;
+      for (int j = 0; j < column_pairs; ++j) add_products(sums[i][j], left, right[j]);
     }
+    codes += columns * nbits_byte_group;
+    digits += 2 * RowPairs * nbits_byte_group;
   } while (codes != end);
-#pragma GCC unroll 2
+#pragma GCC unroll 3
   for (int i = 0; i < RowPairs; ++i) {
 #pragma GCC unroll 4
     for (int j = 0; j < column_pairs; ++j) values[i][j] = (F)sums[i][j] - nbits_base;
@@ -114,7 +124,7 @@ void multiply_bytes(const NbitsTile& tile) {
 #pragma GCC unroll 3
       for (int d = 0; d < Digits; ++d, digits += digit_bytes) {
         multiply_digit<RowPairs>(groups, panel, digits, parts[d]);
-#pragma GCC unroll 2
+#pragma GCC unroll 3
         for (int i = 0; d > 0 && i < RowPairs; ++i) {
 #pragma GCC unroll 4
           for (int j = 0; j < column_pairs; ++j)
@@ -128,7 +138,7 @@ void multiply_bytes(const NbitsTile& tile) {
 #pragma GCC unroll 4
       for (int j = 0; j < column_pairs; ++j) {
         const F of_column = of_columns(scales + 8 * j), zero = HasZeros ? of_columns(zeros + 8 * j) : F{};
-#pragma GCC unroll 2
+#pragma GCC unroll 3
         for (int i = 0; i < RowPairs; ++i) {
           F value = parts[Digits - 1][i][j];
           if constexpr (HasZeros) value = NbitsNeon::fma(zero, -total_of_row[i], value);
@@ -139,7 +149,7 @@ void multiply_bytes(const NbitsTile& tile) {
       totals += 2 * RowPairs;
     }
   }
-#pragma GCC unroll 2
+#pragma GCC unroll 3
   for (int i = 0; i < RowPairs; ++i) {
     float *even = tile.out + 2 * i * tile.out_stride, *odd = even + tile.out_stride;
 #pragma GCC unroll 2
@@ -152,9 +162,10 @@ void multiply_bytes(const NbitsTile& tile) {
 }
 
 template <bool HasZeros>
-constexpr void fill(NbitsKernels::Multiply (&to)[most_nbits_digits][2]) {
+constexpr void fill(NbitsKernels::Multiply (&to)[most_nbits_digits][3]) {
   to[0][0] = multiply_bytes<HasZeros, 1, 1>;
   to[0][1] = multiply_bytes<HasZeros, 1, 2>;
+  to[0][2] = multiply_bytes<HasZeros, 1, 3>;
   to[1][0] = multiply_bytes<HasZeros, 2, 1>;
   to[1][1] = multiply_bytes<HasZeros, 2, 2>;
   to[2][0] = multiply_bytes<HasZeros, 3, 1>;
@@ -164,7 +175,7 @@ constexpr void fill(NbitsKernels::Multiply (&to)[most_nbits_digits][2]) {
 // Dot products for few rows, products of matrices for many.
 constexpr NbitsKernels table() {
   NbitsKernels result = NbitsTiles<NbitsNeon>::table("neon_i8mm");
-  result.many_rows = 12;
+  result.many_rows = 6;
   result.unpack[0] = unpack<2>;
   result.unpack[1] = unpack<4>;
   result.unpack[2] = unpack<8>;

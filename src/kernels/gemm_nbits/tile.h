@@ -12,7 +12,8 @@ constexpr int nbits_tile_rows(int digits) { return digits == 1 ? 8 : 4; }
 // Codes of four steps of k of a column are a group, [group][columns][4].
 inline constexpr int nbits_group = 4;
 // Where rows are many, bytes of eight steps are.
-inline constexpr int nbits_byte_group = 8, nbits_byte_tile_rows = 4;
+inline constexpr int nbits_byte_group = 8;
+constexpr int nbits_byte_tile_rows(int digits) { return digits == 1 ? 6 : 4; }
 // In this float, adding to the lowest bits counts by one: sums that start with its bits are floats, larger by it.
 inline constexpr float nbits_base = 12582912;
 
@@ -43,9 +44,10 @@ struct NbitsKernels {
   // By bits: a panel with such bytes, [group][columns][8], in blocks of so many steps. What each of them begins with is
   // copied.
   void (*unpack[3])(int64_t blocks, int64_t head_bytes, int64_t steps, const uint8_t* panel, uint8_t* to) = {};
-  // Whether there are zero points other than the middle, by digits - 1, of two and four rows. Sums start with
+  // Whether there are zero points other than the middle, by digits - 1, of two, four and, with one digit, six
+  // rows. Sums start with
   // nbits_base.
-  Multiply multiply_bytes[2][most_nbits_digits][2] = {};
+  Multiply multiply_bytes[2][most_nbits_digits][3] = {};
 };
 
 extern const NbitsKernels nbits_kernels_portable;
