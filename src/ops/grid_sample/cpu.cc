@@ -3,6 +3,7 @@
 #include <limits>
 #include <vector>
 
+#include "base/cpu_features.h"
 #include "ops/cpu_support/compute_type.h"
 #include "provider/cpu_kernels.h"
 
@@ -234,12 +235,16 @@ class GridSample final : public Kernel {
       const E* from = x.data<E>().data();
       E* to = y.mutable_data<E>().data();
       each_block<T>(run, points, [&](const Taps<T>& taps, int64_t n, const Channels& channels) {
+        // Points may lie anywhere in planes that the second cache does not hold.
+        const bool fetches = channels.in_step * int64_t{sizeof(E)} > cpu_features().l2_bytes / 2;
+        const auto sum_two = fetches ? sum_four<2, true, T, E> : sum_four<2, false, T, E>,
+                   sum_one = fetches ? sum_four<1, true, T, E> : sum_four<1, false, T, E>;
         int64_t c = 0;
         for (; taps.each == 4 && c + 2 <= channels.count; c += 2)
-          sum_four<2, T, E>(taps, n, from + channels.in(c), channels.in_step, to + channels.out(c), channels.out_step);
+          sum_two(taps, n, from + channels.in(c), channels.in_step, to + channels.out(c), channels.out_step);
         for (; c < channels.count; ++c) {
           if (taps.each == 4)
-            sum_four<1, T, E>(taps, n, from + channels.in(c), 0, to + channels.out(c), 0);
+            sum_one(taps, n, from + channels.in(c), 0, to + channels.out(c), 0);
           else
             sum_any<T, E>(taps, n, from + channels.in(c), to + channels.out(c));
         }
@@ -250,11 +255,17 @@ class GridSample final : public Kernel {
   }
 
   // The usual case: a linear mix of four elements of a picture, for some channels whose planes are `*_step` apart.
-  template <int channels, typename T, typename E>
+  // With `fetches`, what later points need is fetched meanwhile.
+  template <int channels, bool fetches, typename T, typename E>
   static void sum_four(const Taps<T>& taps, int64_t n, const E* from, int64_t from_step, E* to, int64_t to_step) {
+    constexpr int64_t ahead = 32;
     const int64_t* index = taps.indices.data();
     const T* weight = taps.weights.data();
     for (int64_t i = 0; i < n; ++i, index += 4, weight += 4) {
+      for (int c = 0; fetches && c < channels && i + ahead < n; ++c) {
+        __builtin_prefetch(from + c * from_step + index[4 * ahead]);
+        __builtin_prefetch(from + c * from_step + index[4 * ahead + 2]);
+      }
       for (int c = 0; c < channels; ++c) {
         const auto tap = [&](int k) { return weight[k] * value<T>(from[c * from_step + index[k]]); };
         to[c * to_step + i] = element<E>(tap(0) + tap(1) + tap(2) + tap(3));

@@ -56,6 +56,28 @@ TEST(AffineGrid, Identity) {
       .run();
 }
 
+// Planes that no second cache holds. An element is its row, and its negative in the third channel; points are the
+// centers of rows and, the last ones, beside the picture.
+TEST(GridSample, LargePictures) {
+  constexpr int64_t size = 1025, points = 75;
+  Tensor x(ElementType::float32, Shape{1, 3, size, size}), grid(ElementType::float32, Shape{1, 1, points, 2}),
+      y(ElementType::float32, Shape{1, 3, 1, points});
+  for (int64_t i = 0; i < 3 * size * size; ++i) {
+    const auto row = static_cast<float>(i / size % size);
+    x.mutable_data<float>()[static_cast<size_t>(i)] = i < 2 * size * size ? row : -row;
+  }
+  for (int64_t i = 0; i < points; ++i) {
+    const int64_t row = i * 613 % size;
+    const bool is_inside = i + 5 < points;
+    const auto at = static_cast<size_t>(i);
+    grid.mutable_data<float>()[2 * at] = is_inside ? 0.25f : 2.0f;
+    grid.mutable_data<float>()[2 * at + 1] = static_cast<float>(2 * row) / (size - 1) - 1;
+    for (size_t c = 0; c < 3; ++c)
+      y.mutable_data<float>()[c * points + at] = is_inside ? static_cast<float>(c < 2 ? row : -row) : 0.0f;
+  }
+  sample("linear", "zeros").input(x).input(grid).expect(y).run();
+}
+
 TEST(GridSample, TooManyAxes) {
   Tensor x(ElementType::float32, Shape{1, 1, 1, 1, 1, 1, 1, 1, 1}),
       grid(ElementType::float32, Shape{1, 1, 1, 1, 1, 1, 1, 1, 7});
