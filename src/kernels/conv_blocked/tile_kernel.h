@@ -85,7 +85,7 @@ struct ConvBlockedTiles {
       fetch_line();
       for (int64_t line = 0; line < more_lines; ++line) fetch_line();
     };
-    multiply_add<P, Lanes>(t, x, fetch_next, acc);
+    multiply_add<P, Lanes, Fetches>(t, x, fetch_next, acc);
 #pragma GCC unroll 2
     for (int b = 0; b < Blocks; ++b) {
       F sums[P][vectors];
@@ -99,8 +99,16 @@ struct ConvBlockedTiles {
     }
   }
 
+  // Whether one block of output channels is worked on after the other, and a tile fetches as much as it reads.
+  template <int P, int Lanes, bool Fetches>
+  static constexpr bool may_read_in_order = Fetches&& Lanes == block&& P > Tile::two_pixels;
+  template <int Lanes>
+  static bool reads_in_order(const BlockedTile& t) {
+    return t.next_lines >= Lanes && t.next_weights == t.weights + t.step_count * Lanes * block;
+  }
+
   // All steps of a tile.
-  template <int P, int Lanes, int V, class Fetch>
+  template <int P, int Lanes, bool Fetches, int V, class Fetch>
   [[gnu::always_inline]] static void multiply_add(const BlockedTile& t, const float* const (&x)[P], Fetch fetch_next,
                                                   F (&acc)[P][V]) {
     const float* w = t.weights;
@@ -114,6 +122,16 @@ struct ConvBlockedTiles {
           Tile::template multiply_add_even<P, Lanes>(acc, x[0] + t.steps[s], w, t.weight_step, distance);
         }
       };
+      if constexpr (may_read_in_order<P, Lanes, Fetches>) {
+        // Then a line is fetched for each that is read.
+        constexpr int64_t floats_ahead = 4 * Lanes * block;
+        if (is_even && step == block && reads_in_order<Lanes>(t)) {
+          for (int64_t s = 0; s < t.step_count; ++s, w += Lanes * block)
+            Tile::template multiply_add_even<P, Lanes, floats_ahead>(acc, x[0] + t.steps[s], w, t.weight_step,
+                                                                     std::integral_constant<int64_t, block>{});
+          return;
+        }
+      }
       if (is_even) {
         // A distance that compilers know needs no registers.
         if (step == block)
@@ -210,8 +228,8 @@ struct BroadcastPixels {
   }
 
   // The same for pixels that are `step` apart: few pointers do, where one for each would be more than there are
-  // registers.
-  template <int P, int Lanes, class F, int V, class Step>
+  // registers. Weights that lie so many floats ahead are fetched, if any.
+  template <int P, int Lanes, int64_t Ahead = 0, class F, int V, class Step>
   [[gnu::always_inline]] static void multiply_add_even(F (&acc)[P][V], const float* x, const float* w,
                                                        int64_t weight_step, Step step) {
     constexpr int at_once = Lanes % 4 == 0 ? 4 : 1;
@@ -221,6 +239,7 @@ struct BroadcastPixels {
       for (int k = 0; k < (P + 2) / 3; ++k) bases[k] = x + 3 * k * step;
 #pragma GCC unroll 4
       for (int l = 0; l < at_once; ++l) {
+        if constexpr (Ahead > 0) __builtin_prefetch(w + l * Vectors * S::width + Ahead);
         F weight[V];
         load_weights(weight, w + l * Vectors * S::width, weight_step);
 #pragma GCC unroll 16

@@ -28,12 +28,13 @@ struct Case {
   }
 };
 
-// Sizes around those of tiles, images smaller than one, padding on one side, more tiles than are worked on at once.
+// Sizes around those of tiles, images smaller than one, padding on one side, more tiles than are worked on at once,
+// more weights than second caches hold.
 const Case cases[] = {
     {1, 1, 1, 6, 6, {1, 1}, {1, 1}},   {1, 2, 1, 7, 9, {1, 1}, {1, 1}},  {1, 1, 3, 3, 3, {0, 0}, {0, 0}},
     {1, 1, 1, 1, 1, {1, 1}, {1, 1}},   {3, 1, 2, 5, 4, {2, 0}, {0, 2}},  {2, 3, 2, 13, 17, {1, 1}, {1, 1}},
     {1, 2, 2, 12, 31, {0, 1}, {1, 0}}, {1, 17, 9, 8, 8, {1, 1}, {1, 1}}, {1, 1, 1, 61, 70, {1, 1}, {1, 1}},
-    {1, 4, 4, 40, 41, {1, 1}, {1, 1}}, {1, 1, 1, 2, 30, {4, 4}, {4, 4}},
+    {1, 4, 4, 40, 41, {1, 1}, {1, 1}}, {1, 1, 1, 2, 30, {4, 4}, {4, 4}}, {1, 13, 13, 7, 7, {1, 1}, {1, 1}},
 };
 
 // The largest error, as a share of what the sums are made of: the root of the number of products, as x and weights are
