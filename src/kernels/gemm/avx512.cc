@@ -36,7 +36,10 @@ struct Tile : BroadcastTile<Avx512, 14, 2> {
   template <int R, int V, class B, class F>
   [[gnu::always_inline]] static void multiply_and_fetch(int64_t k, const float* a, B b, const GemmTile& t,
                                                         F (&acc)[R][V]) {
-    multiply_rows<R, V>(k, PackedRows<R>(a), b, t, acc);
+    if constexpr (B::is_beside)
+      multiply_beside<R, V>(k, PackedRows<R>(a), b, t, acc);
+    else
+      multiply_rows<R, V>(k, PackedRows<R>(a), b, t, acc);
   }
   template <int R, int V, class B, class F>
   [[gnu::always_inline]] static void multiply_and_fetch(int64_t k, const GemmPanel& a, B b, const GemmTile& t,
@@ -47,6 +50,7 @@ struct Tile : BroadcastTile<Avx512, 14, 2> {
  private:
   using F = Avx512::F;
   static constexpr int steps_at_once = 4;
+  static constexpr int64_t columns_beside = 48;  // from a tile's columns to those that are fetched meanwhile
 
   // Lines of C are fetched one by one before they are needed: all at once they would be more than a core can wait for
   // beside those that it reads, and early on they would not stay in the first cache.
@@ -79,6 +83,25 @@ struct Tile : BroadcastTile<Avx512, 14, 2> {
     for (; k > 0; --k) multiply_steps<1>(left, b, acc, fetch_ahead);
   }
 
+  // What tiles to the right write is fetched too, a row in each step: the processor sees that too late by itself. Rows
+  // that there are no steps for are fetched before.
+  template <int R, int V, class Left, class B>
+  [[gnu::always_inline]] static void multiply_beside(int64_t k, Left left, B b, const GemmTile& t, F (&acc)[R][V]) {
+    const float* beside = t.c + columns_beside;
+    const float* last = beside + ((k < R ? k : R) - 1) * t.ldc;
+    for (int64_t i = k; i < R; ++i) {
+      prefetch<0>(beside + i * t.ldc);
+      if constexpr (V > 1) prefetch<0>(beside + i * t.ldc + S::width);
+    }
+    const auto fetch = [&](int) {
+      prefetch<0>(beside);
+      if constexpr (V > 1) prefetch<0>(beside + S::width);
+      go_on(beside, t.ldc, last);
+    };
+    for (; k >= steps_at_once; k -= steps_at_once) multiply_steps<steps_at_once>(left, b, acc, fetch);
+    for (; k > 0; --k) multiply_steps<1>(left, b, acc, fetch);
+  }
+
   // These statements stay in their order: steps that mix would need more registers than there are.
   template <int Steps, int R, int V, class Left, class B, class Fetch>
   [[gnu::always_inline]] static void multiply_steps(Left& left, B& b, F (&acc)[R][V], Fetch fetch) {
@@ -107,6 +130,10 @@ struct Tile : BroadcastTile<Avx512, 14, 2> {
       asm volatile("prefetcht0 %a0" : : "p"(p));
     else
       asm volatile("prefetcht1 %a0" : : "p"(p));
+  }
+  // Not beyond the last one. An expression would become a branch.
+  static void go_on(const float*& at, int64_t step, const float* last) {
+    asm volatile("lea (%0, %1, 4), %0\n\tcmp %2, %0\n\tcmova %2, %0" : "+r"(at) : "r"(step), "r"(last) : "cc");
   }
   static void load(F& value, const float* p) {
     asm volatile("vmovups %1, %0" : "=v"(value) : "m"(*reinterpret_cast<const float(*)[S::width]>(p)));

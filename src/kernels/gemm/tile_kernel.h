@@ -10,9 +10,10 @@
 
 namespace tenon::kernels {
 
-// The rows of a right panel, one after the other; has_ahead: what comes after them is brought near meanwhile.
+// The rows of a right panel, one after the other; has_ahead: what comes after them is brought near meanwhile;
+// is_beside: tiles follow to the right.
 struct EvenRows {
-  static constexpr bool has_ahead = true;
+  static constexpr bool has_ahead = true, is_beside = false;
   const float* next;
   int64_t stride;
   const float* take() {
@@ -26,7 +27,7 @@ struct NearRows : EvenRows {
   static constexpr bool has_ahead = false;
 };
 struct RowsAt {
-  static constexpr bool has_ahead = false;
+  static constexpr bool has_ahead = false, is_beside = true;
   const float* data;
   const int64_t* next;
   const float* take() { return data + *next++; }
