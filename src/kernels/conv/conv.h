@@ -80,10 +80,13 @@ class PackedConvTransposeWeights {
                              PackedStorage& storage = fresh_storage());
   // Whether that is faster than conv_transpose with weights as they are, for the instruction set in use.
   static bool suits(const ConvShape& shape);
-  size_t bytes() const { return buffer_.size(); }
+  size_t bytes() const;
 
  private:
+  friend void conv_transpose(ThreadPool&, const ConvShape&, const float*, const PackedConvTransposeWeights&, float*,
+                             const ConvEpilogue&);
   friend class TransposedConv;
+  std::vector<PackedMatrix> matrices_;  // one per group, where conv_transpose_pairs takes them; then nothing else
   const ConvBlockedKernels* kernels_;
   PackedBuffer buffer_;
   std::vector<int64_t> starts_;  // of the weights for each depth's, row's and column's rest

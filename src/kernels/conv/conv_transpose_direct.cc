@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <optional>
 
 #include "base/rounding.h"
 #include "kernels/conv/conv.h"
+#include "kernels/conv/conv_transpose_pairs.h"
 #include "kernels/conv/direct.h"
 #include "kernels/conv/image.h"
 
@@ -174,6 +176,12 @@ PackedConvTransposeWeights::PackedConvTransposeWeights(ThreadPool& pool, const C
                                                        PackedStorage& storage)
     : kernels_(&conv_blocked_kernels()) {
   const int64_t in = s.in_channels / s.groups, out = s.out_channels / s.groups, taps = s.kernel_size();
+  if (suits_pairs(s)) {
+    for (int64_t g = 0; g < s.groups; ++g)
+      matrices_.emplace_back(pool, GemmSide::left, out * taps, in,
+                             GemmMatrix{weights + g * in * out * taps, out * taps, /*transposed=*/true}, storage);
+    return;
+  }
   std::vector<std::vector<int64_t>> taps_of_rest;
   for (int64_t d = 0; d < s.stride[0]; ++d)
     for (int64_t h = 0; h < s.stride[1]; ++h)
@@ -199,6 +207,12 @@ PackedConvTransposeWeights::PackedConvTransposeWeights(ThreadPool& pool, const C
   });
 }
 
+size_t PackedConvTransposeWeights::bytes() const {
+  size_t total = buffer_.size();
+  for (const PackedMatrix& matrix : matrices_) total += matrix.bytes();
+  return total;
+}
+
 bool PackedConvTransposeWeights::suits(const ConvShape& shape) {
   const ConvBlockedKernels& kernels = conv_blocked_kernels();
   const int64_t channels = shape.out_channels / shape.groups;
@@ -215,14 +229,20 @@ void conv_transpose(ThreadPool& pool, const ConvShape& shape, const float* x, co
   if (shape.batch <= 0 || shape.output_size() <= 0 || shape.out_channels <= 0) return;
   const int64_t items = shape.batch * shape.groups, channels = shape.out_channels / shape.groups;
   const bool one_by_one = items < 4 * pool.size();
-  const TransposedConv conv(shape, weights, one_by_one && pool.size() > 1 ? &pool : nullptr);
+  ThreadPool* inside = one_by_one && pool.size() > 1 ? &pool : nullptr;
+  std::optional<TransposedConv> conv;
+  if (weights.matrices_.empty()) conv.emplace(shape, weights, inside);
   const auto run = [&](int64_t begin, int64_t end) {
     for (int64_t item = begin; item < end; ++item) {
       const int64_t g = item % shape.groups;
       ConvEpilogue own = epilogue;
       if (epilogue.bias) own.bias += g * channels;
-      conv.run(x + item * (shape.in_channels / shape.groups) * shape.input_size(), g,
-               y + item * channels * shape.output_size(), own);
+      const float* image = x + item * (shape.in_channels / shape.groups) * shape.input_size();
+      float* to = y + item * channels * shape.output_size();
+      if (conv)
+        conv->run(image, g, to, own);
+      else
+        conv_transpose_pairs(inside, shape, image, weights.matrices_[static_cast<size_t>(g)], to, own);
     }
   };
   if (one_by_one) return run(0, items);

@@ -211,6 +211,24 @@ struct GemmTileKernels {
     }
   }
 
+  static void interleave(const float* a, const float* b, int64_t n, float* y) {
+    constexpr auto lanes = std::make_integer_sequence<int, S::width>{};
+    int64_t i = 0;
+    for (; i + S::width <= n; i += S::width) {
+      const F first = S::load(a + i), second = S::load(b + i);
+      S::store(y + 2 * i, interleaved<0>(first, second, lanes));
+      S::store(y + 2 * i + S::width, interleaved<S::width / 2>(first, second, lanes));
+    }
+    for (; i < n; ++i) {
+      y[2 * i] = a[i];
+      y[2 * i + 1] = b[i];
+    }
+  }
+  template <int Begin, int... Lane>
+  static F interleaved(F a, F b, std::integer_sequence<int, Lane...>) {
+    return __builtin_shufflevector(a, b, (Begin + Lane / 2 + Lane % 2 * S::width)...);
+  }
+
   // As many as keep the multiply-add units busy.
   static constexpr int panels_at_once = (8 + vectors - 1) / vectors;
 
@@ -319,6 +337,7 @@ struct GemmTileKernels {
             {nullptr, &run_tiles<R + 1, vectors>...},
             {nullptr, &run_tiles<R + 1, narrow_vectors>...},
             &pack_columns,
+            &interleave,
             panels_at_once,
             {nullptr, &run_row_of_panels<P + 1>...},
             {nullptr, &add_4_rows<1>, &add_4_rows<2>, &add_4_rows<3>, &add_4_rows<4>},
