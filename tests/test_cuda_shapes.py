@@ -49,6 +49,34 @@ def hidden(*shape):
     return mask
 
 
+def halves(*shape):
+    return (numbers(*shape) / 8).astype(np.float16)
+
+
+def pixels(shape, outputs, residual=False, kind=F16, **attributes):
+    """A 1x1 convolution of an image whose channels come last."""
+    weights, bias = [halves(outputs, 1, 1, shape[-1]), halves(outputs)]
+    if kind == BF16:
+        weights, bias = [bfloat16(values) for values in (weights, bias)]
+    inputs = [shape, weights, bias] + ([[*shape[:-1], outputs]] if residual else [])
+    return "ChannelsLastConv", inputs, attributes, kind
+
+
+def bfloat16(values):
+    return helper.make_tensor("", BF16, values.shape, values.astype(np.float32).flatten())
+
+
+def depthwise(shape, kernel, stride=1, pads=None, **attributes):
+    channels, pads = shape[-1], pads or [kernel // 2] * 4
+    inputs = [shape, halves(channels, kernel, kernel, 1), halves(channels)]
+    return "ChannelsLastConv", inputs, {"group": channels, "strides": [stride] * 2, "pads": pads, **attributes}, F16
+
+
+def first_conv(shape, outputs, kernel, pads, strides=(2, 2), **attributes):
+    inputs = [shape, halves(outputs, *kernel, shape[-1]), halves(outputs)]
+    return "ChannelsLastConv", inputs, {"strides": list(strides), "pads": pads, **attributes}, F16
+
+
 # Operator, inputs (a shape is an input of the model, an array a constant, None is left out), attributes and, where that is not float, the type of
 # the inputs.
 CASES = {
@@ -112,7 +140,31 @@ CASES = {
     "fused_tf32_odd_sizes": fused(TF32, 3, 3, 33, 50, 13, v_size=37, past=7, flat=True, softcap=3.0),
     "fused_tf32_large_heads": fused(TF32, 2, 1, 33, 50, 128, v_size=200, mask=hidden(33, 57), past=7),
     "fused_negative_scale": fused(F16, 2, 2, 20, 90, 64, scale=-0.3),
+    "fused_several_tiles": fused(F16, 2, 2, 100, 300, 64),
+    "fused_several_tiles_causal": fused(BF16, 2, 1, 230, 230, 96, v_size=32, is_causal=1),
+    "fused_columns_hidden": fused(F16, 2, 2, 70, 300, 32, mask=numbers(2, 1, 1, 300).astype(np.float16)),
+    "fused_columns_hidden_by_bools": fused(F16, 2, 2, 70, 90, 64, mask=np.random.default_rng(3).random((2, 1, 1, 90)) < 0.5, left_window_size=20),
+    "fused_queries_that_see_nothing": fused(F16, 1, 1, 130, 20, 64, lengths=ints(5, 0), is_causal=1),
+    "pixels": pixels([2, 9, 11, 24], 72, activation="HardSwish"),
+    "pixels_residual": pixels([1, 13, 13, 200], 40, residual=True, activation="Relu"),
+    "pixels_many_outputs": pixels([2, 5, 5, 16], 240),
+    "pixels_one": pixels([3, 1, 1, 72], 8, activation="Sigmoid", kind=BF16),
+    "depthwise": depthwise([2, 9, 11, 24], 3, activation="HardSwish"),
+    "depthwise_stride": depthwise([1, 14, 15, 16], 5, stride=2),
+    "depthwise_uneven": depthwise([1, 5, 6, 13], 5, pads=[0, 3, 4, 1]),
+    "first_conv": first_conv([2, 30, 41, 3], 24, (7, 7), [3, 3, 3, 3], activation="Relu"),
+    "first_conv_small_window": first_conv([1, 13, 14, 3], 16, (3, 3), [1, 1, 1, 1], activation="HardSwish"),
+    "first_conv_wide": first_conv([1, 9, 290, 4], 64, (2, 8), [0, 5, 1, 2], strides=(1, 2)),
+    "first_conv_one_channel": first_conv([2, 16, 16, 1], 8, (5, 4), [0, 0, 0, 0]),
+    "channels_last_max_pool": ("ChannelsLastMaxPool", [[2, 17, 19, 24]], {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1]}, F16),
+    "channels_last_large_pool": ("ChannelsLastAveragePool", [[2, 17, 19, 3]],
+                                 {"kernel_shape": [6, 5], "strides": [2, 3], "pads": [2, 1, 3, 4], "dilations": [2, 1], "count_include_pad": 1}, F16),
+    "channels_last_average_pool": ("ChannelsLastAveragePool", [[2, 9, 9, 16]], {"kernel_shape": [3, 2], "pads": [1, 1, 1, 1]}, F16),
+    "planes_side_by_side": ("Transpose", [[2, 3, 8, 10]], {"perm": [0, 2, 3, 1]}, F16),
+    "planes_of_floats": ("Transpose", [[5, 12]], {"perm": [1, 0]}),
 }
+# Operators of Tenon's own.
+OWN = {"ChannelsLastConv", "ChannelsLastMaxPool", "ChannelsLastAveragePool"}
 
 
 def write_model(path, op, inputs, attributes, kind=F):
@@ -123,21 +175,38 @@ def write_model(path, op, inputs, attributes, kind=F):
         if isinstance(value, list):
             given.append(helper.make_tensor_value_info(names[-1], kind, value))
         elif value is not None:
-            constants.append(numpy_helper.from_array(value, names[-1]))
+            constants.append(numpy_helper.from_array(value, names[-1]) if isinstance(value, np.ndarray) else value)
+            constants[-1].name = names[-1]
     outputs = {"TopK": [F, TensorProto.INT64], "ArgMax": [TensorProto.INT64], "ArgMin": [TensorProto.INT64]}.get(op, [kind])
     made = [helper.make_tensor_value_info(f"y{i}", kind, None) for i, kind in enumerate(outputs)]
-    node = helper.make_node(op, names, [value.name for value in made], **attributes)
+    node = helper.make_node(op, names, [value.name for value in made], domain="tenon" if op in OWN else "", **attributes)
     graph = helper.make_graph([node], "shapes", given, made, constants)
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 25)], ir_version=11), path)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 25), helper.make_opsetid("tenon", 1)], ir_version=11), path)
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_equals_cpu(tenon, tmp_path, name):
+# What the text of a kernel that runs there has, where several could: those of tensor cores and of plain copies beside others.
+KERNELS = {
+    "fused_flat": "group_64xNx16<Q, TILE",
+    "fused_causal_past": "key_parts(own",
+    "fused_tf32": "key_parts(own",
+    "pixels": "#define BM",
+    "first_conv": "X_WIDTH",
+    "planes_side_by_side": "in[p] = ((const Some*)from)",
+    "planes_of_floats": "in[p] = ((const Some*)from)",
+}
+
+
+def environment_of(tenon, folder):
     libraries = tenon.parent / "cuda_emulated"
     if not libraries.exists():
         pytest.skip("the stand-in for NVIDIA's libraries is not built")
+    # Of several ways to do the same, the last one: those of libraries come first.
+    return {**os.environ, "TENON_CUDA_PATH": str(libraries), "TENON_KERNEL_CACHE": str(folder), "TENON_EMULATED_SOURCES": str(folder),
+            "TENON_TRIAL": "last"}
+
+
+def check(tenon, tmp_path, name, environment):
     write_model(tmp_path / "model.onnx", *CASES[name])
-    environment = {**os.environ, "TENON_CUDA_PATH": str(libraries), "TENON_KERNEL_CACHE": str(tmp_path)}
 
     def call(command, *arguments):
         run = subprocess.run([tenon, command, tmp_path / "model.onnx", *arguments, "--json"], capture_output=True, text=True,
@@ -150,3 +219,16 @@ def test_equals_cpu(tenon, tmp_path, name):
     kind = CASES[name][3] if len(CASES[name]) > 3 else F
     precision = "full,fast" if kind == TF32 else "full"
     call("compare", "--provider", "cpu,cuda+cpu", "--outputs-only", "--precision", precision, "--rtol", TOLERANCES[kind])
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_equals_cpu(tenon, tmp_path, name):
+    check(tenon, tmp_path, name, environment_of(tenon, tmp_path))
+    if name in KERNELS:
+        assert any(KERNELS[name] in path.read_text() for path in tmp_path.glob("*.cu"))
+
+
+@pytest.mark.parametrize("name", ["fused_flat", "fused_grouped", "fused_window", "fused_mask", "fused_bool_mask", "fused_several_tiles"])
+def test_without_groups_of_warps(tenon, tmp_path, name):
+    check(tenon, tmp_path, name, {**environment_of(tenon, tmp_path), "TENON_EMULATED_MAJOR": "8"})
+    assert any("key_parts(own" in path.read_text() for path in tmp_path.glob("*.cu"))

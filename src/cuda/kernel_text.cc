@@ -69,9 +69,9 @@ template <typename T, int V> struct alignas(sizeof(T) * V) Pack { T v[V]; };
 #define NOT_A_NUMBER float_of(0x7fc00000)
 
 template <typename T> inline bool is_nan(T x) { return x != x; }
-// NaN where one of them is.
-template <typename T> inline T least(T a, T b) { return a < b || is_nan(a) ? a : b; }
-template <typename T> inline T most(T a, T b) { return a > b || is_nan(a) ? a : b; }
+// NaN where one of them is. Without a branch, which a || would be.
+template <typename T> inline T least(T a, T b) { return (a < b) | is_nan(a) ? a : b; }
+template <typename T> inline T most(T a, T b) { return (a > b) | is_nan(a) ? a : b; }
 template <typename T> inline float real(T x) { return (float)x; }
 inline double real(double x) { return x; }
 #ifdef TENON_EMULATED

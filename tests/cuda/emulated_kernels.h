@@ -270,12 +270,52 @@ void group_64xNx32(int (*d)[4], const unsigned char* a, const unsigned char* b) 
     }
   }
 }
+// Element k of a row of Row bytes, as group_64xNx32 has them.
+template <typename T, int Row>
+float group_element(const unsigned char* from, unsigned row, unsigned k) {
+  static_assert(Row == 64 || Row == 128);
+  const uintptr_t at = reinterpret_cast<uintptr_t>(from) + row * Row + k * 2;
+  T x;
+  std::memcpy(&x, reinterpret_cast<const void*>(at ^ (at >> 3 & (Row == 128 ? 0x70 : 0x30))), sizeof x);
+  return widen(x);
+}
+template <typename T, int N, int Row>
+void group_64xNx16(float (&d)[N / 8][4], const unsigned char* a, const unsigned char* b, bool adds) {
+  const unsigned lane = threadIdx.x % emulated::warp, first = threadIdx.x / emulated::warp % 4 * 16 + lane / 4;
+  for (unsigned j = 0; j < N / 8; ++j) {
+    for (unsigned x = 0; x < 4; ++x) {
+      float sum = 0;
+      for (unsigned k = 0; k < 16; ++k)
+        sum +=
+            group_element<T, Row>(a, first + x / 2 * 8, k) * group_element<T, Row>(b, j * 8 + lane % 4 * 2 + x % 2, k);
+      d[j][x] = adds ? d[j][x] + sum : sum;
+    }
+  }
+}
+template <typename T, int N, int Row>
+void group_by_rows_64xNx16(float (&d)[N / 8][4], const unsigned (&a)[4], const unsigned char* b, bool adds) {
+  static_assert(N * 2 == Row);
+  const auto* lanes = emulated::show([&](emulated::Shown& own) {
+    for (int i = 0; i < 8; ++i) own.a[i] = emulated::element_of<T>(a[i / 2], i % 2);
+  });
+  const unsigned lane = threadIdx.x % emulated::warp;
+  for (unsigned j = 0; j < N / 8; ++j) {
+    for (unsigned x = 0; x < 4; ++x) {
+      float sum = 0;
+      for (unsigned k = 0; k < 16; ++k)
+        sum += lanes[lane / 4 * 4 + k % 8 / 2].a[(x / 2 + k / 8 * 2) * 2 + k % 2] *
+               group_element<T, Row>(b, k, j * 8 + lane % 4 * 2 + x % 2);
+      d[j][x] = adds ? d[j][x] + sum : sum;
+    }
+  }
+}
 inline void group_sees_copies() {}
 inline void group_begin() {}
 inline void group_commit() {}
 template <int N>
 void group_wait() {}
-inline void group_done(int (&)[4]) {}
+template <typename T>
+void group_done(T (&)[4]) {}
 inline void load_matrix_x4(unsigned (&r)[4], const void* row) {
   emulated::require_aligned(row);
   const auto* lanes = emulated::show([&](emulated::Shown& own) { own.row = row; });

@@ -4,6 +4,7 @@
 
 #include "base/fail.h"
 #include "ops/attention/cuda_fused.h"
+#include "ops/attention/cuda_groups.h"
 #include "ops/attention/cuda_products.h"
 #include "ops/attention/cuda_text.h"
 #include "ops/cuda_support/arguments.h"
@@ -121,9 +122,12 @@ class Attention final : public Kernel {
     Plan plan{n};
     const double scale = scale_ ? *scale_ : 1 / std::sqrt(static_cast<double>(n.k_size));
     const std::string functions = functions_of(run, n, scale);
-    const bool is_fused = n.all_queries() > 0 && takes_fused_attention(run, n, allow_tf32_);
-    const bool by_products = !is_fused && n.all_queries() > 0 && AttentionProducts::takes(n, run);
-    if (is_fused)
+    const bool in_groups = n.all_queries() > 0 && takes_group_attention(run, n);
+    const bool is_fused = !in_groups && n.all_queries() > 0 && takes_fused_attention(run, n, allow_tf32_);
+    const bool by_products = !in_groups && !is_fused && n.all_queries() > 0 && AttentionProducts::takes(n, run);
+    if (in_groups)
+      plan.attend.emplace(group_attention(run, n, pointers, functions, numbers));
+    else if (is_fused)
       plan.attend.emplace(fused_attention(run, n, pointers, functions, numbers));
     else if (by_products)
       plan.products.emplace(run, n, scale, functions, numbers, allow_tf32_);

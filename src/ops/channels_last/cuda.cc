@@ -3,10 +3,15 @@
 
 #include "base/rounding.h"
 #include "cuda/convolution.h"
+#include "cuda/trial.h"
+#include "ops/channels_last/cuda_depthwise.h"
 #include "ops/cuda_support/arguments.h"
+#include "ops/cuda_support/element_text.h"
 #include "ops/cuda_support/epilogue.h"
+#include "ops/cuda_support/first_conv.h"
 #include "ops/cuda_support/loop.h"
 #include "ops/cuda_support/packs.h"
+#include "ops/cuda_support/pixel_product.h"
 #include "ops/window.h"
 
 namespace tenon::ops {
@@ -58,94 +63,6 @@ CudaLoop direct_convolution(KernelRun& run, const cuda::ConvolutionShape& s) {
           text, numbers,         fmt::format("typedef {} T;", cuda::type_text(s.type))};
 }
 
-// A convolution in which every channel has its own window. A thread has some channels of some pixels side by side.
-class DepthwiseConvolution {
- public:
-  static bool takes(const cuda::ConvolutionShape& s) {
-    constexpr int64_t most_taps = 49;
-    return s.groups == s.x[1] && s.groups == s.y[1] && s.groups > 1 && s.strides.size() == 2 &&
-           s.w[2] * s.w[3] <= most_taps && s.dilations[0] == 1 && s.dilations[1] == 1;
-  }
-
-  DepthwiseConvolution(KernelRun& run, const cuda::ConvolutionShape& s, const CudaEpilogue& epilogue)
-      : weights_(queue_of(run).gpu().allocate(product(s.w, 0) * bits_of(s.type) / 8)) {
-    const std::string types = fmt::format("typedef {} T;", cuda::type_text(s.type));
-    const int64_t channels = s.x[1], taps = s.w[2] * s.w[3];
-    // The weights of a tap side by side.
-    turn_.emplace(run, channels * taps, "const T* w, T* turned", "turned[i % v[0] * v[1] + i / v[0]] = w[i];",
-                  std::vector<int64_t>{taps, channels}, types);
-    const int64_t pack = pack_of(s.type, channels,
-                                 {run.input(0).raw(), static_cast<const void*>(run.output(0).raw()),
-                                  CudaEpilogue::bias_of(run), CudaEpilogue::residual_of(run), weights_.get()});
-    const int64_t pixels = pixels_of_thread(4, product(s.y, 0) / pack, queue_of(run).gpu().processors());
-    const int64_t strips = divide_up(s.y[3], pixels), columns = (pixels - 1) * s.strides[1] + s.w[3];
-    // v: packs of channels, strips and rows of y, its columns; rows, columns of x; pads.
-    std::vector<int64_t> numbers{channels / pack, strips, s.y[2],          s.y[3],
-                                 s.x[2],          s.x[3], s.pads_begin[0], s.pads_begin[1]};
-    const std::string text = fmt::format(
-        R"cuda(u32 rest = (u32)i;
-    const int c = rest % (u32)v[0] * {pack}; rest /= (u32)v[0];
-    const int first = rest % (u32)v[1] * {pixels}; rest /= (u32)v[1];
-    const int row = rest % (u32)v[2], n = rest / (u32)v[2];
-    const int channels = v[0] * {pack}, rows = v[4], width = v[5];
-    Wide<T> sums[{pixels}][{pack}] = {{}};
-    #pragma unroll
-    for (int ky = 0; ky < {height}; ++ky) {{
-      const int iy = row * {stride_y} - (int)v[6] + ky;
-      if (iy < 0 || iy >= rows) continue;
-      Some taps[{width}];
-      #pragma unroll
-      for (int kx = 0; kx < {width}; ++kx) taps[kx] = *(const Some*)(w + (ky * {width} + kx) * channels + c);
-      const T* from = x + ((i64)n * rows + iy) * width * channels + c;
-      #pragma unroll
-      for (int column = 0; column < {columns}; ++column) {{
-        const int ix = first * {stride_x} - (int)v[7] + column;
-        if (ix < 0 || ix >= width) continue;
-        const Some pixel = *(const Some*)(from + (i64)ix * channels);
-        #pragma unroll
-        for (int p = 0; p < {pixels}; ++p) {{
-          const int kx = column - p * {stride_x};
-          if (kx < 0 || kx >= {width}) continue;
-          #pragma unroll
-          for (int e = 0; e < {pack}; ++e) sums[p][e] += widen(pixel.v[e]) * widen(taps[kx].v[e]);
-        }}
-      }}
-    }}
-    #pragma unroll
-    for (int p = 0; p < {pixels}; ++p) {{
-      if (first + p >= (int)v[3]) break;
-      const i64 at = (((i64)n * v[2] + row) * v[3] + first + p) * channels + c;
-      Some result;
-      #pragma unroll
-      for (int e = 0; e < {pack}; ++e) {{
-        Wide<T> r = sums[p][e];
-        {epilogue}
-        result.v[e] = narrow<T>(r);
-      }}
-      *(Some*)(y + at) = result;
-    }})cuda",
-        fmt::arg("pack", pack), fmt::arg("pixels", pixels), fmt::arg("columns", columns), fmt::arg("height", s.w[2]),
-        fmt::arg("width", s.w[3]), fmt::arg("stride_y", s.strides[0]), fmt::arg("stride_x", s.strides[1]),
-        fmt::arg("epilogue", epilogue.text({}, "bias[c + e]", "residual[at + e]")));
-    loop_.emplace(run, s.y[0] * s.y[2] * strips * (channels / pack),
-                  "const T* x, const T* w, T* y, const T* bias, const T* residual", text, numbers,
-                  types + fmt::format("\ntypedef Pack<T, {}> Some;", pack));
-    turn(run);
-  }
-
-  void run(KernelRun& run, bool weights_may_change) const {
-    if (weights_may_change) turn(run);
-    loop_->run(run, {run.input(0).raw(), weights_.get(), run.output(0).raw(), CudaEpilogue::bias_of(run),
-                     CudaEpilogue::residual_of(run)});
-  }
-
- private:
-  void turn(KernelRun& run) const { turn_->run(run, {run.input(1).raw(), weights_.get()}); }
-
-  std::shared_ptr<void> weights_;
-  std::optional<CudaLoop> turn_, loop_;
-};
-
 class Conv final : public Kernel {
  public:
   explicit Conv(const NodeInfo& info)
@@ -161,20 +78,20 @@ class Conv final : public Kernel {
     Tensor& y = run.output(0);
     if (y.elements() == 0) return;
     const auto& plan = run.per_plan<Plan>([&] { return prepare(run, y); });
-    const void *x = run.input(0).raw(), *w = run.input(1).raw();
     if (plan.is_empty) queue_of(run).fill(y.mutable_raw(), 0, y.bytes());
     if (plan.depthwise) plan.depthwise->run(run, !has_fixed_weights_);
-    if (plan.gemm)
-      plan.gemm->run(queue_of(run), x, w, y.mutable_raw(), CudaEpilogue::bias_of(run), CudaEpilogue::residual_of(run));
-    if (plan.by_cudnn) plan.by_cudnn->run(queue_of(run), data_of(run, plan.done));
-    if (plan.direct) plan.direct->run(run, {x, w, y.raw()});
-    if (plan.rest) epilogue_.run(run, *plan.rest, y);
+    if (plan.pixels) plan.pixels->run(run);
+    if (plan.first) plan.first->run(run, !has_fixed_weights_);
+    run_library(run, plan);
   }
 
  private:
   struct Plan {
     bool is_empty = false;
-    std::optional<DepthwiseConvolution> depthwise;
+    std::optional<CudaDepthwise> depthwise;
+    std::optional<CudaPixelProduct> pixels;
+    std::optional<CudaFirstConvolution> first;
+    std::shared_ptr<const size_t> chosen;  // of a library's way and ours
     std::optional<cuda::Gemm> gemm;
     std::optional<cuda::Convolution> by_cudnn;
     std::optional<CudaLoop> direct, rest;
@@ -222,7 +139,7 @@ class Conv final : public Kernel {
     const cuda::ConvolutionShape shape = shape_of(x, w, y);
     Plan plan;
     plan.is_empty = x.elements() == 0 || w.elements() == 0;
-    if (!plan.is_empty && DepthwiseConvolution::takes(shape)) {
+    if (!plan.is_empty && CudaDepthwise::takes(shape)) {
       plan.depthwise.emplace(run, shape, epilogue_);
       return plan;
     }
@@ -240,7 +157,57 @@ class Conv final : public Kernel {
       if (!plan.by_cudnn) plan.direct.emplace(direct_convolution(run, shape));
     }
     plan.rest = epilogue_.prepare(run, y, 1, shape.y[1], plan.done);
+    if (plan.gemm) choose_product(run, shape, plan);
+    if (!plan.is_empty && !is_product(shape) && CudaFirstConvolution::takes(run, shape)) choose_first(run, shape, plan);
     return plan;
+  }
+
+  // What a library does, or plain arithmetic where it has no way, and what is left to do after it.
+  void run_library(KernelRun& run, const Plan& plan) const {
+    Tensor& y = run.output(0);
+    if (plan.gemm)
+      plan.gemm->run(queue_of(run), run.input(0).raw(), run.input(1).raw(), y.mutable_raw(), CudaEpilogue::bias_of(run),
+                     CudaEpilogue::residual_of(run));
+    if (plan.by_cudnn) plan.by_cudnn->run(queue_of(run), data_of(run, plan.done));
+    if (plan.direct) plan.direct->run(run, {run.input(0).raw(), run.input(1).raw(), y.raw()});
+    if (plan.rest) epilogue_.run(run, *plan.rest, y);
+  }
+
+  void choose_product(KernelRun& run, const cuda::ConvolutionShape& s, Plan& plan) const {
+    const PixelProductShape own{s.type, s.y[0] * product(s.y, 2), s.y[1], s.x[1]};
+    if (!CudaPixelProduct::takes(run, own, plan.rest.has_value())) return;
+    const std::vector<int64_t> tiles = CudaPixelProduct::tiles(own);
+    std::vector<CudaPixelProduct> ways;
+    for (int64_t tile : tiles) ways.emplace_back(run, own, epilogue_, tile);
+    const size_t chosen = choose(run, s, plan, ways.size(), [&](size_t way) { ways[way].run(run); });
+    if (chosen > 0) plan.pixels = std::move(ways[chosen - 1]);
+  }
+
+  void choose_first(KernelRun& run, const cuda::ConvolutionShape& s, Plan& plan) const {
+    CudaFirstConvolution own(run, s, epilogue_);
+    if (choose(run, s, plan, 1, [&](size_t) { own.run(run, false); }) > 0) plan.first = std::move(own);
+  }
+
+  // Between a library's way, which is 0, and `count` of ours. Nodes of the same shape choose once.
+  size_t choose(KernelRun& run, const cuda::ConvolutionShape& s, Plan& plan, size_t count,
+                FunctionRef<void(size_t)> run_ours) const {
+    const std::string key =
+        fmt::format("conv {} {} {} {} {} {} {} {}", name_of(s.type), fmt::join(s.x, "x"), fmt::join(s.w, "x"),
+                    fmt::join(s.y, "x"), fmt::join(s.strides, ","), fmt::join(s.pads_begin, ","), plan.rest.has_value(),
+                    epilogue_.text({}, "bias", "residual"));
+    plan.chosen = cuda::fastest(queue_of(run), key, 1 + count, [&](size_t way) {
+      if (way == 0)
+        run_library(run, plan);
+      else
+        run_ours(way - 1);
+    });
+    if (*plan.chosen > 0) {
+      plan.gemm.reset();
+      plan.by_cudnn.reset();
+      plan.direct.reset();
+      plan.rest.reset();
+    }
+    return *plan.chosen;
   }
 
   // cuDNN takes two or three spatial axes, and no negative padding.
@@ -295,35 +262,47 @@ class Pool final : public Kernel {
     const int spatial = x.rank() - 2;
     const int64_t channels = x.dim(x.rank() - 1),
                   pack = pack_of(x.type(), channels, {x.raw(), static_cast<const void*>(y.raw())});
-    // v: batch and sizes of y, packs of channels, then for each axis x, kernel, stride, dilation, pads.
+    // v: batch and sizes of y, packs of channels, then for each axis the size of x and its pads. What is outside of the
+    // image is left out of the sum, but all reads are under way at the same time.
+    constexpr int64_t most_unrolled = 16;
     std::vector<int64_t> numbers;
     for (int axis = 0; axis + 1 < y.rank(); ++axis) numbers.push_back(y.dim(axis));
     numbers.push_back(channels / pack);
-    std::string text = coordinates_text(spatial + 2, 0) +
-                       fmt::format("A totals[{}], count = 0;\n    for (int e = 0; e < {}; ++e) totals[e] = {};\n    ",
-                                   pack, pack, is_average_ ? "0" : "-INFINITE");
-    std::string at = "c0", open, close, with_padding = "(A)1";
+    int64_t taps = 1;
+    for (int d = 0; d < spatial; ++d) taps *= window_.axis(d, spatial).kernel.value();
+    const std::string_view index = index_text(std::max(x.elements(), y.elements()));
+    std::string text =
+        coordinates_in(index, spatial + 2, 0) + fmt::format(
+                                                    "const Index packs = v[{}];\n    A totals[{}], count = 0;\n    "
+                                                    "for (int e = 0; e < {}; ++e) totals[e] = {};\n    ",
+                                                    spatial + 1, pack, pack, is_average_ ? "0" : "-INFINITE");
+    std::string at = "c0", open, close, with_padding = "(A)1", is_inside = "true";
     for (int d = 0; d < spatial; ++d) {
       const WindowAxis axis = window_.axis(d, spatial);
       const auto [begin, end] = axis.pads(x.dim(d + 1), y.dim(d + 1));
       const size_t first = numbers.size();
-      numbers.insert(numbers.end(), {x.dim(d + 1), axis.kernel.value(), axis.stride, axis.dilation, begin, end});
+      numbers.insert(numbers.end(), {x.dim(d + 1), begin, end});
       open += fmt::format(
-          "for (i64 k{0} = 0; k{0} < v[{1}]; ++k{0}) {{ const i64 p{0} = c{2} * v[{3}] - v[{4}] + k{0} * v[{5}]; "
-          "if (p{0} < 0 || p{0} >= v[{6}]) continue;\n    ",
-          d, first + 1, d + 1, first + 2, first + 4, first + 3, first);
+          "#pragma unroll {6}\n    for (int k{0} = 0; k{0} < {1}; ++k{0}) {{\n    "
+          "const Signed p{0} = (Signed)c{2} * {3} - (Signed)v[{4}] + k{0} * {5};\n    ",
+          d, axis.kernel.value(), d + 1, axis.stride, first + 1, axis.dilation,
+          taps <= most_unrolled ? axis.kernel.value() : 1);
       close += "}";
-      at = fmt::format("({}) * v[{}] + p{}", at, first, d);
+      is_inside += fmt::format(" && p{0} >= 0 && p{0} < (Signed)v[{1}]", d, first);
+      at = fmt::format("({}) * (Index)v[{}] + p{}", at, first, d);
       // Taps that are neither in the image nor in its padding count nowhere.
-      with_padding +=
-          fmt::format(" * (A)least(v[{0}], (v[{1}] + v[{2}] + v[{3}] - c{4} * v[{5}] + v[{6}] - 1) / v[{6}])",
-                      first + 1, first, first + 4, first + 5, d + 1, first + 2, first + 3);
+      with_padding += fmt::format(" * (A)least((i64){0}, (v[{1}] + v[{2}] + v[{3}] - (i64)c{4} * {5} + {6} - 1) / {6})",
+                                  axis.kernel.value(), first, first + 1, first + 2, d + 1, axis.stride, axis.dilation);
     }
-    text += open + fmt::format(
-                       "const Some pixel = ((const Some*)x)[({}) * v[{}] + c{}];\n    count += 1;\n    "
-                       "for (int e = 0; e < {}; ++e) {{ const A value = widen(pixel.v[e]); {} }}\n    {}\n    ",
-                       at, spatial + 1, spatial + 1, pack,
-                       is_average_ ? "totals[e] += value;" : "totals[e] = most(totals[e], value);", close);
+    text += open +
+            fmt::format(
+                "const bool is_inside = {};\n    "
+                "const Some pixel = read_or_zeros((const Some*)x + (({}) * packs + c{}), is_inside);\n    "
+                "count += is_inside;\n    "
+                "for (int e = 0; e < {}; ++e) {{ const A value = widen(pixel.v[e]); {} }}\n    {}\n    ",
+                is_inside, at, spatial + 1, pack,
+                is_average_ ? "totals[e] += value;" : "totals[e] = most(totals[e], is_inside ? value : (A)-INFINITE);",
+                close);
     text += fmt::format(
         "Some result;\n    for (int e = 0; e < {}; ++e) result.v[e] = narrow<T>({});\n    "
         "((Some*)y)[i] = result;",
@@ -336,7 +315,10 @@ class Pool final : public Kernel {
             "const T* x, T* y",
             text,
             numbers,
-            types_text(x.type()) + fmt::format("typedef Pack<T, {}> Some;", pack)};
+            types_text(x.type()) +
+                fmt::format("typedef Pack<T, {}> Some;\ntypedef {} Index;\ntypedef {} Signed;", pack, index,
+                            index == "u32" ? "i32" : "i64") +
+                std::string(read_or_zeros)};
   }
 
   WindowAttributes window_;

@@ -40,7 +40,7 @@ constexpr Expression expressions[] = {
     {"Greater", "($a > $b)"},
     {"GreaterOrEqual", "($a >= $b)"},
     {"HardSigmoid", "most(($T)0, least(($T)1, $p * $a + $q))"},
-    {"HardSwish", "($a * most(($T)0, least(($T)1, $a / ($T)6 + ($T)0.5)))"},
+    {"HardSwish", "($a * most(($T)0, least(($T)1, $a * (($T)1 / ($T)6) + ($T)0.5)))"},
     {"LeakyRelu", "($a < ($T)0 ? $p * $a : $a)"},
     {"Less", "($a < $b)"},
     {"LessOrEqual", "($a <= $b)"},

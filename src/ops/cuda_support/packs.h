@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <string_view>
 
 #include "tenon/tensor.h"
 
@@ -21,6 +22,15 @@ inline int64_t pack_of(ElementType type, int64_t size, std::initializer_list<con
   while (size % pack != 0) pack /= 2;
   return pack;
 }
+
+// The text of a function for kernels that read what may be outside of an image: *from, or zeros where not `is_inside`.
+// It reads one or the other place, without a branch, so that several reads are under way at the same time.
+inline constexpr std::string_view read_or_zeros = R"cuda(
+alignas(16) static const u32 read_zeros[4] = {};
+template <typename S> inline S read_or_zeros(const S* from, bool is_inside) {
+  return *(is_inside ? from : (const S*)read_zeros);
+}
+)cuda";
 
 // How many pixels side by side, at most `most`, a thread of a depthwise convolution has: they read the same columns.
 // But all of the GPU should have work; `threads` are those that have one each.

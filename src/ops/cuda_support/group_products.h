@@ -1,0 +1,18 @@
+// The text of products of half precision by four warps together, on GPUs of compute capability 9.0.
+#pragma once
+
+#include <initializer_list>
+#include <string>
+
+namespace tenon::ops {
+
+// Needs tensor_core_functions with WARP_GROUPS before it. Elements are of type T, f16 or bf16; d, the places in shared
+// memory and what must be called around it are as of group_64xNx32, with rows of ROW / 2 elements:
+//   group_64xNx16<T, N, ROW>(d, a, b, adds): d = a * b for a of 64x16, b of 16xN elements, both by columns of 16
+//     elements of rows; d += where `adds`.
+//   group_by_rows_64xNx16<T, N, ROW>(d, a, b, adds): the same for b of 16 rows of N elements, which are all that a row
+//     has. a[r] of a lane: as of mma_16x8x16, of the rows that its warp has.
+// `columns` and `rows` are the N that the two are called with, multiples of 8 up to 256.
+std::string group_products_text(std::initializer_list<int64_t> columns, std::initializer_list<int64_t> rows);
+
+}  // namespace tenon::ops
