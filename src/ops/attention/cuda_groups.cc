@@ -31,13 +31,25 @@ inline void fetch_rows(u8* to, const Q* from, int step, int size, int first, int
 }
 )cuda";
 
+// What a row of the mask has for keys j and j + 1. Whatever it has no keys for is read from those that it has, and is
+// hidden later: without a branch, all reads are under way together.
+constexpr std::string_view mask_pair = R"cuda(
+inline Pack<M, 2> mask_pair(const i64* v, const M* row, int j) {
+  const int last = (int)MASK_KEYS - 1, step = (int)v[22];
+  if (MASK_PAIRS) return *(const Pack<M, 2>*)(row + least(j, last - 1));
+  return {row[least(j, last) * step], row[least(j + 1, last) * step]};
+}
+)cuda";
+
 // A block for GROUPS * 64 queries of a head, 64 for each group of four warps. It works on TILE keys at a time, all that
 // there are if ONE_TILE; then their values arrive while scores are computed. Else it fetches the next ones while it
 // works on these. Each row has a softmax of its own, which goes on from tile to tile, of base 2: scores are scaled on
 // the way to it.
 constexpr std::string_view grouped = R"cuda(
   constexpr int BLOCK_QUERIES = GROUPS * 64, COUNT = GROUPS * 128, SLAB = ROW_BYTES / 2, V_TILES = V_SLABS * SLAB / 8;
-  constexpr bool COLUMNS = COLUMN_MASK && !(SOFTCAP > 0), PLAIN = COLUMNS || (!HAS_MASK && !(SOFTCAP > 0) && SCALE > 0);
+  constexpr bool COLUMNS = COLUMN_MASK && !(SOFTCAP > 0), MASKED = HAS_MASK && !COLUMNS;
+  // Scores that are only scaled, and hidden or not.
+  constexpr bool PLAIN = COLUMNS || ((!HAS_MASK || BOOL_MASK) && !(SOFTCAP > 0) && SCALE > 0);
   constexpr float LOG2_E = 1.4426950408889634, FACTOR = PLAIN ? LOG2_E * SCALE : LOG2_E;
   constexpr int K_BYTES = K_SLABS * TILE * ROW_BYTES, V_BYTES = V_SLABS * TILE * ROW_BYTES;
   DYNAMIC_SHARED(shared, SHARED_BYTES);
@@ -120,7 +132,7 @@ constexpr std::string_view grouped = R"cuda(
           for (int x = 0; x < 4; ++x) scores[n][x] = fma(scores[n][x], FACTOR, own.v[x % 2]);
         }
       }
-      if (!PLAIN || key < last_range.first || key + TILE > first_range.last) {
+      if (MASKED || !PLAIN || key < last_range.first || key + TILE > first_range.last) {
         // What all queries of the group see.
         const int surely_first = last_range.first, surely_last = first_range.last;
 #pragma unroll
@@ -129,20 +141,22 @@ constexpr std::string_view grouped = R"cuda(
           const Range seen = seen_by(v, lengths, b, s);
           // Keys that the mask does not have are hidden, too.
           const int seen_first = seen.first, seen_last = HAS_MASK ? least(seen.last, (i64)MASK_KEYS) : seen.last;
-          const M* own_mask = HAS_MASK ? mask + MASK_AT(b, h, s, 0) : nullptr;
-          const int mask_step = (int)v[22];
+          Pack<M, 2> own_mask[TILE / 8];
+          if (MASKED) {
+            const M* row = mask + MASK_AT(b, h, s, 0);
+#pragma unroll
+            for (int n = 0; n < TILE / 8; ++n) own_mask[n] = mask_pair(v, row, key + n * 8 + c * 2);
+          }
 #pragma unroll
           for (int n = 0; n < TILE / 8; ++n) {
-            if (PLAIN && key + n * 8 >= surely_first && key + n * 8 + 8 <= surely_last) continue;
+            if (PLAIN && !MASKED && key + n * 8 >= surely_first && key + n * 8 + 8 <= surely_last) continue;
 #pragma unroll
             for (int x = half * 2; x < half * 2 + 2; ++x) {
               const int j = key + n * 8 + c * 2 + x % 2;
-              float& score = scores[n][x];
+              float score = scores[n][x];
               if (!PLAIN) score = capped(score * (float)SCALE);
-              if (j < seen_first || j >= seen_last)
-                score = -INFINITE;
-              else if (!PLAIN && HAS_MASK)
-                score = masked_by(own_mask[j * mask_step], score);
+              if (MASKED) score = masked_by(own_mask[n].v[x % 2], score);
+              scores[n][x] = (j < seen_first) | (j >= seen_last) ? -INFINITE : score;
             }
           }
         }
@@ -246,6 +260,15 @@ struct GroupTile {
   }
 };
 
+// Whether keys that follow an even number of others begin at multiples of two elements. `numbers` are those of
+// attention_text::common: steps of the mask are 19 to 22, its keys 23.
+bool reads_mask_in_pairs(const Tensor& mask, const std::vector<int64_t>& numbers) {
+  const bool are_even =
+      std::ranges::all_of(numbers.begin() + 19, numbers.begin() + 22, [](int64_t step) { return step % 2 == 0; });
+  return are_even && numbers[23] % 2 == 0 &&
+         reinterpret_cast<uintptr_t>(mask.raw()) % static_cast<uintptr_t>(bits_of(mask.type()) / 4) == 0;
+}
+
 }  // namespace
 
 bool takes_group_attention(KernelRun& run, const AttentionSizes& n) {
@@ -253,9 +276,10 @@ bool takes_group_attention(KernelRun& run, const AttentionSizes& n) {
   const int64_t longest_step = std::max(n.k_size, n.v_size) * n.kv_heads * (n.packed ? 3 : 1);
   const ElementType type = run.input(0).type();
   const bool takes_type = type == ElementType::float16 || type == ElementType::bfloat16;
+  const bool has_no_mask = run.has_input(n.mask()) && run.input(n.mask()).elements() == 0;
   auto is_aligned = [&](size_t i) { return reinterpret_cast<uintptr_t>(n.address(run, i)) % 16 == 0; };
   return takes_type && n.tensor(run, 2).type() == type && n.past == 0 && n.queries >= least_queries && n.keys > 0 &&
-         std::max(n.keys, longest_step * n.queries) <= most_keys && std::min(n.k_size, n.v_size) > 0 &&
+         !has_no_mask && std::max(n.keys, longest_step * n.queries) <= most_keys && std::min(n.k_size, n.v_size) > 0 &&
          std::max(n.k_size, n.v_size) <= most_elements && n.k_size % 8 == 0 && n.v_size % 8 == 0 && is_aligned(0) &&
          is_aligned(1) && is_aligned(2) && reinterpret_cast<uintptr_t>(run.output(0).raw()) % 16 == 0 &&
          queue_of(run).gpu().major() == 9;
@@ -267,6 +291,8 @@ CudaBlocks group_attention(KernelRun& run, const AttentionSizes& n, std::string_
   const int64_t row = std::max(n.k_size, n.v_size) <= 32 ? 64 : 128, slab = row / 2;
   const int64_t k_slabs = divide_up(n.k_size, slab), v_slabs = divide_up(n.v_size, slab);
   const bool has_column_mask = run.has_input(n.mask()) && numbers[21] == 0 && numbers[22] == 1;
+  const bool has_mask_pairs =
+      run.has_input(n.mask()) && numbers[22] == 1 && reads_mask_in_pairs(run.input(n.mask()), numbers);
   cuda::Grid grid;
   grid.blocks[0] = static_cast<unsigned>(n.batch * n.q_heads * divide_up(n.queries, groups * 64));
   grid.threads = static_cast<unsigned>(groups * 128);
@@ -277,11 +303,12 @@ CudaBlocks group_attention(KernelRun& run, const AttentionSizes& n, std::string_
                   n.keys <= tile ? 1 : 0) +
       fmt::format("#define ROW_BYTES {}\n#define K_SLABS {}\n#define V_SLABS {}\n#define K_STEPS {}\n", row, k_slabs,
                   v_slabs, divide_up(n.k_size, 16)) +
-      fmt::format("#define COLUMN_MASK {}\n#define SHARED_BYTES {}\n", has_column_mask ? 1 : 0, grid.shared_bytes);
+      fmt::format("#define COLUMN_MASK {}\n#define MASK_PAIRS {}\n#define SHARED_BYTES {}\n", has_column_mask ? 1 : 0,
+                  has_mask_pairs ? 1 : 0, grid.shared_bytes);
   return {run,
           pointers,
-          fmt::format("{}{}{}{}{}", constants, tensor_core_functions, group_products_text({tile}, {slab}), functions,
-                      fetch_rows),
+          fmt::format("{}{}{}{}{}{}", constants, tensor_core_functions, group_products_text({tile}, {slab}), functions,
+                      mask_pair, fetch_rows),
           grouped,
           numbers,
           grid,
