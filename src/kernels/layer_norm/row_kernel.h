@@ -14,13 +14,11 @@ struct LayerNormRow {
   using S = Simd<Arch>;
   using F = typename S::F;
   static constexpr int width = S::width;
-  static constexpr int64_t short_row = 2048;
 
-  // Brings `count` floats of the next row near: into the first cache where that has room for rows of n.
-  [[gnu::always_inline]] static void fetch(const float* next, int count, int64_t n) {
+  // Brings `count` floats of the next row near: into the second cache, as the first one may have no room for it.
+  [[gnu::always_inline]] static void fetch(const float* next, int count) {
     constexpr int line = 16;
-    for (int at = 0; at < count; at += line)
-      n <= short_row ? __builtin_prefetch(next + at) : __builtin_prefetch(next + at, 0, 2);
+    for (int at = 0; at < count; at += line) __builtin_prefetch(next + at, 0, 2);
   }
 
   // Adds up term(x[i]) in several chains. `next`, where it is not null, are n / 2 floats to bring near meanwhile.
@@ -30,7 +28,7 @@ struct LayerNormRow {
     F acc[chains] = {};
     int64_t i = 0;
     for (; i + chains * width <= n; i += chains * width) {
-      if (next) fetch(next + i / 2, chains * width / 2, n);
+      if (next) fetch(next + i / 2, chains * width / 2);
 #pragma GCC unroll 8
       for (int u = 0; u < chains; ++u) acc[u] = term(S::load(x + i + u * width), acc[u]);
     }
@@ -98,7 +96,7 @@ struct LayerNormRow {
       }
 #pragma GCC unroll 4
       for (int u = 0; u < 4; ++u) S::store(y + i + u * width, v[u]);
-      if (Fetch) fetch(x + n + i, 4 * width, n);
+      if (Fetch) fetch(x + n + i, 4 * width);
     }
     for (; i + width <= n; i += width) {
       const auto load = [i](const float* p) { return S::load(p + i); };

@@ -17,18 +17,20 @@ int64_t grain_for(int64_t bytes) { return std::max<int64_t>(1, grain_bytes / std
 
 int to_axis(int64_t axis, int rank) { return static_cast<int>(axis < 0 ? axis + rank : axis); }
 
-// Copies blocks of bytes that lie anywhere one after the other: those that come next are fetched meanwhile, as many as
-// the core can wait for.
-void copy_far_blocks(const std::byte* from, std::span<const int64_t> starts, std::byte* to, int64_t block_bytes) {
-  constexpr int64_t line = 64, bytes_ahead = 3072, most_ahead = 16;
-  const int64_t fetched = std::min(block_bytes, bytes_ahead);
-  const auto ahead = static_cast<size_t>(std::clamp<int64_t>(bytes_ahead / block_bytes, 2, most_ahead));
-  for (size_t i = 0; i < starts.size(); ++i, to += block_bytes) {
-    if (i + ahead < starts.size()) {
-      const std::byte* next = from + starts[i + ahead];
-      for (int64_t at = 0; at < fetched; at += line) __builtin_prefetch(next + at);
-    }
-    copy_in_order(to, from + starts[i], static_cast<size_t>(block_bytes));
+// Blocks that lie anywhere: how many are fetched before they are copied.
+constexpr int64_t most_ahead = 32;
+int64_t blocks_ahead(int64_t block_bytes) {
+  constexpr int64_t bytes_ahead = 16 << 10;
+  return std::clamp<int64_t>(bytes_ahead / block_bytes, 1, most_ahead);
+}
+
+// Copies the first `count` of such blocks one after the other.
+void copy_far_blocks(const std::byte* from, std::span<const int64_t> starts, int64_t count, std::byte* to,
+                     int64_t block_bytes) {
+  const auto ahead = static_cast<size_t>(blocks_ahead(block_bytes));
+  for (size_t i = 0; i < static_cast<size_t>(count); ++i, to += block_bytes) {
+    const std::byte* next = i + ahead < starts.size() ? from + starts[i + ahead] : nullptr;
+    copy_in_order(to, from + starts[i], static_cast<size_t>(block_bytes), next);
   }
 }
 
@@ -51,13 +53,17 @@ void copy_blocks(ThreadPool& threads, const Tensor& from, Tensor& to, int64_t co
         copy_elements(from.type(), from.raw(), from_index(i), to.mutable_raw(), i * length, length);
       return;
     }
+    // Where blocks start, of more than are copied at once.
     constexpr int64_t at_once = 256;
-    int64_t starts[at_once];
+    int64_t starts[at_once + most_ahead], known = 0;
     for (int64_t n = 0; begin < end; begin += n) {
       n = std::min(at_once, end - begin);
-      for (int64_t i = 0; i < n; ++i) starts[i] = from_index(begin + i) * bytes;
-      copy_far_blocks(static_cast<const std::byte*>(from.raw()), {starts, static_cast<size_t>(n)},
+      for (; known < std::min(at_once + most_ahead, end - begin); ++known)
+        starts[known] = from_index(begin + known) * bytes;
+      copy_far_blocks(static_cast<const std::byte*>(from.raw()), {starts, static_cast<size_t>(known)}, n,
                       static_cast<std::byte*>(to.mutable_raw()) + begin * block_bytes, block_bytes);
+      std::copy(starts + n, starts + known, starts);
+      known -= n;
     }
   });
 }
@@ -79,6 +85,9 @@ class Gather final : public Kernel {
       for (int64_t i = 0; i < count; ++i) indices.at(i, size, axis);
       return;
     }
+    if (outer == 1)
+      return copy_blocks(run.threads(), x, y, count, inner,
+                         [&](int64_t i) { return indices.at(i, size, axis) * inner; });
     copy_blocks(run.threads(), x, y, outer * count, inner,
                 [&](int64_t i) { return (i / count * size + indices.at(i % count, size, axis)) * inner; });
   }
