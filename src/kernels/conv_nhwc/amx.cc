@@ -96,18 +96,17 @@ void multiply(const NhwcTile& given) {
 
 template <int... Rows>
 constexpr NhwcConvKernels table(std::integer_sequence<int, Rows...>) {
-  return {"amx",
-          true,
-          false,
-          rows,
-          columns,
-          4,
-          row_bytes,
-          {multiply<Rows + 1>...},
-          {depthwise<1>, depthwise<2>, depthwise<4>},
-          enter_amx,
-          leave_amx,
-          true};
+  return {.name = "amx",
+          .unsigned_pixels = true,
+          .rows = rows,
+          .columns = columns,
+          .group = 4,
+          .step = row_bytes,
+          .multiply = {multiply<Rows + 1>...},
+          .depthwise = {depthwise<1>, depthwise<2>, depthwise<4>},
+          .enter = enter_amx,
+          .leave = leave_amx,
+          .wide_depthwise = true};
 }
 
 }  // namespace

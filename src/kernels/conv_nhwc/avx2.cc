@@ -111,15 +111,13 @@ void depthwise(const NhwcDepthwiseTile& given) {
 
 template <int... Rows>
 constexpr NhwcConvKernels table(std::integer_sequence<int, Rows...>) {
-  return {"avx2",
-          true,
-          false,
-          rows,
-          columns,
-          group,
-          1,
-          {multiply<Rows + 1>...},
-          {depthwise<1>, depthwise<2>, depthwise<4>}};
+  return {.name = "avx2",
+          .unsigned_pixels = true,
+          .rows = rows,
+          .columns = columns,
+          .group = group,
+          .multiply = {multiply<Rows + 1>...},
+          .depthwise = {depthwise<1>, depthwise<2>, depthwise<4>}};
 }
 
 }  // namespace

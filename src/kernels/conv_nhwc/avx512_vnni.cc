@@ -13,18 +13,14 @@ void multiply(const NhwcTile& tile) {
 
 template <int... Rows>
 constexpr NhwcConvKernels table(std::integer_sequence<int, Rows...>) {
-  return {"avx512_vnni",
-          true,
-          false,
-          vnni_rows,
-          vnni_columns,
-          4,
-          1,
-          {multiply<Rows + 1>...},
-          {depthwise<1>, depthwise<2>, depthwise<4>},
-          nullptr,
-          nullptr,
-          true};
+  return {.name = "avx512_vnni",
+          .unsigned_pixels = true,
+          .rows = vnni_rows,
+          .columns = vnni_columns,
+          .group = 4,
+          .multiply = {multiply<Rows + 1>...},
+          .depthwise = {depthwise<1>, depthwise<2>, depthwise<4>},
+          .wide_depthwise = true};
 }
 
 }  // namespace

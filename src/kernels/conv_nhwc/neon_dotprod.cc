@@ -70,19 +70,14 @@ void multiply(const NhwcTile& given) {
 
 template <int... Rows>
 constexpr NhwcConvKernels table(std::integer_sequence<int, Rows...>) {
-  return {"neon_dotprod",
-          false,
-          true,
-          rows,
-          columns,
-          4,
-          1,
-          {multiply<Rows + 1>...},
-          {depthwise<1>, depthwise<2>, depthwise<4>},
-          nullptr,
-          nullptr,
-          false,
-          true};
+  return {.name = "neon_dotprod",
+          .shifts = true,
+          .rows = rows,
+          .columns = columns,
+          .group = 4,
+          .multiply = {multiply<Rows + 1>...},
+          .depthwise = {depthwise<1>, depthwise<2>, depthwise<4>},
+          .joins_rows = true};
 }
 
 }  // namespace

@@ -132,20 +132,16 @@ void multiply(const NhwcTile& given) {
 
 template <bool Unsigned, class Dot, int... Rows>
 constexpr NhwcConvKernels table(const char* name, const NhwcConvKernels* other, std::integer_sequence<int, Rows...>) {
-  return {name,
-          Unsigned,
-          true,
-          rows,
-          columns,
-          8,
-          1,
-          {multiply<Rows + 1, Unsigned>...},
-          {depthwise<1, Dot>, depthwise<2, Dot>, depthwise<4, Dot>},
-          nullptr,
-          nullptr,
-          false,
-          true,
-          other};
+  return {.name = name,
+          .unsigned_pixels = Unsigned,
+          .shifts = true,
+          .rows = rows,
+          .columns = columns,
+          .group = 8,
+          .multiply = {multiply<Rows + 1, Unsigned>...},
+          .depthwise = {depthwise<1, Dot>, depthwise<2, Dot>, depthwise<4, Dot>},
+          .joins_rows = true,
+          .other_pixels = other};
 }
 
 constexpr auto each_count = std::make_integer_sequence<int, rows>{};

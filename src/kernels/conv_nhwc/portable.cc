@@ -61,15 +61,12 @@ void depthwise(const NhwcDepthwiseTile& tile) {
 
 template <int... Rows>
 constexpr NhwcConvKernels table(std::integer_sequence<int, Rows...>) {
-  return {"portable",
-          false,
-          false,
-          rows,
-          columns,
-          group,
-          1,
-          {multiply<Rows + 1>...},
-          {depthwise<1>, depthwise<2>, depthwise<4>}};
+  return {.name = "portable",
+          .rows = rows,
+          .columns = columns,
+          .group = group,
+          .multiply = {multiply<Rows + 1>...},
+          .depthwise = {depthwise<1>, depthwise<2>, depthwise<4>}};
 }
 
 }  // namespace

@@ -66,11 +66,11 @@ struct NhwcConvKernels {
   using Multiply = void (*)(const NhwcTile& tile);
 
   const char* name;
-  bool unsigned_pixels;
-  bool shifts;  // nhwc_shift_bits are in the bias where sums are small or tiny
+  bool unsigned_pixels = false;
+  bool shifts = false;  // nhwc_shift_bits are in the bias where sums are small or tiny
   int rows, columns;
   int group;                          // of the weights' bytes: 4 or 8
-  int step;                           // the weights' bytes of all taps are filled up to a multiple of this
+  int step = 1;                       // the weights' bytes of all taps are filled up to a multiple of this
   Multiply multiply[most_nhwc_rows];  // by the number of rows less one, at most `rows`
   using Depthwise = void (*)(const NhwcDepthwiseTile& tile);
   Depthwise depthwise[nhwc_output_counts];  // of 1 << i outputs
