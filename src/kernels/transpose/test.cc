@@ -64,6 +64,7 @@ TEST(Transpose, Large) {
       {{2, 40000, 3}, {0, 2, 1}},
       {{2, 3, 40000}, {0, 2, 1}},
       {{301, 1024}, {1, 0}},            // rows at distances of whole pages
+      {{33, 8, 128}, {2, 1, 0}},        // the same, with fewer columns
       {{2, 2049, 67}, {0, 2, 1}},       // short rows
       {{3, 40, 37, 80}, {0, 2, 1, 3}},  // runs of several lines
       {{2, 30, 40, 20, 17}, {2, 0, 3, 1, 4}},

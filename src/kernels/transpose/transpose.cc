@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
 #include "base/whole_lines.h"
@@ -124,20 +125,16 @@ constexpr int64_t line = 16;
                parts[3].at[c]);
 }
 
-enum class Prefetch { none, first_cache, second_cache };
-
-// The same for any number of columns; fetches the same of `ahead` into a cache. Inline, since the core reads lines
-// first if something else, such as registers at a call, is stored between them.
-template <Prefetch prefetch>
+// The same for any number of columns; fetches the same of `ahead` into the first cache, if asked. Inline, since the
+// core reads lines first if something else, such as registers at a call, is stored between them.
+template <bool Fetches>
 [[gnu::always_inline]] inline void transpose_lines(const uint32_t* from, int64_t from_stride, const uint32_t* ahead,
-                                                   int64_t ahead_stride, uint32_t* to, int64_t to_stride,
-                                                   int64_t columns) {
+                                                   uint32_t* to, int64_t to_stride, int64_t columns) {
   int64_t c = 0;
   for (; c + 4 <= columns; c += 4) {
     transpose_lines_4(from + c, from_stride, to + c * to_stride, to_stride);
-    if constexpr (prefetch != Prefetch::none) {
-      for (int64_t r = c % line; r < c % line + 4; ++r)
-        __builtin_prefetch(ahead + r * ahead_stride + c / line * line, 0, prefetch == Prefetch::first_cache ? 3 : 2);
+    if constexpr (Fetches) {
+      for (int64_t r = c % line; r < c % line + 4; ++r) __builtin_prefetch(ahead + r * from_stride + c / line * line);
     }
   }
   for (; c < columns; ++c) {
@@ -149,32 +146,46 @@ template <Prefetch prefetch>
 constexpr int64_t columns_together = 256;
 
 // The same for as many of the rows as make whole lines.
-template <Prefetch prefetch>
+template <bool Fetches>
 void transpose_rows(const uint32_t* from, int64_t from_stride, uint32_t* to, int64_t to_stride, int64_t rows,
                     int64_t columns) {
   for (int64_t r = 0; r + line <= rows; r += line, from += line * from_stride)
-    transpose_lines<prefetch>(from, from_stride, from + line * from_stride, from_stride, to + r, to_stride, columns);
+    transpose_lines<Fetches>(from, from_stride, from + line * from_stride, to + r, to_stride, columns);
 }
 
-// Rows at such distances that the first cache has room for few of them: they are copied next to each other.
-void transpose_crowded(const uint32_t* from, int64_t from_stride, uint32_t* to, int64_t to_stride, int64_t rows,
-                       int64_t columns) {
+// Rows at such distances that the first cache has room for few of them: they are copied next to each other, while those
+// that come next are fetched, row by row. `columns` is a number, or one that the compiler knows: then registers
+// suffice, and nothing but lines is stored.
+template <class Columns>
+void transpose_crowded_rows(const uint32_t* from, int64_t from_stride, uint32_t* to, int64_t to_stride, int64_t rows,
+                            Columns columns) {
   constexpr int64_t stride = columns_together + line;
   alignas(64) uint32_t memory[line * stride];
   for (int64_t r = 0; r + line <= rows; r += line, from += line * from_stride) {
     for (int64_t i = 0; i < line; ++i)
-      copy_in_order(memory + i * stride, from + i * from_stride, static_cast<size_t>(columns) * sizeof(uint32_t));
-    transpose_lines<Prefetch::second_cache>(memory, stride, from + line * from_stride, from_stride, to + r, to_stride,
-                                            columns);
+      copy_in_order(memory + i * stride, from + i * from_stride, static_cast<size_t>(columns) * sizeof(uint32_t),
+                    from + (i + line) * from_stride);
+    transpose_lines<false>(memory, stride, nullptr, to + r, to_stride, columns);
   }
+}
+void transpose_crowded(const uint32_t* from, int64_t from_stride, uint32_t* to, int64_t to_stride, int64_t rows,
+                       int64_t columns) {
+  constexpr std::integral_constant<int64_t, columns_together> usual;
+  if (columns == usual) return transpose_crowded_rows(from, from_stride, to, to_stride, rows, usual);
+  transpose_crowded_rows(from, from_stride, to, to_stride, rows, columns);
+}
+
+bool is_crowded(int64_t from_stride) {
+  constexpr int64_t page = 1024;
+  return from_stride % page == 0;
 }
 
 // The core foresees by itself where long rows go on.
 auto lines_loop(int64_t from_stride) {
-  constexpr int64_t page = 1024, short_row = 128;
-  return from_stride % page == 0    ? transpose_crowded
-         : from_stride <= short_row ? transpose_rows<Prefetch::first_cache>
-                                    : transpose_rows<Prefetch::none>;
+  constexpr int64_t short_row = 128;
+  return is_crowded(from_stride)    ? transpose_crowded
+         : from_stride <= short_row ? transpose_rows<true>
+                                    : transpose_rows<false>;
 }
 
 // to[c][i] = from[i][c] or to[i][c] = from[c][i], where there are few c: the rows with few elements are dense.
@@ -232,13 +243,16 @@ void transpose_planes(ThreadPool& pool, const char* from, char* to, std::span<co
   const int64_t down = (rows.size + rows_together - 1) / rows_together,
                 across = (columns.size + columns_together - 1) / columns_together;
   const int64_t bytes_each = std::min(rows_together, rows.size) * std::min(columns_together, columns.size) * bytes;
+  // Crowded rows are fetched ahead downwards, others go on to the right.
+  const bool goes_down = bytes == 4 && is_crowded(rows.from_stride);
   pool.parallel_for(count_of(outer) * down * across, 1 + bytes_per_task / bytes_each, [&](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; ++task) {
       const Position at = position_of(outer, task / across / down, bytes);
       const T* source = reinterpret_cast<const T*>(from + at.from);
       T* target = reinterpret_cast<T*>(to + at.to);
-      const int64_t first_column = task % across * columns_together;
-      int64_t first_row = task / across % down * rows_together;
+      const int64_t part = task % (across * down);
+      const int64_t first_column = (goes_down ? part / down : part % across) * columns_together;
+      int64_t first_row = (goes_down ? part % down : part / across) * rows_together;
       const int64_t last_row = std::min(rows.size, first_row + rows_together),
                     last_column = std::min(columns.size, first_column + columns_together);
       if constexpr (bytes == 4) {
