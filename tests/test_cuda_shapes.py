@@ -232,3 +232,11 @@ def test_equals_cpu(tenon, tmp_path, name):
 def test_without_groups_of_warps(tenon, tmp_path, name):
     check(tenon, tmp_path, name, {**environment_of(tenon, tmp_path), "TENON_EMULATED_MAJOR": "8"})
     assert any("key_parts(own" in path.read_text() for path in tmp_path.glob("*.cu"))
+
+
+def test_unknown_trial_is_an_error(tenon, tmp_path):
+    write_model(tmp_path / "model.onnx", *CASES["pixels"])
+    run = subprocess.run([tenon, "run", tmp_path / "model.onnx", "--provider", "cuda,cpu"], capture_output=True, text=True,
+                         env={**environment_of(tenon, tmp_path), "TENON_TRIAL": "best"}, timeout=300)
+    assert run.returncode != 0
+    assert "TENON_TRIAL is 'best'; it may be first or last" in run.stdout + run.stderr

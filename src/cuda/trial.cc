@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
+#include <optional>
 #include <string_view>
+
+#include "base/fail.h"
 
 namespace tenon::cuda {
 namespace {
@@ -30,12 +33,22 @@ int64_t nanoseconds_of(GpuQueue& queue, FunctionRef<void(size_t)> run, size_t wa
   return least;
 }
 
+// What TENON_TRIAL asks for.
+std::optional<size_t> way_in_environment(size_t count) {
+  const char* set = std::getenv("TENON_TRIAL");
+  const std::string_view given = set ? set : "";
+  if (given.empty()) return std::nullopt;
+  if (given != "first" && given != "last")
+    fail(ErrorCode::invalid_argument, "TENON_TRIAL is '{}'; it may be first or last", given);
+  return given == "last" ? count - 1 : 0;
+}
+
 }  // namespace
 
 size_t fastest(GpuQueue& queue, size_t count, FunctionRef<void(size_t)> run) {
   size_t best = 0;
   if (count < 2) return best;
-  if (const char* given = std::getenv("TENON_TRIAL")) return given == std::string_view("last") ? count - 1 : 0;
+  if (const auto given = way_in_environment(count)) return *given;
   int64_t least = 0;
   for (size_t way = 0; way < count; ++way) {
     run(way);

@@ -40,32 +40,35 @@ struct Sums {
   }
 };
 
-std::string by_columns(std::string_view type, int64_t n) {
-  const Sums sums(n);
-  const int64_t next = n / 2;
-  return fmt::format(
-      "template <> struct GroupByColumns<{type}, {n}> {{\n"
-      "  static void multiply(float (&d)[{n} / 8][4], u64 a, u64 b, bool adds) {{\n"
-      "    asm volatile(\"{{.reg .pred p; setp.ne.u32 p, %{adds}, 0; wgmma.mma_async.sync.aligned.m64n{n}k16.f32.{type}"
-      ".{type} {{{names}}}, %{a}, %{b}, p, 1, 1, 0, 0;}}\"\n"
-      "                 : {operands} : \"l\"(a), \"l\"(b), \"r\"((u32)adds));\n  }}\n}};\n",
-      fmt::arg("type", type), fmt::arg("n", n), fmt::arg("names", sums.names), fmt::arg("operands", sums.operands),
-      fmt::arg("a", next), fmt::arg("b", next + 1), fmt::arg("adds", next + 2));
-}
+// Where the left side comes from: how it is given, its operands, and what the instruction says of both sides.
+struct LeftSide {
+  std::string_view structure, parameter, places, operands;
+  int64_t count;
+  std::string_view flags;
+};
 
-std::string by_rows(std::string_view type, int64_t n) {
+constexpr LeftSide from_memory{"GroupByColumns", "u64 a", "%{0}", "\"l\"(a)", 1, "1, 1, 0, 0"};
+constexpr LeftSide from_registers{"GroupByRows",
+                                  "const u32 (&a)[4]",
+                                  "{{%{0}, %{1}, %{2}, %{3}}}",
+                                  "\"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3])",
+                                  4,
+                                  "1, 1, 1"};
+
+std::string product_text(const LeftSide& left, std::string_view type, int64_t n) {
   const Sums sums(n);
   const int64_t next = n / 2;
   return fmt::format(
-      "template <> struct GroupByRows<{type}, {n}> {{\n"
-      "  static void multiply(float (&d)[{n} / 8][4], const u32 (&a)[4], u64 b, bool adds) {{\n"
+      "template <> struct {structure}<{type}, {n}> {{\n"
+      "  static void multiply(float (&d)[{n} / 8][4], {parameter}, u64 b, bool adds) {{\n"
       "    asm volatile(\"{{.reg .pred p; setp.ne.u32 p, %{adds}, 0; wgmma.mma_async.sync.aligned.m64n{n}k16.f32.{type}"
-      ".{type} {{{names}}}, {{%{a0}, %{a1}, %{a2}, %{a3}}}, %{b}, p, 1, 1, 1;}}\"\n"
-      "                 : {operands} : \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), \"l\"(b), "
-      "\"r\"((u32)adds));\n  }}\n}};\n",
-      fmt::arg("type", type), fmt::arg("n", n), fmt::arg("names", sums.names), fmt::arg("operands", sums.operands),
-      fmt::arg("a0", next), fmt::arg("a1", next + 1), fmt::arg("a2", next + 2), fmt::arg("a3", next + 3),
-      fmt::arg("b", next + 4), fmt::arg("adds", next + 5));
+      ".{type} {{{names}}}, {a}, %{b}, p, {flags};}}\"\n"
+      "                 : {operands} : {left}, \"l\"(b), \"r\"((u32)adds));\n  }}\n}};\n",
+      fmt::arg("structure", left.structure), fmt::arg("parameter", left.parameter), fmt::arg("type", type),
+      fmt::arg("n", n), fmt::arg("names", sums.names), fmt::arg("operands", sums.operands),
+      fmt::arg("a", fmt::format(fmt::runtime(left.places), next, next + 1, next + 2, next + 3)),
+      fmt::arg("b", next + left.count), fmt::arg("adds", next + left.count + 1), fmt::arg("left", left.operands),
+      fmt::arg("flags", left.flags));
 }
 
 }  // namespace
@@ -73,8 +76,8 @@ std::string by_rows(std::string_view type, int64_t n) {
 std::string group_products_text(std::initializer_list<int64_t> columns, std::initializer_list<int64_t> rows) {
   std::string text(beginning);
   for (std::string_view type : {"f16", "bf16"}) {
-    for (int64_t n : std::set<int64_t>(columns)) text += by_columns(type, n);
-    for (int64_t n : std::set<int64_t>(rows)) text += by_rows(type, n);
+    for (int64_t n : std::set<int64_t>(columns)) text += product_text(from_memory, type, n);
+    for (int64_t n : std::set<int64_t>(rows)) text += product_text(from_registers, type, n);
   }
   return text + std::string(end);
 }
