@@ -47,6 +47,46 @@ struct Tile : BroadcastTile<Avx512, 14, 2> {
     multiply_rows<R, V>(k, RowsInPlace<R>(a), b, t, acc);
   }
 
+  // Sixteen steps at a time: pairs of rows, then pairs of pairs, and so on.
+  static void pack_rows(const float* a, int64_t ld, int64_t k, float* out) {
+    constexpr __mmask16 lanes = (1 << rows) - 1;
+    int64_t p = 0;
+    for (; p + 16 <= k; p += 16, out += 16 * rows) {
+      __m512 row[16], pair[16];
+#pragma GCC unroll 16
+      for (int i = 0; i < 16; ++i) row[i] = i < rows ? _mm512_loadu_ps(a + i * ld + p) : _mm512_setzero_ps();
+#pragma GCC unroll 8
+      for (int i = 0; i < 16; i += 2) {
+        pair[i] = _mm512_unpacklo_ps(row[i], row[i + 1]);
+        pair[i + 1] = _mm512_unpackhi_ps(row[i], row[i + 1]);
+      }
+      // Of rows 4 * i to 4 * i + 3, steps j, j + 4, j + 8 and j + 12.
+      __m512 four[4][4];
+#pragma GCC unroll 4
+      for (int i = 0; i < 4; ++i) {
+#pragma GCC unroll 2
+        for (int j = 0; j < 2; ++j) {
+          const __m512d low = _mm512_castps_pd(pair[4 * i + j]), high = _mm512_castps_pd(pair[4 * i + 2 + j]);
+          four[i][2 * j] = _mm512_castpd_ps(_mm512_unpacklo_pd(low, high));
+          four[i][2 * j + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(low, high));
+        }
+      }
+#pragma GCC unroll 4
+      for (int j = 0; j < 4; ++j) {
+        const __m512 a02 = _mm512_shuffle_f32x4(four[0][j], four[1][j], 0x88),
+                     a13 = _mm512_shuffle_f32x4(four[0][j], four[1][j], 0xdd),
+                     b02 = _mm512_shuffle_f32x4(four[2][j], four[3][j], 0x88),
+                     b13 = _mm512_shuffle_f32x4(four[2][j], four[3][j], 0xdd);
+        _mm512_mask_storeu_ps(out + j * rows, lanes, _mm512_shuffle_f32x4(a02, b02, 0x88));
+        _mm512_mask_storeu_ps(out + (j + 4) * rows, lanes, _mm512_shuffle_f32x4(a13, b13, 0x88));
+        _mm512_mask_storeu_ps(out + (j + 8) * rows, lanes, _mm512_shuffle_f32x4(a02, b02, 0xdd));
+        _mm512_mask_storeu_ps(out + (j + 12) * rows, lanes, _mm512_shuffle_f32x4(a13, b13, 0xdd));
+      }
+    }
+    for (; p < k; ++p, out += rows)
+      for (int i = 0; i < rows; ++i) out[i] = a[i * ld + p];
+  }
+
  private:
   using F = Avx512::F;
   static constexpr int steps_at_once = 4;

@@ -13,13 +13,13 @@ namespace tenon::kernels {
 namespace {
 
 constexpr double least_flops_to_share = 1e6;
-// What is packed at once, which bounds the scratch memory of a product: for the left side, so many times what
-// cached_panels says, by the number of threads, for the right side, so many floats, by the size of the product.
-constexpr int64_t left_parts_per_thread = 4, most_left_parts = 16;
+// Floats that are packed at once, which bounds the scratch memory of a product. One thread takes of the right side what
+// stays in half of the L2 cache while all rows pass by; several threads share more of it, by the size of the product.
+constexpr int64_t most_left_floats = int64_t{4} << 20;
 constexpr int64_t least_right_floats = 264 << 10, most_right_floats = int64_t{1} << 20;
 // A left side of few rows: so many times what cached_panels says, and so many floats in all.
 constexpr int64_t few_parts = 4;
-constexpr int64_t most_left_floats = int64_t{1} << 20;
+constexpr int64_t most_few_floats = int64_t{1} << 20;
 constexpr int64_t floats_per_pack_task = 8 << 10;
 constexpr int64_t tasks_per_thread = 4;
 constexpr int64_t floats_to_activate = 32 << 10;  // at once: they are still in the cache
@@ -60,12 +60,12 @@ struct Block {
   }
 };
 
-void pack_block(const Product& p, const Block& block, bool with_b) {
+void pack_block(const Product& p, const Block& block, bool with_a) {
   const int rows = p.kernels.tile_rows, columns = p.kernels.tile_columns;
   const int64_t a_first = std::max(block.row_panel, p.a.ready());
   const int64_t b_first = std::max(block.column_panel, p.b.ready());
-  const int64_t a_panels = std::max<int64_t>(0, block.row_panel_end - a_first);
-  const int64_t b_panels = with_b ? std::max<int64_t>(0, block.column_panel_end - b_first) : 0;
+  const int64_t a_panels = with_a ? std::max<int64_t>(0, block.row_panel_end - a_first) : 0;
+  const int64_t b_panels = std::max<int64_t>(0, block.column_panel_end - b_first);
   const int64_t grain = divide_up(floats_per_pack_task, std::max<int64_t>(1, block.k * std::max(rows, columns)));
   p.share(a_panels + b_panels, grain, [&](int64_t begin, int64_t end) {
     if (begin < a_panels) {
@@ -80,30 +80,43 @@ void pack_block(const Product& p, const Block& block, bool with_b) {
   });
 }
 
-// The right panel that is read next, which the tiles before it bring near: each a part of it where its rows follow each
-// other, else all of it.
+// What is read after a right panel, which the tiles of that bring near: each a part.
 class Ahead {
  public:
-  // Where `is_last`, the panel is the present one: there is no other.
-  Ahead(const GemmPanel& panel, bool is_last, int width, int64_t k, int64_t tiles) : next_(panel.data) {
-    if (is_last) return;
-    if (panel.stride == width)
-      parts_ = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::min<int64_t>(tiles, 16))));
-    step_ = panel.stride * static_cast<int64_t>(sizeof(float)) / parts_;
-    part_bytes_ = k * step_;
-  }
+  // Nothing: the same place again and again.
+  explicit Ahead(const float* near) : next_(near) {}
+  // So many floats in parts, which the k steps of a tile bring near.
+  Ahead(const float* next, int64_t floats, int64_t parts, int64_t k)
+      : next_(next), parts_(parts), step_(floats * 4 / parts / std::max<int64_t>(1, k)), part_bytes_(k * step_) {}
 
   const std::byte* part(int64_t tile) const {
-    return reinterpret_cast<const std::byte*>(next_) + (tile & (parts_ - 1)) * part_bytes_;
+    return reinterpret_cast<const std::byte*>(next_) + tile % parts_ * part_bytes_;
   }
   int64_t step() const { return step_; }
 
  private:
   const float* next_;
-  int64_t parts_ = 1;  // a power of two
-  int64_t step_ = 0;
+  int64_t parts_ = 1;
+  int64_t step_ = 0;  // bytes
   int64_t part_bytes_ = 0;
 };
+
+// The next right panel: a part for each tile where its rows follow each other, else all of it for each.
+Ahead next_right_panel(const GemmPanel& panel, int width, int64_t k, int64_t tiles) {
+  const bool is_packed = panel.stride == width;
+  const auto parts =
+      is_packed ? static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::min<int64_t>(tiles, 16)))) : 1;
+  return {panel.data, panel.stride * k, parts, k};
+}
+
+// The left panels from `index` on, one for each tile, unless their rows have much else between them.
+Ahead next_left_panels(const Product& p, const Block& block, int64_t index, int64_t tiles) {
+  constexpr int64_t line = 16;
+  const int rows = p.kernels.tile_rows;
+  const GemmPanel panel = block.panel(p.a, block.packed_a, block.row_panel, index, rows);
+  const int64_t row = p.a.has_rows() && index < p.a.ready() ? panel.stride : block.k;
+  return row * rows <= block.k * line ? Ahead(panel.data, row * rows * tiles, tiles, block.k) : Ahead(panel.data);
+}
 
 // A left side of one row times some panels at a time, if they are packed. Returns the first panel that is left.
 int64_t multiply_row(const Product& p, const Block& block, int64_t column_begin, int64_t column_end, GemmTile tile) {
@@ -151,17 +164,19 @@ void multiply_tiles(const Product& p, const Block& block, int64_t row_begin, int
     tile.addend =
         e.addend ? e.addend + row_begin * rows * e.addend_row_stride + j * columns * e.addend_column_stride : nullptr;
     tile.residual = e.residual && last_k ? e.residual + (tile.c - p.c) : nullptr;
-    const Ahead ahead(next, j + 1 == column_end, columns, block.k, row_end - row_begin);
+    const int64_t tiles = row_end - row_begin;
+    const Ahead ahead = j + 1 < column_end              ? next_right_panel(next, columns, block.k, tiles)
+                        : row_end < block.row_panel_end ? next_left_panels(p, block, row_end, tiles)
+                                                        : Ahead(b.data);
     tile.ahead_step = ahead.step();
     GemmPanel a{};
     for (int64_t i = row_begin; i < row_end; ++i) {
       if (i == row_begin || i == rows_end) a = block.panel(p.a, block.packed_a, block.row_panel, i, rows);
+      tile.ahead = ahead.part(i - row_begin);
       if (i < rows_end) {
-        tile.ahead = ahead.part(i - row_begin);
         p.kernels.rows_in_place(block.k, a, b, tile);
         a.data += rows * a.stride;
       } else {
-        tile.ahead = ahead.part(i - row_begin);
         p.kernels.by_rows[std::min<int64_t>(rows, p.m - i * rows)](block.k, a.data, b, tile);
         a.data += rows * block.k;
       }
@@ -221,9 +236,9 @@ void multiply_block(const Product& p, const Block& block) {
   });
 }
 
-// Panels per step when `source` has to be packed; all of them when it is ready.
+// Panels per step, about as many in each, when `source` has to be packed; all of them when it is ready.
 int64_t panels_per_step(const PanelSource& source, int64_t panels, int64_t most) {
-  return source.ready() >= panels ? panels : std::clamp<int64_t>(most, 1, panels);
+  return source.ready() >= panels ? panels : divide_up(panels, divide_up(panels, std::max<int64_t>(most, 1)));
 }
 
 // A left side of few rows times a right side that is ready: what bounds it is reading that. So the left side is packed
@@ -284,6 +299,10 @@ GemmPanel MatrixPanels::ready_panel(int64_t k_begin, int64_t, int64_t panel) con
 }
 
 void MatrixPanels::pack(int64_t k_begin, int64_t k, int64_t first, int64_t last, float* out) const {
+  if (side_ == GemmSide::left && !lanes_contiguous_ && kernels_.pack_rows) {
+    for (; first < std::min(last, lanes_ / width_); ++first, out += k * width_)
+      kernels_.pack_rows(data_ + first * width_ * ld_ + k_begin, ld_, k, out);
+  }
   if (side_ == GemmSide::right && lanes_contiguous_) {
     const int64_t full = std::clamp(lanes_ / width_, first, last);
     kernels_.pack_columns(data_ + k_begin * ld_ + first * width_, ld_, full - first, k, out);
@@ -330,13 +349,12 @@ void gemm_blocked(ThreadPool* pool, const GemmKernels& kernels, int64_t m, int64
     return;
   }
   const bool is_few = row_panels <= few_parts * cached_panels(kernels, k_block) &&
-                      row_panels * kernels.tile_rows * k <= most_left_floats;
+                      row_panels * kernels.tile_rows * k <= most_few_floats;
   if (is_few && b.ready() >= column_panels) return multiply_few_rows(p, k_block, row_panels, column_panels);
-  const int64_t threads = pool ? pool->size() : 1;
-  const int64_t parts = threads > 1 ? std::min(threads * left_parts_per_thread, most_left_parts) : 1;
-  const int64_t rows_step = panels_per_step(a, row_panels, parts * cached_panels(kernels, k_block));
-  // More is packed at once where that is little beside the product or the right side itself.
-  const int64_t right_floats = std::clamp(std::max(m, k / 16) * n, least_right_floats, most_right_floats);
+  const int64_t rows_step = panels_per_step(a, row_panels, most_left_floats / (k_block * kernels.tile_rows));
+  // Threads pack more at once where that is little beside the product or the right side itself.
+  const int64_t right_floats = alone ? cpu_features().l2_bytes / 2 / 4
+                                     : std::clamp(std::max(m, k / 16) * n, least_right_floats, most_right_floats);
   const int64_t columns_step = panels_per_step(b, column_panels, right_floats / (k_block * kernels.tile_columns));
   const int64_t a_floats =
       std::min(rows_step, std::max<int64_t>(0, row_panels - a.ready())) * k_block * kernels.tile_rows;
@@ -346,14 +364,14 @@ void gemm_blocked(ThreadPool* pool, const GemmKernels& kernels, int64_t m, int64
   float* packed_a = scratch.as<float>();
   float* packed_b = packed_a + (a_floats + 15) / 16 * 16;
 
-  for (int64_t column = 0; column < column_panels; column += columns_step) {
-    for (int64_t k_begin = 0; k_begin == 0 || k_begin < k; k_begin += k_block) {
-      for (int64_t row = 0; row < row_panels; row += rows_step) {
+  for (int64_t k_begin = 0; k_begin == 0 || k_begin < k; k_begin += k_block) {
+    for (int64_t row = 0; row < row_panels; row += rows_step) {
+      for (int64_t column = 0; column < column_panels; column += columns_step) {
         const Block block{k_begin,  std::min(k_block, k - k_begin),
                           row,      std::min(row + rows_step, row_panels),
                           column,   std::min(column + columns_step, column_panels),
                           packed_a, packed_b};
-        pack_block(p, block, row == 0);
+        pack_block(p, block, column == 0);
         multiply_block(p, block);
       }
     }

@@ -69,6 +69,8 @@ struct GemmKernels {
   GemmTilesKernel narrow_tiles_by_rows[most_tile_rows + 1];  // of narrow_columns each
   // Copies k steps of so many full B panels, whose columns lie side by side in rows that are ld floats apart.
   void (*pack_columns)(const float* b, int64_t ld, int64_t panels, int64_t k, float* out);
+  // Packs k steps of a full A panel whose rows are ld floats apart; null where it is no faster than portable code.
+  void (*pack_rows)(const float* a, int64_t ld, int64_t k, float* out);
   // y[2 * i] = a[i] and y[2 * i + 1] = b[i] for i < n.
   void (*interleave)(const float* a, const float* b, int64_t n, float* y);
   int panels_at_once;

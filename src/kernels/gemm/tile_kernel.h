@@ -211,6 +211,13 @@ struct GemmTileKernels {
     }
   }
 
+  static constexpr auto rows_packer() -> void (*)(const float*, int64_t, int64_t, float*) {
+    if constexpr (requires { &Tile::pack_rows; })
+      return &Tile::pack_rows;
+    else
+      return nullptr;
+  }
+
   static void interleave(const float* a, const float* b, int64_t n, float* y) {
     constexpr auto lanes = std::make_integer_sequence<int, S::width>{};
     int64_t i = 0;
@@ -337,6 +344,7 @@ struct GemmTileKernels {
             {nullptr, &run_tiles<R + 1, vectors>...},
             {nullptr, &run_tiles<R + 1, narrow_vectors>...},
             &pack_columns,
+            rows_packer(),
             &interleave,
             panels_at_once,
             {nullptr, &run_row_of_panels<P + 1>...},
