@@ -27,6 +27,8 @@ constexpr int64_t fewest_group_pixels = 12, parts_per_thread = 8;
 constexpr int64_t band_floats = 256 << 10;
 // Floats that are worth copying in a thread of their own.
 constexpr int64_t least_copied_floats = 1024;
+// With more threads, to copy the pixels of a larger step first takes longer than it saves.
+constexpr int most_threads_that_pick = 2;
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
@@ -255,7 +257,7 @@ void conv_blocked(ThreadPool& pool, const ConvShape& shape, const float* x, cons
   if (std::isnan(given.lo)) epilogue.lo = -infinity;
   if (std::isnan(given.hi)) epilogue.hi = infinity;
   if (shape.groups > 1) return conv_blocked_depthwise(pool, shape, x, weights, y, epilogue);
-  const bool picks = picks_pixels(shape);
+  const bool picks = picks_pixels(shape) && pool.size() <= most_threads_that_pick;
   ConvShape picked = shape;
   for (int d = 0; picks && d < 3; ++d) picked.input[d] = shape.output[d], picked.stride[d] = 1;
   const Scratch scratch(picks ? static_cast<size_t>(shape.in_channels * shape.output_size()) * sizeof(float) : 0);
