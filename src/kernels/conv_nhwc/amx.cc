@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "kernels/amx_tiles.h"
+#include "kernels/amx_code_products.h"
 #include "kernels/conv_nhwc/avx512_codes.h"
 #include "kernels/conv_nhwc/avx512_depthwise.h"
 #include "kernels/conv_nhwc/avx512_pixels.h"
@@ -106,8 +106,13 @@ constexpr NhwcConvKernels table(std::integer_sequence<int, Rows...>) {
           .depthwise = {depthwise<1>, depthwise<2>, depthwise<4>},
           .enter = enter_amx,
           .leave = leave_amx,
+          .to_codes = multiply_codes,
+          .gather = gather,
+          .few_bytes = few_bytes,
           .wide_depthwise = true};
 }
+
+static_assert(columns == code_tile_columns && row_bytes == code_step_bytes);
 
 }  // namespace
 

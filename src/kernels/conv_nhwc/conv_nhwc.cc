@@ -7,6 +7,8 @@
 #include "base/checked.h"
 #include "base/cpu_features.h"
 #include "base/rounding.h"
+#include "kernels/conv_nhwc/depthwise.h"
+#include "kernels/conv_nhwc/many_outputs.h"
 #include "kernels/scratch.h"
 
 namespace tenon::kernels {
@@ -24,6 +26,12 @@ constexpr int64_t narrow_pixel = 16;
 constexpr int64_t tiles_prepared = 8;
 // Bytes that are copied at once.
 constexpr int64_t chunk = 16;
+// Rows of a window whose lines are remembered.
+constexpr int64_t most_lines = 16;
+// Rows of many outputs at once, in the second cache: those that are read where they are, and those that are copied.
+constexpr int64_t rows_cached = 1 << 20, rows_copied = 128 << 10;
+// Of copies of whole images; pixels of larger ones are copied for some outputs at a time.
+constexpr int64_t most_sheet_bytes = 16 << 20;
 constexpr double small_limit = 1 << 22, tiny_limit = 32767;
 
 bool takes_patches(const ConvShape& s) {
@@ -55,25 +63,6 @@ int64_t tap_bytes(const ConvShape& s, const NhwcConvKernels& kernels) {
   const int64_t pixel = nhwc_pixel(s.in_channels);
   return takes_patches(s) ? round_up(s.kernel_size() / tap_count(s, kernels) * pixel, chunk) : pixel;
 }
-
-// How a depthwise convolution computes neighbouring outputs at once: the pixels they read in each row of the window, in
-// groups of four. Otherwise what one output reads is a list of pixels, in groups of four.
-struct DepthwiseWindow {
-  explicit DepthwiseWindow(const ConvShape& s) : rows(s.kernel[1]), kernel(s.kernel[2]) {
-    const bool is_dense = s.stride[2] == 1 && s.dilation[2] == 1;
-    if (is_dense && kernel == 5) outputs = 4;
-    if (is_dense && (kernel == 3 || kernel == 7)) outputs = 2;
-    width = kernel + outputs - 1;
-    quads = divide_up(rows * width, 4);
-  }
-  // Which tap pixel i is to output j; -1: none.
-  int64_t tap(int64_t i, int64_t j) const {
-    const int64_t row = i / width, column = i % width - j;
-    return column >= 0 && column < kernel && row < rows ? row * kernel + column : -1;
-  }
-
-  int64_t rows, kernel, outputs = 1, width, quads;
-};
 
 }  // namespace
 
@@ -221,8 +210,8 @@ class NhwcConv {
 
   void run(ThreadPool& pool, const uint8_t* x, uint8_t outside, uint8_t* y) {
     const int64_t rows = s_.batch * s_.input[1], row_bytes = checked_mul(width_, pixel_);
-    const Scratch copy(takes_patches_ ? static_cast<size_t>(checked_mul(rows, row_bytes) + chunk) : 0);
-    const auto blank_bytes = static_cast<size_t>(std::max(row_bytes, bytes_) + chunk);
+    const Scratch copy(takes_patches_ ? static_cast<size_t>(checked_mul(rows, row_bytes) + 2 * chunk) : 0);
+    const auto blank_bytes = static_cast<size_t>(std::max(row_bytes, bytes_) + 2 * chunk);
     const Scratch blank(blank_bytes);
     std::memset(blank.as<void>(), outside, blank_bytes);
     outside_ = blank.as<uint8_t>();
@@ -234,7 +223,16 @@ class NhwcConv {
       x_ = copy.as<uint8_t>();
     }
     y_ = y;
-    multiply(pool);
+    const bool are_many = outputs_ > kernels_.rows && weights_.steps_ * bytes_ > kernels_.few_bytes;
+    if (!kernels_.to_codes || !are_many) return multiply(pool);
+    if (is_pointwise_ || takes_patches_ || bytes_ % code_step_bytes != 0) return multiply_many(pool, nullptr);
+    const NhwcSheet sheet(s_);
+    const int64_t sheet_bytes = sheet.bytes(round_up<int64_t>(sheet.positions(), code_tile_rows));
+    if (sheet_bytes > most_sheet_bytes) return multiply_many(pool, nullptr);
+    const Scratch memory(static_cast<size_t>(sheet_bytes));
+    sheet.fill(pool, x, outside, memory.as<uint8_t>());
+    x_ = memory.as<uint8_t>();
+    multiply_many(pool, &sheet);
   }
 
  private:
@@ -279,6 +277,111 @@ class NhwcConv {
       }
       if (kernels_.leave) kernels_.leave();
     });
+  }
+
+  // Where rows of many outputs at once are. Those of the sheet, if there is one, and whole pixels that are outputs
+  // themselves are read where they are; others are copied.
+  struct ManyOutputs {
+    const NhwcSheet* sheet;
+    int64_t steps, positions, tiles;
+    std::vector<int64_t> offsets;
+  };
+
+  ManyOutputs many_outputs(const NhwcSheet* sheet) const {
+    const int64_t steps = weights_.panel_bytes_ / (code_step_bytes * code_tile_columns);
+    const int64_t positions = sheet ? sheet->positions() : outputs_, tap_steps = bytes_ / code_step_bytes;
+    ManyOutputs many{sheet, steps, positions, divide_up<int64_t>(positions, code_tile_rows), {}};
+    for (int64_t i = 0; i < steps; ++i)
+      many.offsets.push_back(sheet ? sheet->offset(i / tap_steps) + i % tap_steps * code_step_bytes
+                                   : i * code_step_bytes);
+    return many;
+  }
+
+  bool is_copied(const ManyOutputs& many, int64_t tile) const {
+    if (many.sheet) return false;
+    const bool is_last = (tile + 1) * code_tile_rows > outputs_ - (bytes_ % code_step_bytes == 0 ? 0 : code_tile_rows);
+    return !is_pointwise_ || is_last;
+  }
+
+  void multiply_many(ThreadPool& pool, const NhwcSheet* sheet) const {
+    const ManyOutputs many = many_outputs(sheet);
+    const int64_t parts = pool.size() == 1 ? 1 : parts_per_thread * pool.size();
+    const int64_t row_bytes = many.steps * code_step_bytes, most = is_pointwise_ || sheet ? rows_cached : rows_copied;
+    const int64_t cached = std::max<int64_t>(1, most / (row_bytes * code_tile_rows));
+    const int64_t at_once = std::min({cached, divide_up(many.tiles, parts), many.tiles});
+    const int64_t blocks = divide_up(many.tiles, at_once), pairs = divide_up<int64_t>(weights_.panels_, 2);
+    const int64_t pairs_at_once = divide_up(pairs, std::min(pairs, divide_up(parts, blocks)));
+    const int64_t pair_blocks = divide_up(pairs, pairs_at_once);
+    pool.parallel_for(blocks * pair_blocks, divide_up(blocks * pair_blocks, parts), [&](int64_t begin, int64_t end) {
+      if (kernels_.enter) kernels_.enter();
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t tile = i / pair_blocks * at_once, panel = i % pair_blocks * pairs_at_once * 2;
+        multiply_block(many, tile, std::min(tile + at_once, many.tiles), panel,
+                       std::min(panel + 2 * pairs_at_once, weights_.panels_));
+      }
+      if (kernels_.leave) kernels_.leave();
+    });
+  }
+
+  void multiply_block(const ManyOutputs& many, int64_t tile, int64_t tile_end, int64_t panel, int64_t panel_end) const {
+    const int64_t tiles = tile_end - tile, y_pixel = nhwc_pixel(s_.out_channels), column = panel * kernels_.columns;
+    const int64_t row_bytes = many.steps * code_step_bytes, tile_bytes = code_tile_rows * row_bytes;
+    int64_t copies = 0;
+    for (int64_t i = tile; i < tile_end; ++i) copies += is_copied(many, i) ? 1 : 0;
+    const int64_t pointers = code_tile_rows * weights_.steps_;
+    // Rows that are not used hold anything.
+    const Scratch copied(static_cast<size_t>(copies * tile_bytes + 2 * chunk));
+    const Scratch memory(static_cast<size_t>(tiles) * (sizeof(CodeRows) + code_tile_rows * sizeof(uint8_t*)) +
+                         static_cast<size_t>(pointers) * sizeof(uint8_t*) +
+                         static_cast<size_t>(y_pixel + 2 * kernels_.columns));
+    const auto rows = memory.as<CodeRows>();
+    const auto to = reinterpret_cast<uint8_t**>(rows + tiles);
+    const auto pixels = const_cast<const uint8_t**>(to + tiles * code_tile_rows);
+    auto* spare = reinterpret_cast<uint8_t*>(pixels + pointers);
+    uint8_t* copy = copied.as<uint8_t>();
+    for (int64_t i = 0; i < tiles; ++i) {
+      const int64_t first = (tile + i) * code_tile_rows;
+      rows[i] = {x_ + first * pixel_, pixel_, many.offsets.data(), to + i * code_tile_rows};
+      if (many.sheet) {
+        rows[i].first = x_ + first * many.sheet->stride();
+        rows[i].stride = many.sheet->stride();
+      } else if (is_copied(many, tile + i)) {
+        copy_rows(first, std::min<int64_t>(code_tile_rows, outputs_ - first), row_bytes, pixels, copy);
+        rows[i].first = copy;
+        rows[i].stride = row_bytes;
+        copy += tile_bytes;
+      }
+      for (int64_t j = 0; j < code_tile_rows; ++j) {
+        const int64_t position = first + j;
+        const int64_t output = position >= many.positions ? -1 : many.sheet ? many.sheet->output(position) : position;
+        to[i * code_tile_rows + j] = output < 0 ? spare : y_ + output * y_pixel + column;
+      }
+    }
+    NhwcTile codes{};
+    requantization_.put(codes, column);
+    kernels_.to_codes({.tiles = rows,
+                       .tile_count = tiles,
+                       .steps = many.steps,
+                       .weights = weights_.panel(panel),
+                       .panels = panel_end - panel,
+                       .panels_at_once = code_panels_at_once(weights_.panel_bytes_),
+                       .bias = codes.bias,
+                       .scales = codes.scales,
+                       .stored = std::min(y_pixel - column, (panel_end - panel) * kernels_.columns),
+                       .is_limited = codes.range != NhwcRange::any,
+                       .is_signed = codes.lowest < 0,
+                       .zero = codes.zero});
+  }
+
+  // What some outputs read, each side by side.
+  void copy_rows(int64_t first, int64_t rows, int64_t row_bytes, const uint8_t** pixels, uint8_t* to) const {
+    if (takes_patches_) return copy_patches(first, rows, row_bytes, to);
+    prepare(first, rows, pixels, nullptr);
+    NhwcTile tile{};
+    tile.taps = weights_.steps_;
+    tile.bytes = bytes_;
+    tile.pixels = pixels;
+    kernels_.gather(tile, static_cast<int>(rows), row_bytes, to);
   }
 
   // Where the pixels are that some outputs read, copied side by side where they are few bytes each.
@@ -363,6 +466,36 @@ class NhwcConv {
     }
   }
 
+  // What some outputs read, each side by side. Where that is short pieces, outputs of a row of the image read them from
+  // the same lines.
+  void copy_patches(int64_t first, int64_t rows, int64_t row_bytes, uint8_t* to) const {
+    const int64_t bytes = s_.kernel[2] * pixel_, height = s_.kernel[1];
+    const bool are_short = s_.dilation[2] == 1 && bytes <= 2 * chunk && height <= most_lines;
+    const uint8_t* lines[most_lines];
+    Window at = window(first);
+    for (int64_t row = 0; row < rows; ++row, next(at), to += row_bytes) {
+      if (!are_short) {
+        copy_patch(at, to);
+        continue;
+      }
+      if (row == 0 || at.column == 0) find_lines(at, lines);
+      for (int64_t i = 0; i < height; ++i) {
+        // What is copied too much the next piece overwrites, or weights of zero multiply.
+        const uint8_t* from = lines[i] + at.left * pixel_;
+        std::memcpy(to + i * bytes, from, chunk);
+        std::memcpy(to + i * bytes + chunk, from + chunk, chunk);
+      }
+    }
+  }
+
+  // Where the rows of the window are in the image; `left` is to be added.
+  void find_lines(const Window& at, const uint8_t** lines) const {
+    for (int64_t i = 0; i < s_.kernel[1]; ++i) {
+      const int64_t h = at.top + i * s_.dilation[1];
+      lines[i] = h >= 0 && h < s_.input[1] ? x_ + (at.image + h) * width_ * pixel_ : outside_;
+    }
+  }
+
   // What an output reads, side by side.
   void copy_patch(const Window& at, uint8_t* to) const {
     const int64_t pieces = s_.dilation[2] == 1 ? 1 : s_.kernel[2], bytes = s_.kernel[2] / pieces * pixel_;
@@ -389,122 +522,11 @@ class NhwcConv {
   uint8_t* y_ = nullptr;
 };
 
-class NhwcDepthwiseConv {
- public:
-  NhwcDepthwiseConv(const ConvShape& shape, const NhwcConvWeights& weights, const NhwcRequantization& requantization)
-      : s_(shape),
-        weights_(weights),
-        requantization_(requantization),
-        window_(shape),
-        pixel_(nhwc_pixel(s_.in_channels)),
-        depthwise_(weights.kernels().depthwise[window_.outputs / 2]) {}
-
-  void run(ThreadPool& pool, const uint8_t* x, uint8_t outside, uint8_t* y) const {
-    const Scratch blank(static_cast<size_t>(pixel_));
-    std::memset(blank.as<void>(), outside, static_cast<size_t>(pixel_));
-    const int64_t rows = s_.batch * s_.output[1], row_bytes = s_.output[2] * pixel_;
-    NhwcDepthwiseTile given{};
-    requantization_.put(given, 0);
-    given.quads = window_.quads;
-    given.channels = pixel_;
-    given.weights = weights_.panel(0);
-    given.wide = weights_.wide_;
-    const size_t count = weights_.wide_ > 0 ? requantization_.bias().size() : 0;
-    const Scratch placed(count * (sizeof(int32_t) + sizeof(float)));
-    if (count > 0) put_in_place(given, static_cast<int64_t>(count), placed.as<int32_t>());
-    pool.parallel_for(rows, 1 + least_copied_bytes / (row_bytes * window_.quads + 1), [&](int64_t begin, int64_t end) {
-      const Scratch memory(static_cast<size_t>(4 * window_.quads) * (sizeof(uint8_t*) + sizeof(int64_t)) +
-                           static_cast<size_t>(window_.outputs * pixel_));
-      const auto pixels = memory.as<const uint8_t*>();
-      const auto moves = reinterpret_cast<int64_t*>(pixels + 4 * window_.quads);
-      auto* spare = reinterpret_cast<uint8_t*>(moves + 4 * window_.quads);
-      NhwcDepthwiseTile tile = given;
-      tile.pixels = pixels;
-      for (int64_t row = begin; row < end; ++row)
-        compute_row(tile, x + row / s_.output[1] * s_.input[1] * s_.input[2] * pixel_, row % s_.output[1],
-                    blank.as<uint8_t>(), pixels, moves, spare, y + row * row_bytes);
-    });
-  }
-
- private:
-  // Bias and scales in the order of the weights.
-  static void put_in_place(NhwcDepthwiseTile& tile, int64_t channels, int32_t* memory) {
-    int32_t* bias = memory;
-    auto* scales = reinterpret_cast<float*>(memory + channels);
-    for (int64_t c = 0; c < tile.wide; c += 4) {
-      const int64_t place = c / nhwc_wide * nhwc_wide + nhwc_wide_place(c % nhwc_wide);
-      std::copy_n(tile.bias + c, 4, bias + place);
-      std::copy_n(tile.scales + c, 4, scales + place);
-    }
-    std::copy(tile.bias + tile.wide, tile.bias + channels, bias + tile.wide);
-    std::copy(tile.scales + tile.wide, tile.scales + channels, scales + tile.wide);
-    tile.bias = bias;
-    tile.scales = scales;
-  }
-
-  void compute_row(NhwcDepthwiseTile& tile, const uint8_t* image, int64_t row, const uint8_t* outside,
-                   const uint8_t** pixels, int64_t* moves, uint8_t* spare, uint8_t* y) const {
-    int64_t moved_to = -1;  // the column that `moves` lead to
-    for (int64_t column = 0; column < s_.output[2]; column += window_.outputs) {
-      // The last ones may be computed twice, or more of them than there are.
-      const int64_t first = std::max<int64_t>(0, std::min(column, s_.output[2] - window_.outputs));
-      if (first == moved_to && columns_are_inside(first)) {
-        for (int64_t i = 0; i < 4 * window_.quads; ++i) pixels[i] += moves[i];
-        moved_to += window_.outputs;
-      } else {
-        find_pixels(image, row, first, outside, pixels);
-        if (columns_are_inside(first)) {
-          const int64_t move = window_.outputs * s_.stride[2] * pixel_;
-          for (int64_t i = 0; i < 4 * window_.quads; ++i) moves[i] = pixels[i] == outside ? 0 : move;
-          moved_to = first + window_.outputs;
-        }
-      }
-      const bool fits = s_.output[2] >= window_.outputs;
-      tile.y = fits ? y + first * pixel_ : spare;
-      depthwise_(tile);
-      if (!fits) std::memcpy(y, spare, static_cast<size_t>(s_.output[2] * pixel_));
-    }
-  }
-
-  // Of all that outputs from this column on read.
-  bool columns_are_inside(int64_t column) const {
-    const int64_t left = column * s_.stride[2] - s_.pad[2];
-    return left >= 0 && left + (window_.width - 1) * s_.dilation[2] < s_.input[2];
-  }
-
-  void find_pixels(const uint8_t* image, int64_t row, int64_t column, const uint8_t* outside,
-                   const uint8_t** pixels) const {
-    const int64_t top = row * s_.stride[1] - s_.pad[1], left = column * s_.stride[2] - s_.pad[2];
-    const uint8_t** end = pixels + 4 * window_.quads;
-    const bool all_inside = columns_are_inside(column);
-    for (int64_t i = 0; i < s_.kernel[1]; ++i) {
-      const int64_t h = top + i * s_.dilation[1];
-      if (h < 0 || h >= s_.input[1]) {
-        pixels = std::fill_n(pixels, window_.width, outside);
-        continue;
-      }
-      const uint8_t* line = image + h * s_.input[2] * pixel_;
-      for (int64_t j = 0; j < window_.width; ++j) {
-        const int64_t w = left + j * s_.dilation[2];
-        *pixels++ = all_inside || (w >= 0 && w < s_.input[2]) ? line + w * pixel_ : outside;
-      }
-    }
-    std::fill(pixels, end, outside);
-  }
-
-  const ConvShape& s_;
-  const NhwcConvWeights& weights_;
-  const NhwcRequantization& requantization_;
-  const DepthwiseWindow window_;
-  const int64_t pixel_;
-  const NhwcConvKernels::Depthwise depthwise_;
-};
-
 void conv_nhwc(ThreadPool& pool, const ConvShape& shape, const uint8_t* x, uint8_t outside,
                const NhwcConvWeights& weights, const NhwcRequantization& requantization, uint8_t* y) {
   if (shape.batch * shape.output_size() * shape.out_channels == 0) return;
   if (shape.groups > 1)
-    NhwcDepthwiseConv(shape, weights, requantization).run(pool, x, outside, y);
+    convolve_depthwise(pool, shape, x, outside, weights, requantization, y);
   else
     NhwcConv(shape, weights, requantization).run(pool, x, outside, y);
 }

@@ -42,6 +42,14 @@ constexpr Case cases[] = {
     {2, 52, 96, 1, 6, 7, 3, 2, 1, 1},
     {1, 24, 8, 1, 9, 5, 5, 1, 2, 4},
     {1, 144, 16, 1, 4, 4, 3, 1, 1, 1},
+    {1, 64, 40, 1, 9, 9, 3, 1, 1, 1},
+    {2, 64, 96, 1, 9, 8, 3, 2, 1, 1},
+    {1, 128, 36, 1, 10, 7, 3, 1, 2, 2},
+    {2, 64, 132, 1, 12, 11, 1, 2},
+    {1, 128, 32, 1, 6, 6, 1, 1, 1, 1},
+    {1, 64, 68, 1, 13, 17, 5, 3, 1, 2},
+    {1, 64, 8, 1, 9, 9, 2, 4, 3, 1},
+    {1, 192, 100, 1, 5, 13, 1},
     {1, 4, 4, 4, 5, 5, 3, 1, 1, 1},
     {2, 16, 16, 16, 7, 9, 3, 1, 1, 1},
     {1, 24, 24, 24, 8, 8, 3, 2, 1, 1},
@@ -118,6 +126,53 @@ void check(const Case& wanted, const NhwcConvKernels& kernels, bool is_signed, N
           << kernels.name << ", channels " << s.in_channels << " to " << s.out_channels << ", output " << o << ", "
           << out;
     }
+  }
+}
+
+// What many outputs at once are, in plain loops: with them, all that is around such kernels is tested everywhere.
+void plain_codes(const CodeProduct& product) {
+  for (int64_t i = 0; i < product.tile_count * code_tile_rows; ++i) {
+    const CodeRows& rows = product.tiles[i / code_tile_rows];
+    const uint8_t* row = rows.first + i % code_tile_rows * rows.stride;
+    for (int64_t column = 0; column < product.stored; ++column) {
+      const int64_t panel = column / code_tile_columns, own = column % code_tile_columns;
+      const uint8_t* weights = product.weights + panel * product.steps * code_step_bytes * code_tile_columns + own * 4;
+      auto sum = static_cast<uint32_t>(product.bias[column]);
+      for (int64_t k = 0; k < product.steps * code_step_bytes; ++k)
+        sum += static_cast<uint32_t>(row[rows.offsets[k / code_step_bytes] + k % code_step_bytes] *
+                                     static_cast<int8_t>(weights[k / 4 * 4 * code_tile_columns + k % 4]));
+      const int lowest = product.is_signed ? -128 : 0;
+      const float scaled = static_cast<float>(static_cast<int32_t>(sum)) * product.scales[column];
+      const float low = static_cast<float>(lowest - product.zero);
+      const float limited = std::fmin(std::fmax(scaled, low), low + 255);
+      rows.to[i % code_tile_rows][column] =
+          static_cast<uint8_t>(static_cast<int>(std::nearbyint(limited)) + product.zero);
+    }
+  }
+}
+
+void plain_gather(const NhwcTile& tile, int count, int64_t row_bytes, uint8_t* to) {
+  for (int i = 0; i < count; ++i) {
+    for (int64_t tap = 0; tap < tile.taps; ++tap)
+      std::copy_n(tile.pixels[tap * count + i], tile.bytes, to + i * row_bytes + tap * tile.bytes);
+  }
+}
+
+TEST(ConvNhwcManyOutputs, MatchReference) {
+  NhwcConvKernels kernels = nhwc_conv_kernels_portable;
+  kernels.name = "many outputs";
+  kernels.unsigned_pixels = true;
+  kernels.rows = 0;  // none are too few
+  kernels.columns = code_tile_columns;
+  kernels.group = 4;
+  kernels.step = code_step_bytes;
+  kernels.to_codes = plain_codes;
+  kernels.gather = plain_gather;
+  std::set<NhwcRange> seen;
+  for (const Case& wanted : cases) {
+    if (wanted.groups > 1) continue;  // which are computed otherwise
+    for (bool is_signed : {false, true})
+      ASSERT_NO_FATAL_FAILURE(check(wanted, kernels, is_signed, NhwcRange::tiny, seen));
   }
 }
 

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "kernels/code_products.h"
+
 namespace tenon::kernels {
 
 // Whole numbers that are added to this, below 2^22 either way, are the float's lowest bits.
@@ -77,6 +79,11 @@ struct NhwcConvKernels {
   // Called by a thread before it multiplies, and after; may be null.
   void (*enter)() = nullptr;
   void (*leave)() = nullptr;
+  // Many outputs at once, of more than few_bytes bytes each, and what their pixels hold, side by side in rows of so
+  // many bytes. May be null.
+  void (*to_codes)(const CodeProduct& product) = nullptr;
+  void (*gather)(const NhwcTile& tile, int count, int64_t row_bytes, uint8_t* to) = nullptr;
+  int64_t few_bytes = 0;
   bool wide_depthwise = false;  // whether there are wide blocks
   bool joins_rows = false;      // whether few bytes of a pixel are read row by row of the window, not as a patch
   // The same for pixels that are signed otherwise; may be null.

@@ -1,6 +1,6 @@
 #include <immintrin.h>
 
-#include "kernels/amx_tiles.h"
+#include "kernels/amx_code_products.h"
 #include "kernels/gemm_int8/tile.h"
 #include "kernels/gemm_int8/vnni_rows.h"
 
@@ -201,6 +201,8 @@ constexpr Int8Kernels int8_kernels_amx = {"amx",
                                           enter_amx,
                                           leave_amx,
                                           pack_whole_columns,
-                                          multiply_all};
+                                          multiply_all,
+                                          multiply_codes};
+static_assert(rows == code_tile_rows && columns == code_tile_columns && register_bytes == code_step_bytes);
 
 }  // namespace tenon::kernels

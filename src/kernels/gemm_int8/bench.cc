@@ -4,7 +4,6 @@
 #include "kernels/gemm/multiplication.h"
 #include "kernels/gemm_int8/gemm_int8.h"
 #include "kernels/peak/report.h"
-#include "kernels/quantize/requantize.h"
 #include "kernels/scratch.h"
 
 namespace tenon::kernels {
@@ -75,12 +74,8 @@ void gemm_int8_codes(benchmark::State& state) {
   const PackedBytes packed(pool, GemmSide::right, x.n, x.k, x.right(), {});
   const std::vector<float> scales(static_cast<size_t>(x.n), 0.001f);
   std::vector<uint8_t> y(static_cast<size_t>(x.m * x.n));
-  for (auto _ : state) {
-    gemm_int8(&pool, x.m, x.left(), {&x.a_zero}, packed, nullptr, [&](const SumsBlock& block) {
-      requantize_rows({block.sums, block.ld, block.rows, block.columns}, {scales.data() + block.column, 1},
-                      uint8_t{100}, y.data() + block.row * x.n + block.column, x.n);
-    });
-  }
+  const CodesOfSums codes{scales.data(), false, 100, y.data(), x.n};
+  for (auto _ : state) gemm_int8(&pool, x.m, x.left(), {&x.a_zero}, packed, nullptr, codes);
   report(state, x.m, x.n, x.k);
 }
 BENCHMARK(gemm_int8_codes)->Apply(shapes);

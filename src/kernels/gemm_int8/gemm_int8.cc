@@ -5,6 +5,7 @@
 #include "base/cpu_features.h"
 #include "base/rounding.h"
 #include "kernels/gemm/multiplication.h"
+#include "kernels/quantize/requantize.h"
 
 namespace tenon::kernels {
 namespace {
@@ -94,6 +95,9 @@ class Product {
     result.of_columns = of_columns_ + column;
   }
   int64_t groups() const { return groups_; }
+  // Whether a number for each column is all that is added to the products of codes.
+  bool adds_to_columns_alone() const { return is_simple_ && !adds_to_rows_; }
+  const int32_t* of_columns() const { return of_columns_; }
   int64_t width() const { return a_.kernels->tile_columns; }
   // What is left to do to such sums.
   void complete(const SumsBlock& block, int32_t* sums) const {
@@ -251,7 +255,75 @@ void multiply_row(const Product& product, int64_t column, int64_t column_end, Fi
   }
 }
 
+// Products of some panels that become codes at once.
+class CodesOfPanels {
+ public:
+  CodesOfPanels(const Product& product, const BytePanels& a, const BytePanels& b, const CodesOfSums& codes)
+      : product_(product),
+        a_(a),
+        b_(b),
+        codes_(codes),
+        steps_(b.steps() / code_step_bytes),
+        is_limited_(std::all_of(codes.scales, codes.scales + b.lanes, [](float scale) { return scale < 0.5f; })) {}
+
+  static bool can_make(const Product& product, const BytePanels& a, FinishSums finish) {
+    return finish.codes() && a.kernels->to_codes && a.lanes > a.kernels->few && a.k > 0 &&
+           product.adds_to_columns_alone();
+  }
+
+  void multiply(int64_t row, int64_t row_end, int64_t column, int64_t column_end) const {
+    const int64_t tiles = row_end - row, first = column * code_tile_columns;
+    const Scratch memory(static_cast<size_t>(2 * steps_) * sizeof(int64_t) +
+                         static_cast<size_t>(tiles) * (sizeof(CodeRows) + code_tile_rows * sizeof(uint8_t*)) +
+                         static_cast<size_t>(codes_.ldy + code_tile_columns));
+    const auto offsets = memory.as<int64_t>();
+    const auto rows = reinterpret_cast<CodeRows*>(offsets + 2 * steps_);
+    const auto to = reinterpret_cast<uint8_t**>(rows + tiles);
+    auto* spare = reinterpret_cast<uint8_t*>(to + tiles * code_tile_rows);
+    for (int64_t i = 0; i < tiles; ++i) {
+      Int8Tile tile;
+      product_.describe(row + i, column, tile);
+      int64_t* own = offsets + (tile.step_stride == code_step_bytes ? 0 : steps_);
+      for (int64_t step = 0; step < steps_; ++step) own[step] = step * tile.step_stride;
+      rows[i] = {tile.a, tile.row_stride, own, to + i * code_tile_rows};
+      for (int64_t j = 0; j < code_tile_rows; ++j) {
+        const int64_t number = (row + i) * code_tile_rows + j;
+        to[i * code_tile_rows + j] = number < a_.lanes ? codes_.y + number * codes_.ldy + first : spare;
+      }
+    }
+    a_.kernels->to_codes({.tiles = rows,
+                          .tile_count = tiles,
+                          .steps = steps_,
+                          .weights = b_.codes + column * b_.panel_bytes(),
+                          .panels = column_end - column,
+                          .panels_at_once = code_panels_at_once(b_.panel_bytes()),
+                          .bias = product_.of_columns() + first,
+                          .scales = codes_.scales + first,
+                          .stored = product_.columns_of(column, column_end - column),
+                          .is_limited = is_limited_,
+                          .is_signed = codes_.is_signed,
+                          .zero = codes_.zero});
+  }
+
+ private:
+  const Product& product_;
+  const BytePanels &a_, &b_;
+  const CodesOfSums& codes_;
+  const int64_t steps_;
+  const bool is_limited_;
+};
+
 }  // namespace
+
+void CodesOfSums::operator()(const SumsBlock& block) const {
+  const SumRows sums{block.sums, block.ld, block.rows, block.columns};
+  const Scales of{scales + block.column, 1};
+  uint8_t* to = y + block.row * ldy + block.column;
+  if (is_signed)
+    requantize_rows(sums, of, static_cast<int8_t>(zero), reinterpret_cast<int8_t*>(to), ldy);
+  else
+    requantize_rows(sums, of, static_cast<uint8_t>(zero), to, ldy);
+}
 
 void multiply_panels(ThreadPool* pool, const BytePanels& a, const BytePanels& b, const int32_t* column_bias,
                      FinishSums finish) {
@@ -260,6 +332,13 @@ void multiply_panels(ThreadPool* pool, const BytePanels& a, const BytePanels& b,
   const Product product(a, b, nullptr, column_bias);
   const int height = a.kernels->tile_rows, width = a.kernels->tile_columns;
   const int64_t ld = columns_at_once * width;
+  if (CodesOfPanels::can_make(product, a, finish)) {
+    const CodesOfPanels codes(product, a, b, *finish.codes());
+    return share_panels(pool, *a.kernels, a.panels(), b.panels(), a.panel_bytes(),
+                        [&](int64_t row, int64_t row_end, int64_t column, int64_t column_end) {
+                          codes.multiply(row, row_end, column, column_end);
+                        });
+  }
   const bool in_turn = a.kernels->all_tiles && a.lanes > 1 && a.k > 0;
   const auto multiply_in_turn = [&](int64_t row, int64_t row_end, int64_t column, int64_t column_end) {
     FinishedTiles tiles(product, *a.kernels, row, row_end, column, column_end, finish);

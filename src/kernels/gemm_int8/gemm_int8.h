@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
 #include "base/function_ref.h"
 #include "base/thread_pool.h"
@@ -35,8 +36,36 @@ struct SumsBlock {
   int64_t ld;
 };
 
+// Sums that become codes as requantize_rows makes them, with a scale for each column. Rows of y are ldy apart.
+struct CodesOfSums {
+  const float* scales;
+  bool is_signed;
+  int32_t zero;
+  uint8_t* y;
+  int64_t ldy;
+
+  void operator()(const SumsBlock& block) const;
+};
+
 // What becomes of the sums while they are in the first cache. It is called for each block once, by several threads.
-using FinishSums = FunctionRef<void(const SumsBlock& block)>;
+class FinishSums {
+ public:
+  template <class Callable>
+  requires(!std::is_same_v<std::remove_cvref_t<Callable>, FinishSums> &&
+           std::is_invocable_v<Callable&, const SumsBlock&>)
+      FinishSums(Callable&& callable)  // NOLINT(bugprone-forwarding-reference-overload): constrained
+      : finish_(callable) {
+    if constexpr (std::is_same_v<std::remove_cvref_t<Callable>, CodesOfSums>) codes_ = &callable;
+  }
+
+  void operator()(const SumsBlock& block) const { finish_(block); }
+  // What kernels may make of them by themselves; null for other ends.
+  const CodesOfSums* codes() const { return codes_; }
+
+ private:
+  FunctionRef<void(const SumsBlock& block)> finish_;
+  const CodesOfSums* codes_ = nullptr;
+};
 
 // (a[m, k] - a_zeros by row) * (b[k, n] - b_zeros by column), plus `column_bias` unless it is null. With `pool` null it
 // runs in the caller.

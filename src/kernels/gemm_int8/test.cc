@@ -119,5 +119,39 @@ TEST(GemmInt8Unpacked, MatchesPacked) {
   }
 }
 
+// Kernels may make codes by themselves: they are those of all sums, requantized.
+TEST(GemmInt8Codes, AreThoseOfSums) {
+  ThreadPool pool(2);
+  const int64_t shapes[][3] = {{33, 130, 300}, {70, 97, 128}, {64, 64, 64},  {17, 33, 192},
+                               {2, 40, 64},    {1, 64, 70},   {96, 32, 576}, {32, 260, 1024}};
+  for (const auto& [m, n, k] : shapes) {
+    for (const bool is_signed : {false, true}) {
+      for (const int32_t zero : {0, 7}) {
+        const AlignedBuffer a(static_cast<size_t>(m * k));
+        std::ranges::copy(bytes(m * k, 3), a.as<uint8_t>());
+        const auto b = bytes(k * n, 4);
+        const int32_t left_zero = 121;
+        std::vector<int32_t> bias(static_cast<size_t>(n));
+        std::vector<float> scales;
+        for (int64_t i = 0; i < n; ++i) {
+          bias[static_cast<size_t>(i)] = static_cast<int32_t>(i * 3001 % 20011) - 10000;
+          // Some that leave nothing but the limits.
+          scales.push_back(zero != 0 && i % 5 == 1 ? 1e7f : 0.0001f * static_cast<float>(1 + i % 7));
+        }
+        const ByteMatrix left{a.as<uint8_t>(), false, k}, right{b.data(), true, n};
+        const PackedBytes packed(pool, GemmSide::right, n, k, right, {&zero});
+        std::vector<uint8_t> y(static_cast<size_t>(m * (n + 3)), 99), expected = y;
+        const CodesOfSums codes{scales.data(), is_signed, is_signed ? -9 : 77, y.data(), n + 3};
+        gemm_int8(&pool, m, left, {&left_zero}, packed, bias.data(), codes);
+        CodesOfSums one_by_one = codes;
+        one_by_one.y = expected.data();
+        gemm_int8(&pool, m, left, {&left_zero}, packed, bias.data(),
+                  [&](const SumsBlock& block) { one_by_one(block); });
+        EXPECT_EQ(y, expected) << m << " " << n << " " << k;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tenon::kernels

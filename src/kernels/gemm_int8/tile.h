@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "kernels/code_products.h"
+
 namespace tenon::kernels {
 
 // A tile of a product: some rows of the left side times a right panel.
@@ -60,6 +62,9 @@ struct Int8Kernels {
   void (*pack_whole_columns)(const uint8_t* from, int64_t ld, int64_t groups, uint8_t flip, uint8_t* to) = nullptr;
   // Null where there is nothing to gain from multiplying tiles in turn. Groups are at least left_k_group steps.
   void (*all_tiles)(int64_t groups, Int8Tiles& tiles) = nullptr;
+  // Products of more than `few` rows whose sums become codes, with a left side of whole rows of code_step_bytes. May be
+  // null.
+  void (*to_codes)(const CodeProduct& product) = nullptr;
   int some = 0;                  // rows, more than `few`, or 0
   Multiply some_rows = nullptr;  // may leave the other rows of the tile as they are
 

@@ -129,7 +129,14 @@ void ByteProduct::multiply(KernelRun& run, const MatrixBatch& batch, const LineP
   const auto multiply_some = [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const auto [ia, ib] = batch.at(i);
-      multiply_one(by_matrix ? nullptr : &run.threads(), batch.m, ia, ib, [&](const kernels::SumsBlock& block) {
+      ThreadPool* pool = by_matrix ? nullptr : &run.threads();
+      if (finish.codes()) {
+        kernels::CodesOfSums moved = *finish.codes();
+        moved.y += i * batch.m * moved.ldy;
+        multiply_one(pool, batch.m, ia, ib, moved);
+        continue;
+      }
+      multiply_one(pool, batch.m, ia, ib, [&](const kernels::SumsBlock& block) {
         kernels::SumsBlock moved = block;
         moved.row += i * batch.m;
         finish(moved);

@@ -1,5 +1,7 @@
 #include <cmath>
 #include <iterator>
+#include <optional>
+#include <type_traits>
 #include <vector>
 
 #include "base/fail.h"
@@ -118,9 +120,16 @@ class CodesOfBlocks {
     if (is_whole_) rescaling.scales_of(batch, 0, scales_);
   }
 
+  // Where all rows are alike and nothing is added to their codes.
+  std::optional<kernels::CodesOfSums> simple() const {
+    if (!is_whole_ || !added_.addends.empty()) return {};
+    const auto zero = static_cast<int32_t>(static_cast<T>(rescaling_.y_zero.at(0)));
+    return kernels::CodesOfSums{scales_.data(), std::is_signed_v<T>, zero, reinterpret_cast<uint8_t*>(y_), batch_.n};
+  }
+
   void operator()(const kernels::SumsBlock& block) const {
     T* to = y_ + block.row * batch_.n + block.column;
-    if (is_whole_) return store_rows(block, to);
+    if (is_whole_) return add_to_rows(block, to);
     std::vector<float> scales;
     for (int64_t i = 0; i < block.rows; ++i) {
       rescaling_.scales_of(batch_, block.row + i, scales);
@@ -130,11 +139,10 @@ class CodesOfBlocks {
   }
 
  private:
-  void store_rows(const kernels::SumsBlock& block, T* to) const {
+  void add_to_rows(const kernels::SumsBlock& block, T* to) const {
     const kernels::SumRows sums{block.sums, block.ld, block.rows, block.columns};
     const kernels::Scales scales{scales_.data() + block.column, 1};
     const float zero = rescaling_.y_zero.at(0);
-    if (added_.addends.empty()) return kernels::requantize_rows(sums, scales, static_cast<T>(zero), to, batch_.n);
     kernels::requantize_and_add_rows(sums, scales,
                                      {added_.addends.data() + block.column, added_.factor, static_cast<int32_t>(zero)},
                                      static_cast<T>(added_.zero), to, batch_.n);
@@ -197,7 +205,11 @@ class QLinearMatMul final : public Kernel {
     dispatch<int8_t, uint8_t>(y.type(), [&]<typename T>() {
       const ColumnCodes added = ColumnCodes::of<T>(run, rescaling, batch);
       const CodesOfBlocks<T> finish(batch, rescaling, added, y.mutable_data<T>().data());
-      product_.multiply(run, batch, a_zero, b_zero, run.has_input(8) ? run.data<int32_t>(8).data() : nullptr, finish);
+      const int32_t* bias = run.has_input(8) ? run.data<int32_t>(8).data() : nullptr;
+      if (const auto simple = finish.simple())
+        product_.multiply(run, batch, a_zero, b_zero, bias, *simple);
+      else
+        product_.multiply(run, batch, a_zero, b_zero, bias, finish);
     });
   }
 
