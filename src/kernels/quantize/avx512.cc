@@ -61,6 +61,50 @@ struct NarrowingAvx512 : Avx512 {
     return (F)_mm512_cvtepi32_ps(_mm512_sub_epi32(codes, _mm512_set1_epi32(zero)));
   }
 
+  // Sums of 64 codes, as codes_kernel.h says.
+  template <class T>
+  [[gnu::always_inline]] static void add(const T* a, const T* b, T* y, const CodeArithmetic& by) {
+    const Unsigned<T> as_unsigned;
+    const Large first(_mm512_xor_si512(_mm512_loadu_si512(a), as_unsigned.flip), as_unsigned.zero(by.a_zero));
+    const Large second(_mm512_xor_si512(_mm512_loadu_si512(b), as_unsigned.flip), as_unsigned.zero(by.b_zero));
+    const __m512 a_factor = _mm512_set1_ps(by.a_factor), b_factor = _mm512_set1_ps(by.b_factor);
+    const __m512 high = _mm512_set1_ps(static_cast<float>(255 - as_unsigned.zero(by.zero)));
+    // Instructions that saturate need no lower limit.
+    const auto whole = [&](__m512 x, __m512 z) {
+      const __m512 sum = _mm512_add_ps(_mm512_mul_ps(x, a_factor), _mm512_mul_ps(z, b_factor));
+      return _mm512_cvtps_epi32(_mm512_min_ps(high, sum));
+    };
+    const __m512i zero = _mm512_set1_epi16(static_cast<int16_t>(as_unsigned.zero(by.zero)));
+    const __m512i low = _mm512_packs_epi32(whole(first.a, second.a), whole(first.b, second.b));
+    const __m512i rest = _mm512_packs_epi32(whole(first.c, second.c), whole(first.d, second.d));
+    const __m512i codes = _mm512_packus_epi16(_mm512_adds_epi16(low, zero), _mm512_adds_epi16(rest, zero));
+    _mm512_storeu_si512(y, _mm512_xor_si512(codes, as_unsigned.flip));
+  }
+
+  // Signed codes are unsigned ones with another zero point.
+  template <class T>
+  struct Unsigned {
+    __m512i flip = _mm512_set1_epi8(std::is_signed_v<T> ? -128 : 0);
+    static int32_t zero(int32_t zero) { return std::is_signed_v<T> ? zero + 128 : zero; }
+  };
+
+  // Codes less their zero point, in the order that packing undoes: interleaved with the upper bytes of a number so
+  // large that they are its lowest bits.
+  struct Large {
+    __m512 a, b, c, d;
+
+    [[gnu::always_inline]] Large(__m512i codes, int32_t zero) {
+      const __m512i none = _mm512_setzero_si512(), upper = _mm512_set1_epi16(0x4b40);
+      const __m512 subtracted = _mm512_set1_ps(12582912.0f + static_cast<float>(zero));
+      const auto less = [&](__m512i whole) { return _mm512_sub_ps(_mm512_castsi512_ps(whole), subtracted); };
+      const __m512i low = _mm512_unpacklo_epi8(codes, none), high = _mm512_unpackhi_epi8(codes, none);
+      a = less(_mm512_unpacklo_epi16(low, upper));
+      b = less(_mm512_unpackhi_epi16(low, upper));
+      c = less(_mm512_unpacklo_epi16(high, upper));
+      d = less(_mm512_unpackhi_epi16(high, upper));
+    }
+  };
+
   // Sixteen entries at a time: an index that is not among them has its highest bit set, for which zero is taken.
   static void look_up(const uint8_t* table, const uint8_t* x, uint8_t* y, int64_t n) {
     __m512i parts[16];

@@ -55,6 +55,9 @@ struct CodeArrays : QuantizeArrays<Arch> {
     if constexpr (Multiplies && requires { Arch::multiply(a.at, b.at, y, numbers.arithmetic); }) {
       if (a.step == 1 && b.step == 1) return Arch::multiply(a.at, b.at, y, numbers.arithmetic);
     }
+    if constexpr (!Multiplies && requires { Arch::add(a.at, b.at, y, numbers.arithmetic); }) {
+      if (a.step == 1 && b.step == 1) return Arch::add(a.at, b.at, y, numbers.arithmetic);
+    }
     F first[vectors], second[vectors];
     I codes[vectors];
     const auto take = [](Codes<T> from, int32_t zero, F(&to)[vectors]) {
