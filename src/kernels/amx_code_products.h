@@ -38,7 +38,7 @@ class AmxCodeProduct {
     }
     store_sums(sums());
     take_turns();
-    finish(0, rows);
+    finish(0, units());
   }
 
  private:
@@ -47,6 +47,9 @@ class AmxCodeProduct {
     const CodeRows* rows = nullptr;
     int64_t column = 0;
     int half = 0;  // the panel that is in the registers, or was there last
+
+    // Whether there is no second panel.
+    bool is_alone() const { return half == 0; }
   };
 
   // How many lines of the weights of the next panels are fetched in a step: so many that all are while the rows pass
@@ -59,15 +62,15 @@ class AmxCodeProduct {
   void multiply_pair(int64_t tile, int64_t panel) {
     const CodeRows& of = p_.tiles[tile];
     const bool has_second = panel + 1 < p_.panels, is_first = !now_.rows;
-    const int in_first = is_first ? 0 : has_second ? rows / 2 : rows;
     int32_t* before = is_first ? nullptr : sums();
     take_turns();
+    const int all = is_first ? 0 : units(), in_first = has_second ? all / 2 : all;
     now_ = {&of, panel * columns, 0};
     multiply(of, panel, before, 0, in_first);
     if (!has_second) return;
     before = sums();
     now_.half = 1;
-    multiply(of, panel + 1, before, in_first, is_first ? 0 : rows);
+    multiply(of, panel + 1, before, in_first, all);
   }
 
   // The pair that was multiplied is to be finished while the next one's sums go to the other place.
@@ -75,6 +78,9 @@ class AmxCodeProduct {
     finished_ = now_;
     turn_ ^= 1;
   }
+
+  // Codes that are made at once: those of a row, or of two if the panel is alone.
+  int units() const { return finished_.is_alone() ? rows / 2 : rows; }
 
   // Where those go that are in the registers.
   int32_t* sums() { return sums_[turn_][0] + now_.half * columns; }
@@ -110,56 +116,65 @@ class AmxCodeProduct {
     _tile_dpbusd(3, 5, 7);
   }
 
-  // A tile, while rows from `row` to `row_end` of the pair before become codes: so many in each step that all do.
-  void multiply(const CodeRows& of, int64_t panel, int32_t* before, int row, int row_end) {
+  // A tile, while units from `unit` to `unit_end` of the pair before become codes: so many in each step that all do.
+  void multiply(const CodeRows& of, int64_t panel, int32_t* before, int unit, int unit_end) {
     const uint8_t* weights = p_.weights + panel * panel_bytes_;
     begin(of, weights, before);
-    const int64_t count = row_end - row, left = p_.steps - 1;
+    const int64_t count = unit_end - unit, left = p_.steps - 1;
     const int64_t per_step = count == 0 ? 0 : count <= left ? 1 : count <= 2 * left ? 2 : 4;
     const int64_t end = per_step == 0 ? 1 : 1 + std::min(left, count / per_step);
-    if (per_step == 1) steps<1>(of, weights, 1, end, row);
-    if (per_step == 2) steps<2>(of, weights, 1, end, row);
-    if (per_step == 4) steps<4>(of, weights, 1, end, row);
-    steps<0>(of, weights, end, p_.steps, row);
-    finish(static_cast<int>(row + per_step * (end - 1)), row_end);
+    finished_.is_alone() ? some_steps<true>(per_step, of, weights, end, unit)
+                         : some_steps<false>(per_step, of, weights, end, unit);
+    steps<0, false>(of, weights, end, p_.steps, unit);
+    finish(static_cast<int>(unit + per_step * (end - 1)), unit_end);
   }
 
-  template <int Rows>
-  [[gnu::noinline]] void steps(const CodeRows& of, const uint8_t* weights, int64_t step, int64_t end, int row) {
+  template <bool IsAlone>
+  void some_steps(int64_t per_step, const CodeRows& of, const uint8_t* weights, int64_t end, int unit) {
+    if (per_step == 1) steps<1, IsAlone>(of, weights, 1, end, unit);
+    if (per_step == 2) steps<2, IsAlone>(of, weights, 1, end, unit);
+    if (per_step == 4) steps<4, IsAlone>(of, weights, 1, end, unit);
+  }
+
+  template <int Units, bool IsAlone>
+  [[gnu::noinline]] void steps(const CodeRows& of, const uint8_t* weights, int64_t step, int64_t end, int unit) {
     const auto stride = static_cast<size_t>(of.stride);
     const int64_t second = 16 * of.stride, fetches = fetches_;
     const int64_t* offsets = of.offsets;
     const uint8_t *first = of.first, *b = weights + step * step_weights, *ahead = ahead_;
-    Row next(*this, row);
+    Unit<IsAlone> next(*this, unit);
     for (; step < end; ++step, b += step_weights) {
       const uint8_t* a = first + offsets[step];
       _tile_loadd(4, a, stride);
       _tile_stream_loadd(6, b, 4 * columns);
       _tile_dpbusd(0, 4, 6);
       keep_order();
-      if constexpr (Rows == 4) next.finish();
+      if constexpr (Units == 4) next.finish();
       _tile_stream_loadd(7, b + 64, 4 * columns);
       _tile_dpbusd(1, 4, 7);
       keep_order();
-      if constexpr (Rows >= 2) next.finish();
+      if constexpr (Units >= 2) next.finish();
       _tile_loadd(5, a + second, stride);
       _tile_dpbusd(2, 5, 6);
       keep_order();
-      if constexpr (Rows == 4) next.finish();
+      if constexpr (Units == 4) next.finish();
       _tile_dpbusd(3, 5, 7);
       keep_order();
-      if constexpr (Rows >= 1) next.finish();
+      if constexpr (Units >= 1) next.finish();
       for (int64_t line = 0; line < fetches; ++line, ahead += 64) _mm_prefetch(ahead, _MM_HINT_T1);
     }
     ahead_ = ahead;
   }
 
-  // Makes codes of one row after the other, with all that it needs in registers.
-  class Row {
+  // Makes codes of one unit after the other, with all that it needs in registers.
+  template <bool IsAlone>
+  class Unit {
+    static constexpr int unit_rows = IsAlone ? 2 : 1;
+
    public:
-    [[gnu::always_inline]] Row(const AmxCodeProduct& all, int row)
-        : sums_(all.sums_[all.turn_ ^ 1][row]),
-          to_(all.finished_.rows ? all.finished_.rows->to + row : nullptr),
+    [[gnu::always_inline]] Unit(const AmxCodeProduct& all, int unit)
+        : sums_(all.sums_[all.turn_ ^ 1][unit_rows * unit]),
+          to_(all.finished_.rows ? all.finished_.rows->to + unit_rows * unit : nullptr),
           column_(all.finished_.column) {
       const CodeProduct& p = all.p_;
       const int64_t left = p.stored - column_;
@@ -175,20 +190,27 @@ class AmxCodeProduct {
       };
       first_ = quarter(0);
       second_ = quarter(1);
-      third_ = quarter(2);
-      fourth_ = quarter(3);
+      third_ = IsAlone ? first_ : quarter(2);
+      fourth_ = IsAlone ? second_ : quarter(3);
     }
 
     [[gnu::always_inline]] void finish() {
       const __m512i a = _mm512_packs_epi32(whole(sums_, first_), whole(sums_ + 16, second_));
-      const __m512i b = _mm512_packs_epi32(whole(sums_ + 32, third_), whole(sums_ + 48, fourth_));
+      const int32_t* rest = sums_ + (IsAlone ? pair : columns);
+      const __m512i b = _mm512_packs_epi32(whole(rest, third_), whole(rest + 16, fourth_));
       const __m512i bytes = _mm512_packus_epi16(_mm512_adds_epi16(a, zero_), _mm512_adds_epi16(b, zero_));
       // Packing takes four numbers of each vector in turn.
       const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-      const __m512i codes = _mm512_permutexvar_epi32(order, bytes);
-      _mm512_mask_storeu_epi8(*to_ + column_, some_, _mm512_xor_si512(codes, flip_));
-      sums_ += pair;
-      ++to_;
+      const __m512i codes = _mm512_xor_si512(_mm512_permutexvar_epi32(order, bytes), flip_);
+      if constexpr (IsAlone) {
+        const auto some = static_cast<__mmask32>(some_);
+        _mm256_mask_storeu_epi8(to_[0] + column_, some, _mm512_castsi512_si256(codes));
+        _mm256_mask_storeu_epi8(to_[1] + column_, some, _mm512_extracti64x4_epi64(codes, 1));
+      } else {
+        _mm512_mask_storeu_epi8(*to_ + column_, some_, codes);
+      }
+      sums_ += unit_rows * pair;
+      to_ += unit_rows;
       keep_order();
     }
 
@@ -215,10 +237,14 @@ class AmxCodeProduct {
     Quarter first_, second_, third_, fourth_;
   };
 
-  void finish(int row, int row_end) {
-    if (row >= row_end) return;
-    Row next(*this, row);
-    for (; row < row_end; ++row) next.finish();
+  void finish(int unit, int unit_end) {
+    if (unit >= unit_end) return;
+    finished_.is_alone() ? finish_units<true>(unit, unit_end) : finish_units<false>(unit, unit_end);
+  }
+  template <bool IsAlone>
+  void finish_units(int unit, int unit_end) {
+    Unit<IsAlone> next(*this, unit);
+    for (; unit < unit_end; ++unit) next.finish();
   }
 
   const CodeProduct& p_;
