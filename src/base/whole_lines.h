@@ -38,6 +38,7 @@ inline void copy_in_order(void* to, const void* from, size_t bytes, const void* 
   const auto fetch = [ahead = static_cast<const char*>(next)](size_t at) {
     if (ahead) __builtin_prefetch(ahead + at, 0, 2);
   };
+  if (bytes > 0 && bytes <= most_bytes) fetch(bytes - 1);  // a line of its own if rows do not start with one
   size_t at = 0;
 #ifdef __aarch64__
   for (; bytes <= most_bytes && at + line <= bytes; at += line) {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/cpu_features.h"
 #include "base/whole_lines.h"
 #include "ops/cpu_support/indices.h"
 #include "ops/cpu_support/strided_copy.h"
@@ -24,13 +25,39 @@ int64_t blocks_ahead(int64_t block_bytes) {
   return std::clamp<int64_t>(bytes_ahead / block_bytes, 1, most_ahead);
 }
 
-// Copies the first `count` of such blocks one after the other.
-void copy_far_blocks(const std::byte* from, std::span<const int64_t> starts, int64_t count, std::byte* to,
-                     int64_t block_bytes) {
-  const auto ahead = static_cast<size_t>(blocks_ahead(block_bytes));
-  for (size_t i = 0; i < static_cast<size_t>(count); ++i, to += block_bytes) {
+// Copies `count` such blocks one after the other.
+void copy_one_by_one(const std::byte* from, std::span<const int64_t> starts, size_t count, std::byte* to,
+                     size_t block_bytes) {
+  const auto ahead = static_cast<size_t>(blocks_ahead(static_cast<int64_t>(block_bytes)));
+  for (size_t i = 0; i < count; ++i, to += block_bytes) {
     const std::byte* next = i + ahead < starts.size() ? from + starts[i + ahead] : nullptr;
-    copy_in_order(to, from + starts[i], static_cast<size_t>(block_bytes), next);
+    copy_in_order(to, from + starts[i], block_bytes, next);
+  }
+}
+
+constexpr size_t line_bytes = 64, turn_bytes = 256, blocks_in_turns = 8;
+
+// A block of many lines that is read from its first to its last makes the core fetch what lies behind it, which nobody
+// reads. Reading a piece of another block after each piece keeps it from that; in memory that no cache holds this
+// gains more than it costs, as long as a piece is whole lines of the output.
+bool copies_in_turns(int64_t from_bytes, const std::byte* to, size_t block_bytes) {
+  return from_bytes > 8 * cpu_features().l2_bytes && block_bytes >= 4 * turn_bytes && block_bytes <= (16 << 10) &&
+         block_bytes % line_bytes == 0 && reinterpret_cast<uintptr_t>(to) % line_bytes == 0;
+}
+
+void copy_in_turns(const std::byte* from, std::span<const int64_t> starts, size_t count, std::byte* to,
+                   size_t block_bytes) {
+  while (count > 0) {
+    const size_t blocks = std::min(count, blocks_in_turns), fetched = std::min(starts.size() - blocks, blocks);
+    for (size_t at = 0; at < block_bytes; at += turn_bytes) {
+      const size_t bytes = std::min(turn_bytes, block_bytes - at);
+      for (size_t i = 0; i < blocks; ++i)
+        copy_in_order(to + i * block_bytes + at, from + starts[i] + at, bytes,
+                      i < fetched ? from + starts[blocks + i] + at : nullptr);
+    }
+    count -= blocks;
+    starts = starts.subspan(blocks);
+    to += blocks * block_bytes;
   }
 }
 
@@ -39,6 +66,10 @@ template <typename FromIndex>
 void copy_blocks(ThreadPool& threads, const Tensor& from, Tensor& to, int64_t count, int64_t length,
                  FromIndex&& from_index) {
   const int64_t bytes = bits_of(from.type()) / 8, block_bytes = length * bytes;
+  auto* target = static_cast<std::byte*>(to.mutable_raw());
+  const auto copy = copies_in_turns(from.elements() * bytes, target, static_cast<size_t>(block_bytes))
+                        ? copy_in_turns
+                        : copy_one_by_one;
   threads.parallel_for(count, grain_for(block_bytes), [&](int64_t begin, int64_t end) {
     if (length == 1) {
       dispatch_width(from.type(), [&]<typename T>() {
@@ -60,8 +91,8 @@ void copy_blocks(ThreadPool& threads, const Tensor& from, Tensor& to, int64_t co
       n = std::min(at_once, end - begin);
       for (; known < std::min(at_once + most_ahead, end - begin); ++known)
         starts[known] = from_index(begin + known) * bytes;
-      copy_far_blocks(static_cast<const std::byte*>(from.raw()), {starts, static_cast<size_t>(known)}, n,
-                      static_cast<std::byte*>(to.mutable_raw()) + begin * block_bytes, block_bytes);
+      copy(static_cast<const std::byte*>(from.raw()), {starts, static_cast<size_t>(known)}, static_cast<size_t>(n),
+           target + begin * block_bytes, static_cast<size_t>(block_bytes));
       std::copy(starts + n, starts + known, starts);
       known -= n;
     }

@@ -1,3 +1,4 @@
+#include "base/cpu_features.h"
 #include "op_test.h"
 
 namespace tenon {
@@ -24,21 +25,29 @@ TEST(Gather, Axes) {
   OpTest("Gather").input<float>({2, 0}, {}).input<int64_t>({1}, {1}).expect<float>({1, 0}, {}).run();
 }
 
+void expect_rows(int64_t rows, int64_t n, int64_t count) {
+  Tensor x(ElementType::float32, {rows, n}), picks(ElementType::int64, {count});
+  Tensor y(ElementType::float32, {count, n});
+  for (int64_t i = 0; i < rows * n; ++i) x.mutable_data<float>()[static_cast<size_t>(i)] = static_cast<float>(i);
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t row = i * 29 * (rows / 41) % rows;
+    picks.mutable_data<int64_t>()[static_cast<size_t>(i)] = i % 2 ? row : row - rows;
+    for (int64_t k = 0; k < n; ++k)
+      y.mutable_data<float>()[static_cast<size_t>(i * n + k)] = static_cast<float>(row * n + k);
+  }
+  OpTest("Gather").input(x).input(picks).expect(y).run();
+}
+
 // Blocks of whole cache lines, of parts of them, and longer than what is fetched ahead.
 TEST(Gather, BlocksOfManySizes) {
-  for (int64_t n : {15, 16, 17, 33, 64, 129, 1000, 4500}) {
-    const int64_t rows = 41, count = 300;
-    Tensor x(ElementType::float32, {rows, n}), picks(ElementType::int64, {count});
-    Tensor y(ElementType::float32, {count, n});
-    for (int64_t i = 0; i < rows * n; ++i) x.mutable_data<float>()[static_cast<size_t>(i)] = static_cast<float>(i);
-    for (int64_t i = 0; i < count; ++i) {
-      const int64_t row = i * 29 % rows;
-      picks.mutable_data<int64_t>()[static_cast<size_t>(i)] = i % 2 ? row : row - rows;
-      for (int64_t k = 0; k < n; ++k)
-        y.mutable_data<float>()[static_cast<size_t>(i * n + k)] = static_cast<float>(row * n + k);
-    }
-    OpTest("Gather").input(x).input(picks).expect(y).run();
-  }
+  for (int64_t n : {15, 16, 17, 33, 64, 129, 1000, 4500}) expect_rows(41, n, 300);
+}
+
+// Rows of tables that no cache holds: those of many whole lines are copied in turns, with and without a shorter last
+// piece and a smaller last group.
+TEST(Gather, RowsOfLargeTables) {
+  for (int64_t n : {256, 272, 1024, 1025})
+    for (int64_t count : {3, 8, 300}) expect_rows(9 * cpu_features().l2_bytes / (n * 4), n, count);
 }
 
 TEST(Gather, Errors) {
