@@ -1,6 +1,7 @@
 // The passes over one row; neon.cc, avx2.cc, avx512.cc and portable.cc instantiate them.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <tuple>
 
@@ -14,6 +15,7 @@ struct LayerNormRow {
   using S = Simd<Arch>;
   using F = typename S::F;
   static constexpr int width = S::width;
+  static constexpr int64_t floats_ahead = 2048;
 
   // Brings `count` floats of the next row near: into the second cache, as the first one may have no room for it.
   [[gnu::always_inline]] static void fetch(const float* next, int count) {
@@ -21,14 +23,13 @@ struct LayerNormRow {
     for (int at = 0; at < count; at += line) __builtin_prefetch(next + at, 0, 2);
   }
 
-  // Adds up term(x[i]) in several chains. `next`, where it is not null, are n / 2 floats to bring near meanwhile.
+  // Adds up term(x[i]) in several chains.
   template <class Term>
-  [[gnu::always_inline]] static float add_up(const float* x, int64_t n, Term term, const float* next = nullptr) {
+  [[gnu::always_inline]] static float add_up(const float* x, int64_t n, Term term) {
     constexpr int chains = Arch::isa == Isa::neon ? 8 : 4;
     F acc[chains] = {};
     int64_t i = 0;
     for (; i + chains * width <= n; i += chains * width) {
-      if (next) fetch(next + i / 2, chains * width / 2);
 #pragma GCC unroll 8
       for (int u = 0; u < chains; ++u) acc[u] = term(S::load(x + i + u * width), acc[u]);
     }
@@ -37,6 +38,36 @@ struct LayerNormRow {
     for (int u = 4; u < chains; ++u) acc[u - 4] += acc[u];
     float total = S::sum((acc[0] + acc[1]) + (acc[2] + acc[3]));
     for (; i < n; ++i) total += term(S::set(x[i]), F{})[0];
+    return total;
+  }
+
+  struct Sums {
+    float values, squares;
+  };
+
+  // Both sums of a row in one pass, which brings n floats of `next` near.
+  [[gnu::always_inline]] static Sums sums_of(const float* x, int64_t n, const float* next) {
+    constexpr int chains = Arch::isa == Isa::neon ? 8 : 4;
+    F values[chains] = {}, squares[chains] = {};
+    int64_t i = 0;
+    for (; i + chains * width <= n; i += chains * width) {
+      fetch(next + i, chains * width);
+#pragma GCC unroll 8
+      for (int u = 0; u < chains; ++u) {
+        const F v = S::load(x + i + u * width);
+        values[u] += v;
+        squares[u] = S::fma(v, v, squares[u]);
+      }
+    }
+    for (; i + width <= n; i += width) {
+      const F v = S::load(x + i);
+      values[0] += v;
+      squares[0] = S::fma(v, v, squares[0]);
+    }
+#pragma GCC unroll 8
+    for (int u = 1; u < chains; ++u) values[0] += values[u], squares[0] += squares[u];
+    Sums total{S::sum(values[0]), S::sum(squares[0])};
+    for (; i < n; ++i) total.values += x[i], total.squares += x[i] * x[i];
     return total;
   }
 
@@ -72,9 +103,10 @@ struct LayerNormRow {
     return b ? add_with<true>(x, a, b, y, n) : add_with<false>(x, a, nullptr, y, n);
   }
 
-  static float sum_of_squares(const float* x, float shift, int64_t n) {
+  [[gnu::always_inline]] static float squares_around(float shift, const float* x, int64_t n) {
     return add_up(x, n, [shift](F v, F acc) { return S::fma(v - shift, v - shift, acc); });
   }
+  static float sum_of_squares(const float* x, float shift, int64_t n) { return squares_around(shift, x, n); }
 
   template <bool Scale, bool Bias, bool Fetch = true>
   [[gnu::always_inline]] static void apply_with(const float* x, float* y, int64_t n, float shift, float factor,
@@ -129,14 +161,17 @@ struct LayerNormRow {
     const float* x = call.x + begin * n;
     float* y = call.y + begin * n;
     for (int64_t i = begin; i < end; ++i, x += n, y += n) {
-      // The next row is read from memory while the sums are made, this one written afterwards.
-      const float *next = Centered ? x + n : nullptr, *second_half = Centered ? x + n + n / 2 : nullptr;
-      const float mean = Centered ? add_up(
-                                        x, n, [](F v, F acc) { return acc + v; }, next) /
-                                        count
-                                  : 0.0f;
-      const float squares = add_up(
-          x, n, [mean](F v, F acc) { return S::fma(v - mean, v - mean, acc); }, second_half);
+      float mean = 0, squares;
+      if constexpr (Centered) {
+        // What comes next is read from memory while the sums are made, this row written afterwards.
+        const Sums sums = sums_of(x, n, x + std::max<int64_t>(n, floats_ahead));
+        mean = sums.values / count, squares = sums.squares - sums.values * mean;
+        // Far from zero little is left of the difference: then squares are those of values from which the mean is
+        // subtracted.
+        if (!(sums.values * mean <= 4 * squares)) squares = squares_around(mean, x, n);
+      } else {
+        squares = squares_around(0, x, n);
+      }
       const float factor = 1.0f / std::sqrt(squares / count + epsilon);
       apply_with<Scale, Bias, !Centered>(x, y, n, mean, factor, scale, bias);
       if (Centered && call.mean) call.mean[i] = mean;

@@ -49,6 +49,21 @@ TEST_P(LayerNorm, MatchesReference) {
   }
 }
 
+// The mean of the squares less the square of the mean would leave nothing of such rows' variance.
+TEST_P(LayerNorm, RowsFarFromZero) {
+  const ScopedIsa forced(GetParam());
+  ThreadPool pool(1);
+  const int64_t n = 768;
+  std::vector<float> near = values(n, 0.0f), far = values(n, 4000.0f), expected(near.size()), y(near.size());
+  for (size_t i = 0; i < near.size(); ++i) near[i] = far[i] - 4000.0f;
+  layer_norm(pool, {near.data(), expected.data(), 1, n});
+  layer_norm(pool, {far.data(), y.data(), 1, n});
+  for (size_t i = 0; i < y.size(); ++i) ASSERT_NEAR(y[i], expected[i], 2e-3) << i;
+  const std::vector<float> equal(near.size(), 0.1f);
+  layer_norm(pool, {equal.data(), y.data(), 1, n});
+  for (float v : y) ASSERT_NEAR(v, 0.0f, 1e-4);
+}
+
 TEST_P(LayerNorm, AddsRowsFirst) {
   const ScopedIsa forced(GetParam());
   ThreadPool pool(2);
