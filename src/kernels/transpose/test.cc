@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <vector>
 
@@ -78,6 +79,20 @@ TEST(Transpose, Large) {
       transpose(pool, from.data(), to.data(), dims, permutation, bytes);
       ASSERT_EQ(to, reference(from, dims, permutation, bytes)) << testing::PrintToString(dims) << " " << bytes;
     }
+  }
+}
+
+// Rows at distances of whole pages are cut where blocks of memory begin.
+TEST(Transpose, AtEveryPlaceInABlock) {
+  ThreadPool pool(2);
+  const std::vector<int64_t> dims = {37, 1024}, permutation = {1, 0};
+  std::vector<char> memory(37 * 4096 + 2048), to(37 * 4096);
+  for (size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<char>(i * 31 + i / 251);
+  const size_t block = 1024 - reinterpret_cast<uintptr_t>(memory.data()) % 1024;
+  for (size_t offset : {0, 4, 16, 64, 508, 1020}) {
+    const char* from = memory.data() + block + offset;
+    transpose(pool, from, to.data(), dims, permutation, 4);
+    ASSERT_EQ(to, reference({from, from + to.size()}, dims, permutation, 4)) << offset;
   }
 }
 

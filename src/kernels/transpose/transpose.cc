@@ -125,20 +125,16 @@ constexpr int64_t line = 16;
                parts[3].at[c]);
 }
 
-// The same for any number of columns; fetches the same of `ahead` into the first cache, if asked. Inline, since the
-// core reads lines first if something else, such as registers at a call, is stored between them.
+// The same for columns by fours; fetches the same of `ahead` into the first cache, if asked. Inline and simple, since
+// the core reads lines first if something else, such as registers at a call or too many of them, is stored in between.
 template <bool Fetches>
 [[gnu::always_inline]] inline void transpose_lines(const uint32_t* from, int64_t from_stride, const uint32_t* ahead,
                                                    uint32_t* to, int64_t to_stride, int64_t columns) {
-  int64_t c = 0;
-  for (; c + 4 <= columns; c += 4) {
+  for (int64_t c = 0; c < columns; c += 4) {
     transpose_lines_4(from + c, from_stride, to + c * to_stride, to_stride);
     if constexpr (Fetches) {
       for (int64_t r = c % line; r < c % line + 4; ++r) __builtin_prefetch(ahead + r * from_stride + c / line * line);
     }
-  }
-  for (; c < columns; ++c) {
-    for (int64_t r = 0; r < line; ++r) to[c * to_stride + r] = from[r * from_stride + c];
   }
 }
 
@@ -240,26 +236,34 @@ void transpose_planes(ThreadPool& pool, const char* from, char* to, std::span<co
   if constexpr (bytes <= 4) {
     if (transpose_few<T>(pool, from, to, outer, rows, columns)) return;
   }
-  const int64_t down = (rows.size + rows_together - 1) / rows_together,
-                across = (columns.size + columns_together - 1) / columns_together;
-  const int64_t bytes_each = std::min(rows_together, rows.size) * std::min(columns_together, columns.size) * bytes;
   // Crowded rows are fetched ahead downwards, others go on to the right.
   const bool goes_down = bytes == 4 && is_crowded(rows.from_stride);
+  // Pieces of crowded rows are blocks of memory, as the core fetches whole ones: the first may begin before the row.
+  const int64_t before =
+      goes_down ? static_cast<int64_t>(reinterpret_cast<uintptr_t>(from)) / bytes % columns_together : 0;
+  const int64_t down = (rows.size + rows_together - 1) / rows_together,
+                across = (before + columns.size + columns_together - 1) / columns_together;
+  const int64_t bytes_each = std::min(rows_together, rows.size) * std::min(columns_together, columns.size) * bytes;
   pool.parallel_for(count_of(outer) * down * across, 1 + bytes_per_task / bytes_each, [&](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; ++task) {
       const Position at = position_of(outer, task / across / down, bytes);
       const T* source = reinterpret_cast<const T*>(from + at.from);
       T* target = reinterpret_cast<T*>(to + at.to);
       const int64_t part = task % (across * down);
-      const int64_t first_column = (goes_down ? part / down : part % across) * columns_together;
+      const int64_t piece = (goes_down ? part / down : part % across) * columns_together - before;
+      const int64_t first_column = std::max<int64_t>(piece, 0);
       int64_t first_row = (goes_down ? part % down : part / across) * rows_together;
       const int64_t last_row = std::min(rows.size, first_row + rows_together),
-                    last_column = std::min(columns.size, first_column + columns_together);
+                    last_column = std::min(columns.size, piece + columns_together);
       if constexpr (bytes == 4) {
-        lines_loop(rows.from_stride)(source + first_row * rows.from_stride + first_column, rows.from_stride,
-                                     target + first_column * columns.to_stride + first_row, columns.to_stride,
-                                     last_row - first_row, last_column - first_column);
-        first_row += (last_row - first_row) / line * line;
+        const int64_t lined_rows = (last_row - first_row) / line * line,
+                      lined_columns = (last_column - first_column) / 4 * 4;
+        const T* block = source + first_row * rows.from_stride + first_column;
+        T* turned = target + first_column * columns.to_stride + first_row;
+        lines_loop(rows.from_stride)(block, rows.from_stride, turned, columns.to_stride, lined_rows, lined_columns);
+        transpose_tile(block + lined_columns, rows.from_stride, turned + lined_columns * columns.to_stride,
+                       columns.to_stride, lined_rows, last_column - first_column - lined_columns);
+        first_row += lined_rows;
       }
       for (int64_t row = first_row; row < last_row; row += tile) {
         for (int64_t column = first_column; column < last_column; column += tile)
