@@ -37,12 +37,19 @@ void copy_one_by_one(const std::byte* from, std::span<const int64_t> starts, siz
 
 constexpr size_t line_bytes = 64, turn_bytes = 256, blocks_in_turns = 8;
 
-// A block of many lines that is read from its first to its last makes the core fetch what lies behind it, which nobody
-// reads. Reading a piece of another block after each piece keeps it from that; in memory that no cache holds this
-// gains more than it costs, as long as a piece is whole lines of the output.
+#ifdef __aarch64__
+constexpr bool turns_gain = true;
+#else
+constexpr bool turns_gain = false;
+#endif
+
+// A block of many lines that is read from its first to its last makes a core fetch what lies behind it, which nobody
+// reads. Reading a piece of another block after each piece keeps it from that. In memory that no cache holds this gains
+// more than it costs on aarch64, as long as a piece is whole lines of the output; x86_64 loses by it.
 bool copies_in_turns(int64_t from_bytes, const std::byte* to, size_t block_bytes) {
-  return from_bytes > 8 * cpu_features().l2_bytes && block_bytes >= 4 * turn_bytes && block_bytes <= (16 << 10) &&
-         block_bytes % line_bytes == 0 && reinterpret_cast<uintptr_t>(to) % line_bytes == 0;
+  return turns_gain && from_bytes > 8 * cpu_features().l2_bytes && block_bytes >= 4 * turn_bytes &&
+         block_bytes <= (16 << 10) && block_bytes % line_bytes == 0 &&
+         reinterpret_cast<uintptr_t>(to) % line_bytes == 0;
 }
 
 void copy_in_turns(const std::byte* from, std::span<const int64_t> starts, size_t count, std::byte* to,
