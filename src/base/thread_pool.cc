@@ -6,6 +6,7 @@
 
 #include "base/environment.h"
 #include "base/float_mode.h"
+#include "base/pause.h"
 #include "base/rounding.h"
 
 namespace tenon {
@@ -20,14 +21,6 @@ constexpr int64_t ranges_per_thread = 32, takes_of_the_rest = 3;
 constexpr int spins_per_clock_read = 32;
 // How much longer threads wait awake while a Run is under way: sleeping and waking may take as long as a whole loop.
 constexpr int longer_in_runs = 50;
-
-void pause_cpu() {
-#if defined(__aarch64__)
-  asm volatile("isb" ::: "memory");
-#elif defined(__x86_64__)
-  __builtin_ia32_pause();
-#endif
-}
 
 // A loop as one number: its turn, which is another one for each loop of a slot, and how many ranges it has; none once
 // it is over. Ranges are at most ranges_per_thread for each thread.

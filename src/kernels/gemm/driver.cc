@@ -316,11 +316,14 @@ void MatrixPanels::pack(int64_t k_begin, int64_t k, int64_t first, int64_t last,
               out);
 }
 
-PackedPanels::PackedPanels(const PackedMatrix& matrix)
-    : data_(matrix.buffer_.as<float>()), panels_(divide_up(matrix.lanes_, matrix.width_)), width_(matrix.width_) {}
+PackedPanels::PackedPanels(const PackedMatrix& matrix, int64_t first)
+    : data_(matrix.buffer_.as<float>()),
+      first_(first),
+      panels_(divide_up(matrix.lanes_, matrix.width_)),
+      width_(matrix.width_) {}
 
 GemmPanel PackedPanels::ready_panel(int64_t k_begin, int64_t k, int64_t panel) const {
-  return {data_ + (k_begin * panels_ + panel * k) * width_, width_};
+  return {data_ + (k_begin * panels_ + (first_ + panel) * k) * width_, width_};
 }
 
 int64_t gemm_k_block(const GemmKernels& kernels, int64_t k) {

@@ -51,14 +51,15 @@ class MatrixPanels : public PanelSource {
 // Panels that were packed ahead, all k blocks after each other.
 class PackedPanels final : public PanelSource {
  public:
-  explicit PackedPanels(const PackedMatrix& matrix);
-  int64_t ready() const override { return panels_; }
+  // From panel `first` on.
+  explicit PackedPanels(const PackedMatrix& matrix, int64_t first = 0);
+  int64_t ready() const override { return panels_ - first_; }
   GemmPanel ready_panel(int64_t k_begin, int64_t k, int64_t panel) const override;
   void pack(int64_t, int64_t, int64_t, int64_t, float*) const override {}
 
  private:
   const float* data_;
-  int64_t panels_;
+  int64_t first_, panels_;
   int width_;
 };
 

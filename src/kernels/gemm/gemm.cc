@@ -103,6 +103,17 @@ void gemm(ThreadPool& pool, int64_t m, GemmMatrix a, const PackedMatrix& b, floa
                ldc, epilogue, backwards);
 }
 
+int64_t gemm_panel_columns() { return gemm_kernels().tile_columns; }
+
+void gemm_columns(int64_t m, GemmMatrix a, const PackedMatrix& b, int64_t first, int64_t last, float* c, int64_t ldc,
+                  const GemmEpilogue& epilogue, bool backwards) {
+  const GemmKernels& kernels = gemm_kernels_of(b.isa());
+  const MatrixPanels left(kernels, GemmSide::left, a.data, a.ld, a.transposed, m,
+                          reads_left_in_place(kernels, a, m, last - first));
+  gemm_blocked(nullptr, kernels, m, last - first, b.rows(), left, PackedPanels(b, first / kernels.tile_columns), c, ldc,
+               epilogue, backwards);
+}
+
 void gemm(ThreadPool& pool, int64_t n, const PackedMatrix& a, GemmMatrix b, float* c, int64_t ldc,
           const GemmEpilogue& epilogue) {
   const GemmKernels& kernels = gemm_kernels_of(a.isa());

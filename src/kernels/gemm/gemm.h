@@ -75,6 +75,14 @@ void gemm(ThreadPool& pool, int64_t m, GemmMatrix a, const PackedMatrix& b, floa
 void gemm(ThreadPool& pool, int64_t n, const PackedMatrix& a, GemmMatrix b, float* c, int64_t ldc,
           const GemmEpilogue& epilogue = {});
 
+// Columns that a packed right side keeps together.
+int64_t gemm_panel_columns();
+
+// The columns [first, last) of a product with a packed right side, in the calling thread. `first` is a multiple of
+// gemm_panel_columns(), `last` too or the number of columns; c and the epilogue are those of column `first` on.
+void gemm_columns(int64_t m, GemmMatrix a, const PackedMatrix& b, int64_t first, int64_t last, float* c, int64_t ldc,
+                  const GemmEpilogue& epilogue = {}, bool backwards = false);
+
 // One multiplication of a batch; the leading dimensions and transpositions are the batch's.
 struct GemmBatchItem {
   const float* a;

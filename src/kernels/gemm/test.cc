@@ -131,6 +131,24 @@ TEST_P(Gemm, BackwardsIsTheSame) {
   }
 }
 
+TEST_P(Gemm, SomeColumnsAreTheSame) {
+  const ScopedIsa forced(GetParam());
+  ThreadPool pool(1);
+  const int64_t width = gemm_panel_columns(), n = 5 * width + 3;
+  for (const auto& [m, k] : {std::array<int64_t, 2>{1, 900}, {1, 1700}, {7, 300}, {40, 900}}) {
+    const Problem p{m, n, k};
+    const PackedMatrix right(pool, GemmSide::right, k, n, p.right());
+    GemmEpilogue e{2, 3, p.addend.data(), p.ldc(), 1};
+    auto whole = p.output(), parts = p.output();
+    gemm(pool, m, p.left(), right, whole.data(), p.ldc(), e);
+    for (const auto& [first, last] : {std::array<int64_t, 2>{3 * width, n}, {0, width}, {width, 3 * width}}) {
+      e.addend = p.addend.data() + first;
+      gemm_columns(m, p.left(), right, first, last, parts.data() + first, p.ldc(), e);
+    }
+    EXPECT_EQ(parts, whole) << m << " " << k;
+  }
+}
+
 TEST_P(Gemm, AddsToItsOutputInPlace) {
   const ScopedIsa forced(GetParam());
   ThreadPool pool(2);

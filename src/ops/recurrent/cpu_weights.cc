@@ -33,21 +33,37 @@ Weights<float>::Weights(ThreadPool& pool, const float* data, int64_t rows, int64
     packed_.emplace(pool, kernels::GemmSide::right, k, rows, kernels::GemmMatrix{data, k, true}, storage);
 }
 
-void Weights<float>::multiply(ThreadPool& pool, int64_t m, const float* a, float* c, int64_t ldc, const float* addend,
-                              int64_t addend_stride, bool backwards) const {
-  if (bytes_) return bytes_->multiply(pool, m, a, c, ldc, addend, addend_stride);
-  if (!packed_) return;
+namespace {
+
+kernels::GemmEpilogue adding(const float* addend, int64_t stride) {
   kernels::GemmEpilogue epilogue;
   epilogue.addend = addend;
-  epilogue.addend_row_stride = addend_stride;
+  epilogue.addend_row_stride = stride;
   epilogue.addend_column_stride = 1;
-  kernels::gemm(pool, m, {a, packed_->rows()}, *packed_, c, ldc, epilogue, backwards);
+  return epilogue;
+}
+
+}  // namespace
+
+void Weights<float>::multiply(ThreadPool& pool, int64_t m, const float* a, float* c, int64_t ldc, const float* addend,
+                              int64_t addend_stride) const {
+  if (bytes_) return bytes_->multiply(pool, m, a, c, ldc, addend, addend_stride);
+  if (packed_) kernels::gemm(pool, m, {a, packed_->rows()}, *packed_, c, ldc, adding(addend, addend_stride));
+}
+
+void Weights<float>::multiply_columns(ThreadPool& pool, int64_t m, const float* a, int64_t first, int64_t last,
+                                      float* c, int64_t ldc, const float* addend, int64_t addend_stride,
+                                      bool backwards) const {
+  if (bytes_) return bytes_->multiply(pool, m, a, c, ldc, addend, addend_stride);
+  if (packed_)
+    kernels::gemm_columns(m, {a, packed_->rows()}, *packed_, first, last, c, ldc, adding(addend, addend_stride),
+                          backwards);
 }
 
 void Weights<double>::multiply(ThreadPool& pool, int64_t m, const double* a, double* c, int64_t ldc,
-                               const double* addend, int64_t addend_stride, bool) const {
+                               const double* addend, int64_t addend_stride) const {
   kernels::gemm_any<double>(pool, m, rows_, k_, {a, k_}, {data_, k_, true}, c, ldc);
-  for (int64_t i = 0; i < m; ++i) {
+  for (int64_t i = 0; addend && i < m; ++i) {
     for (int64_t j = 0; j < rows_; ++j) c[i * ldc + j] += addend[i * addend_stride + j];
   }
 }

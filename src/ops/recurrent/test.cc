@@ -1,3 +1,4 @@
+#include "model_builder.h"
 #include "op_test.h"
 
 namespace tenon {
@@ -148,6 +149,73 @@ TEST(LSTM, PeepholesAndCoupling) {
       .expect<float>({1, 1, 1}, {sigmoid(2 + 0.2f * peeping) * std::tanh(peeping)})
       .expect<float>({1, 1, 1}, {peeping})
       .run();
+}
+
+// A node whose tensors are of one type.
+struct Network {
+  std::string op;
+  int64_t gates, directions, batch, hidden;
+  bool linear_before_reset, is_constant;
+};
+
+NamedValues outputs_of(const Network& network, ElementType type, int threads) {
+  const auto [op, gates, directions, batch, hidden, linear_before_reset, is_constant] = network;
+  const int64_t steps = 5, inputs = 7, rows = gates * hidden;
+  const auto values = [&](Shape shape, double scale) {
+    Tensor tensor(type, std::move(shape));
+    for (int64_t i = 0; i < tensor.elements(); ++i) {
+      const double value = scale * std::sin(1.7 * static_cast<double>(i) + static_cast<double>(i % 11));
+      if (type == ElementType::float64)
+        tensor.mutable_data<double>()[static_cast<size_t>(i)] = value;
+      else
+        tensor.mutable_data<float>()[static_cast<size_t>(i)] = static_cast<float>(value);
+    }
+    return tensor;
+  };
+  const std::pair<std::string, Tensor> weights[] = {{"w", values({directions, rows, inputs}, 0.5)},
+                                                    {"r", values({directions, rows, hidden}, 0.2)},
+                                                    {"b", values({directions, 2 * rows}, 0.3)}};
+  NamedValues feeds = {{"x", values({steps, batch, inputs}, 1)}, {"h", values({directions, batch, hidden}, 0.4)}};
+  Tensor lengths(ElementType::int32, {batch});
+  for (int64_t i = 0; i < batch; ++i)
+    lengths.mutable_data<int32_t>()[static_cast<size_t>(i)] = static_cast<int32_t>(i == 1 ? 3 : steps);
+  ModelBuilder model;
+  for (const auto& [name, tensor] : weights) {
+    if (is_constant)
+      model.initializer(name, tensor);
+    else
+      feeds.emplace(name, tensor);
+  }
+  for (const auto& [name, value] : feeds) model.input(name, type);
+  model.initializer("lengths", lengths);
+  ir::Node& node = model.node(op, {"x", "w", "r", "b", "lengths", "h"}, {"y", "y_h"});
+  node.set_attribute(ir::Attribute("hidden_size", hidden));
+  if (directions == 2) node.set_attribute(ir::Attribute("direction", std::string("bidirectional")));
+  if (linear_before_reset) node.set_attribute(ir::Attribute("linear_before_reset", int64_t{1}));
+  model.output("y").output("y_h");
+  SessionOptions options;
+  options.threads = threads;
+  return model.session(options).run(feeds);
+}
+
+// Threads share the units of a step; float64 has one piece of weights and one thread for each direction.
+TEST(Recurrent, ThreadsShareSteps) {
+  const Network networks[] = {{"LSTM", 4, 1, 1, 150, false, true},  {"LSTM", 4, 2, 2, 131, false, true},
+                              {"LSTM", 4, 1, 20, 96, false, false}, {"GRU", 3, 1, 1, 170, true, true},
+                              {"GRU", 3, 2, 3, 150, false, true},   {"GRU", 3, 1, 2, 129, false, false},
+                              {"RNN", 1, 1, 1, 300, false, true},   {"LSTM", 4, 1, 1, 5, false, true}};
+  for (const Network& network : networks) {
+    const auto expected = outputs_of(network, ElementType::float64, 1);
+    for (int threads : {1, 2, 5}) {
+      for (const auto& [name, value] : outputs_of(network, ElementType::float32, threads)) {
+        const auto computed = value.tensor().data<float>();
+        const auto exact = expected.at(name).tensor().data<double>();
+        ASSERT_EQ(computed.size(), exact.size());
+        for (size_t i = 0; i < exact.size(); ++i)
+          ASSERT_NEAR(computed[i], exact[i], 2e-5) << network.op << " " << network.hidden << " " << threads << " " << i;
+      }
+    }
+  }
 }
 
 TEST(LSTM, Errors) {

@@ -1,0 +1,80 @@
+#include "base/lockstep.h"
+
+#include <algorithm>
+#include <thread>
+
+#include "base/pause.h"
+
+namespace tenon {
+namespace {
+
+// How often a thread looks at the progress of others before it does their work, and gives way to them.
+constexpr int patience = 200;
+
+}  // namespace
+
+// How many steps of it have been begun and finished, and whether its thread is there.
+struct alignas(64) Lockstep::Part {
+  std::atomic<int64_t> begun{0}, finished{0};
+  std::atomic<bool> is_owned{false};
+
+  bool begin(int64_t step) {
+    int64_t expected = step;
+    return begun.load(std::memory_order_relaxed) == step && begun.compare_exchange_strong(expected, step + 1);
+  }
+  bool has_finished(int64_t step) const { return finished.load(std::memory_order_acquire) > step; }
+};
+
+Lockstep::Lockstep(int64_t parts, int64_t steps)
+    : count_(parts), steps_(steps), parts_(std::make_unique<Part[]>(static_cast<size_t>(parts))) {}
+
+Lockstep::~Lockstep() = default;
+
+void Lockstep::join(int64_t own, FunctionRef<void(int64_t, int64_t)> work) {
+  Part& mine = parts_[static_cast<size_t>(own)];
+  // Who comes late finds its part of a step done, but perhaps not those of others.
+  const int64_t first = std::max<int64_t>(0, mine.finished.load(std::memory_order_acquire) - 1);
+  for (int64_t step = first; step < steps_; ++step) {
+    if (!mine.is_owned.load(std::memory_order_relaxed)) mine.is_owned.store(true, std::memory_order_relaxed);
+    begin_and_finish(step, own, work);
+    wait_for_all(step, own, work);
+    if (failed_.load(std::memory_order_relaxed)) return;
+  }
+}
+
+// Returns false where someone else has begun.
+bool Lockstep::begin_and_finish(int64_t step, int64_t part, FunctionRef<void(int64_t, int64_t)> work) {
+  Part& taken = parts_[static_cast<size_t>(part)];
+  if (!taken.begin(step)) return false;
+  try {
+    work(step, part);
+  } catch (...) {
+    failed_.store(true, std::memory_order_relaxed);
+    throw;
+  }
+  taken.finished.store(step + 1, std::memory_order_release);
+  return true;
+}
+
+void Lockstep::wait_for_all(int64_t step, int64_t own, FunctionRef<void(int64_t, int64_t)> work) {
+  int looks = 0;
+  for (int64_t i = 1; i <= count_;) {
+    const int64_t part = (own + i) % count_;
+    Part& other = parts_[static_cast<size_t>(part)];
+    if (other.has_finished(step)) {
+      ++i;
+      continue;
+    }
+    if (failed_.load(std::memory_order_relaxed)) return;
+    // A thread that was late once may be away for long, so nobody waits for it until it is back.
+    if (looks > patience || !other.is_owned.load(std::memory_order_relaxed)) {
+      if (begin_and_finish(step, part, work)) other.is_owned.store(false, std::memory_order_relaxed);
+    }
+    if (++looks > patience)
+      std::this_thread::yield();
+    else
+      pause_cpu();
+  }
+}
+
+}  // namespace tenon
