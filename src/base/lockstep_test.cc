@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -47,6 +49,28 @@ TEST(Lockstep, OneThreadDoesAllParts) {
   EXPECT_EQ(calls, std::vector<int>({10, 10, 10}));
   lockstep.join(0, work);
   EXPECT_EQ(calls, std::vector<int>({10, 10, 10}));
+}
+
+// The second thread takes long for a step that it has begun: the first does the rest without it.
+TEST(Lockstep, WhoIsTooLateLeaves) {
+  Lockstep lockstep(2, 100);
+  std::atomic<bool> has_begun = false;
+  int late_steps = 0;
+  const auto main_thread = std::this_thread::get_id();
+  const auto work = [&](int64_t step, int64_t part) {
+    if (step == 0 && part == 0) {
+      while (!has_begun) std::this_thread::yield();
+    } else if (step == 0) {
+      has_begun = true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    } else if (std::this_thread::get_id() != main_thread) {
+      ++late_steps;
+    }
+  };
+  std::thread second([&] { lockstep.join(1, work); });
+  lockstep.join(0, work);
+  second.join();
+  EXPECT_EQ(late_steps, 0);
 }
 
 TEST(Lockstep, FailuresEndIt) {
