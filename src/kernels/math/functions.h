@@ -368,24 +368,24 @@ struct MathFunctions {
     return copy_sign(choose(small, angle, S::fma(angle, S::set(-2.0f), S::set(half_pi))), x);
   }
 
-  // acos(|x|) is sqrt(1 - |x|) times a polynomial of |x|. Where x has a sign, it is taken from pi, which is in two
-  // parts. Of several at once.
+  // acos(|x|) is sqrt(1 - |x|) times a polynomial of |x|. Where x has a sign, it is taken from pi: from a float that is
+  // more than pi, so the polynomial begins with the next float too. Of several at once.
   template <int count>
   [[gnu::always_inline]] static void acos(F (&x)[count]) {
     static constexpr auto coefficients =
-        in_all_lanes({half_pi, -0.21460436f, 0.0890767768f, -0.0508827671f, 0.0335086016f, -0.0224460876f,
-                      0.0128235224f, -0.00497150007f, 0.000913009859f});
-    static constexpr auto whole_pi = in_all_lanes({pi});
+        in_all_lanes({-0.21460436f, 0.0890767768f, -0.0508827671f, 0.0335086016f, -0.0224460876f, 0.0128235224f,
+                      -0.00497150007f, 0.000913009859f});
     F a[count], angle[count], root[count];
     each<count>([&](int i) { a[i] = S::abs(x[i]); });
     each<count>([&](int i) { root[i] = S::sqrt(1.0f - a[i]); });
-    each<count>([&](int i) { angle[i] = S::load(coefficients.rows[8]); });
+    each<count>([&](int i) { angle[i] = S::load(coefficients.rows[7]); });
 #pragma GCC unroll 8
-    for (size_t k = 8; k > 0; --k)
+    for (size_t k = 7; k > 0; --k)
       each<count>([&](int i) { angle[i] = S::fma(angle[i], a[i], S::addend(coefficients.rows[k - 1])); });
     each<count>([&](int i) {
-      const F rest = S::fma(-angle[i], root[i], S::addend(whole_pi.rows[0]));
-      x[i] = choose(x[i] < 0.0f, rest - 8.74227766e-8f, angle[i] * root[i]);
+      const I has_sign = S::bits(x[i]) >> 31;  // -1 or 0
+      angle[i] = S::fma(angle[i], a[i], S::from_bits(S::bits(S::set(half_pi)) - has_sign));
+      x[i] = S::fma(angle[i], copy_sign(root[i], x[i]), S::from_bits(has_sign & S::bits(S::set(pi))));
     });
   }
 
