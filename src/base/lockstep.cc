@@ -34,6 +34,10 @@ Lockstep::Lockstep(int64_t parts, int64_t steps)
 Lockstep::~Lockstep() = default;
 
 void Lockstep::join(int64_t own, FunctionRef<void(int64_t, int64_t)> work) {
+  if (count_ == 1) {
+    for (int64_t step = 0; step < steps_; ++step) work(step, own);
+    return;
+  }
   Part& mine = parts_[static_cast<size_t>(own)];
   members_.fetch_add(1);
   // Who comes late finds its part of a step done, but perhaps not those of others.
