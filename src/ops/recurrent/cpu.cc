@@ -80,11 +80,17 @@ class Recurrent final : public Kernel {
   }
 
  private:
-  // How many units are a block of weights: whole panels, and enough that functions of them are worth a call.
+  // Products of a step that are worth a thread.
+  static constexpr int64_t least_products = 24 << 10;
+
+  // How many units are a block of weights: whole panels, and enough that functions of them are worth a call; all where
+  // they are too few for two threads.
   template <typename T>
   int64_t units_of_a_block(int64_t hidden) const {
     constexpr int64_t least = 24;
-    return std::is_same_v<T, float> && !is_quantized_ ? round_up(least, kernels::gemm_panel_columns()) : hidden;
+    const bool is_shared = form_.gates * hidden >= divide_up(2 * least_products, std::max<int64_t>(hidden, 1));
+    return std::is_same_v<T, float> && !is_quantized_ && is_shared ? round_up(least, kernels::gemm_panel_columns())
+                                                                   : hidden;
   }
 
   template <typename T>
@@ -212,7 +218,7 @@ class Recurrent final : public Kernel {
   // units of every step. Quantized states depend on each other: all of a step have one scale.
   template <typename T>
   void run_sequences(KernelRun& run, const std::vector<SequenceData<T>>& works) const {
-    constexpr int64_t least_rows = 8, least_products = 24 << 10;
+    constexpr int64_t least_rows = 8;
     const Sizes& n = works[0].n;
     const int64_t threads = run.threads().size(), most_parts = is_quantized_ ? 1 : divide_up(threads, form_.directions),
                   parts = std::clamp<int64_t>(n.batch / least_rows, 1, most_parts);
