@@ -88,7 +88,8 @@ class Recurrent final : public Kernel {
   template <typename T>
   int64_t units_of_a_block(int64_t hidden) const {
     constexpr int64_t least = 24;
-    const bool is_shared = form_.gates * hidden >= divide_up(2 * least_products, std::max<int64_t>(hidden, 1));
+    const bool is_shared =
+        form_.gates_at_once() * hidden >= divide_up(2 * least_products, std::max<int64_t>(hidden, 1));
     return std::is_same_v<T, float> && !is_quantized_ && is_shared ? round_up(least, kernels::gemm_panel_columns())
                                                                    : hidden;
   }
