@@ -76,15 +76,18 @@ template <typename T> inline float real(T x) { return (float)x; }
 inline double real(double x) { return x; }
 #ifdef TENON_EMULATED
 inline float short_reciprocal(float x) { return 1.0f / x; }
+inline float short_exp2(float x) { return exp2(x); }
 #else
 inline float short_reciprocal(float x) { float r; asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x)); return r; }
+inline float short_exp2(float x) { float r; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x)); return r; }
 #endif
-// To 22 bits of 1, which is enough for what is rounded to half precision (Abramowitz and Stegun, 7.1.26).
-inline float short_erf(float x) {
-  const float a = fabs(x), t = short_reciprocal(1.0f + 0.3275911f * a);
-  const float sum = ((((1.061405429f * t - 1.453152027f) * t + 1.421413741f) * t - 0.284496736f) * t + 0.254829592f) * t;
-  const float r = 1.0f - sum * exp2(a * a * -1.4426950408889634f);
-  return x < 0 ? -r : r;
+// Gelu to 22 bits of x, which is enough for what is rounded to half precision. `below` is the part of a normal
+// distribution that is below -|x| (Abramowitz and Stegun, 26.2.17).
+inline float short_gelu(float x) {
+  const float t = short_reciprocal(1.0f + 0.2316419f * fabs(x));
+  const float sum = ((((0.5307027145f * t - 0.7265760135f) * t + 0.7107068705f) * t - 0.142248368f) * t + 0.127414796f) * t;
+  const float below = sum * short_exp2(x * -0.72134752f * x);
+  return x * (x < 0 ? below : 1.0f - below);
 }
 template <typename T> inline T softplus(T x) { return most(x, (T)0) + log1p(exp(-fabs(x))); }
 // a to the power of b, in the type of a.

@@ -35,7 +35,7 @@ constexpr Expression expressions[] = {
     {"Erf", "erf(real($a))"},
     {"Exp", "exp($a)"},
     {"Floor", "floor($a)"},
-    {"HalfGelu", "(0.5f * $a * (1.0f + short_erf($a * 0.70710678118654752f)))"},
+    {"HalfGelu", "short_gelu($a)"},
     {"Gelu", "(($T)0.5 * $a * (($T)1 + erf($a * ($T)0.70710678118654752)))"},
     {"Greater", "($a > $b)"},
     {"GreaterOrEqual", "($a >= $b)"},
