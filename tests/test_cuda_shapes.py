@@ -77,6 +77,15 @@ def first_conv(shape, outputs, kernel, pads, strides=(2, 2), **attributes):
     return "ChannelsLastConv", inputs, {"strides": list(strides), "pads": pads, **attributes}, F16
 
 
+def product(rows, depth, columns, kind=F16, transposed=False, residual=False, **attributes):
+    """A product with a bias and what follows, by groups of warps."""
+    weights, bias = halves(*((columns, depth) if transposed else (depth, columns))), halves(columns)
+    if kind == BF16:
+        weights, bias = [bfloat16(values) for values in (weights, bias)]
+    inputs = [[*rows, depth], weights, bias] + ([[*rows, columns]] if residual else [])
+    return "FusedMatMul", inputs, {"transB": int(transposed), **attributes}, kind
+
+
 # Operator, inputs (a shape is an input of the model, an array a constant, None is left out), attributes and, where that is not float, the type of
 # the inputs.
 CASES = {
@@ -149,6 +158,14 @@ CASES = {
     "pixels_residual": pixels([1, 13, 13, 200], 40, residual=True, activation="Relu"),
     "pixels_many_outputs": pixels([2, 5, 5, 16], 240),
     "pixels_one": pixels([3, 1, 1, 72], 8, activation="Sigmoid", kind=BF16),
+    "product_gelu": product([300], 72, 264, activation="Gelu"),
+    "product_transposed": product([2, 190], 136, 200, kind=BF16, transposed=True, residual=True, activation="Swish"),
+    "product_of_many_pieces": product([520], 520, 136, residual=True),
+    "product_of_few_tiles": product([3, 20], 200, 40, activation="Gelu"),
+    "product_of_few_tiles_transposed": product([130], 64, 72, transposed=True, residual=True, activation="HardSwish"),
+    "product_of_a_row": ("FusedMatMul", [[1, 200], numbers(200, 72), numbers(72), [1, 72]], {"activation": "Gelu"}),
+    "product_of_rows_transposed": product([2, 2], 200, 43, kind=BF16, transposed=True, residual=True, activation="Swish"),
+    "gemm_of_rows": ("Gemm", [[3, 40], halves(70, 40), halves(1, 70)], {"transB": 1}, F16),
     "depthwise": depthwise([2, 9, 11, 24], 3, activation="HardSwish"),
     "depthwise_stride": depthwise([1, 14, 15, 16], 5, stride=2),
     "depthwise_uneven": depthwise([1, 5, 6, 13], 5, pads=[0, 3, 4, 1]),
@@ -164,7 +181,7 @@ CASES = {
     "planes_of_floats": ("Transpose", [[5, 12]], {"perm": [1, 0]}),
 }
 # Operators of Tenon's own.
-OWN = {"ChannelsLastConv", "ChannelsLastMaxPool", "ChannelsLastAveragePool"}
+OWN = {"FusedMatMul", "ChannelsLastConv", "ChannelsLastMaxPool", "ChannelsLastAveragePool"}
 
 
 def write_model(path, op, inputs, attributes, kind=F):
@@ -191,6 +208,11 @@ KERNELS = {
     "fused_tf32": "key_parts(own",
     "pixels": "#define BM",
     "first_conv": "X_WIDTH",
+    "product_gelu": "#define IN_TURN 1",
+    "product_of_few_tiles": "#define IN_TURN 0",
+    "product_of_a_row": "float parts[WARPS][ROWS]",
+    "product_of_rows_transposed": "#define ROWS 4",
+    "gemm_of_rows": "#define ROWS 3",
     "planes_side_by_side": "in[p] = ((const Some*)from)",
     "planes_of_floats": "in[p] = ((const Some*)from)",
 }

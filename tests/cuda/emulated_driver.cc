@@ -564,6 +564,23 @@ Result cuLaunchKernel(Handle function, unsigned x, unsigned y, unsigned z, unsig
   return give(stream, run, Kind::kernel);
 }
 
+// As emulated_kernels.h reads it: address, axes, whether places change, sizes and box of four axes.
+Result cuTensorMapEncodeTiled(void* map, int type, unsigned axes, void* address, const uint64_t* sizes,
+                              const uint64_t* steps, const uint32_t* box, const uint32_t*, int, int swizzle, int, int) {
+  constexpr uint32_t most_in_box = 256, bytes_of_mixed_rows = 128;
+  if (type != 1 || axes > 4 || reinterpret_cast<uintptr_t>(address) % 16 != 0) return invalid;
+  if (swizzle != 0 && box[0] * 2 > bytes_of_mixed_rows) return invalid;
+  uint64_t words[16] = {reinterpret_cast<uint64_t>(address), axes, swizzle == 3};
+  for (unsigned axis = 0; axis < 4; ++axis) {
+    words[3 + axis] = axis < axes ? sizes[axis] : 1;
+    words[7 + axis] = axis < axes ? box[axis] : 1;
+    if (words[3 + axis] == 0 || words[7 + axis] == 0 || words[7 + axis] > most_in_box) return invalid;
+    if (axis + 1 < axes && steps[axis] % 16 != 0) return invalid;
+  }
+  std::memcpy(map, words, sizeof words);
+  return success;
+}
+
 // Compiled kernels are kept by the compiler's version: what they are compiled with is part of it.
 Result nvrtcVersion(int* major, int* minor) {
   static const int version = [] {

@@ -15,6 +15,7 @@
 #define __forceinline__ inline
 #define __shared__ static
 #define __restrict__
+#define __grid_constant__
 #define __launch_bounds__(...)
 
 using std::acos, std::acosh, std::asin, std::asinh, std::atan, std::atanh, std::ceil, std::cos, std::cosh, std::erf;
@@ -36,7 +37,7 @@ struct Index {
 
 constexpr unsigned warp = 32, most_threads = 1024;
 
-enum class State : unsigned char { ready, waits_for_warp, waits_for_block, done };
+enum class State : unsigned char { ready, waits_for_warp, waits_for_block, waits_for_barrier, done };
 
 struct Fiber {
   ucontext_t context;
@@ -89,9 +90,61 @@ inline void run_fiber() {
   fibers[thread.x].state = State::done;
 }
 
+// A barrier in shared memory, as the eight bytes that it has there.
+struct Barrier {
+  unsigned short arrivals, missing;
+  int bytes : 31;  // that are expected and not there yet
+  unsigned phase : 1;
+};
+static_assert(sizeof(Barrier) == 8);
+inline Barrier& barrier_of(unsigned long long* at) { return *reinterpret_cast<Barrier*>(at); }
+
+inline void end_phase_if_complete(Barrier& barrier) {
+  if (barrier.missing > 0 || barrier.bytes != 0) return;
+  barrier.phase ^= 1;
+  barrier.missing = barrier.arrivals;
+}
+
+// What tests/cuda/emulated_driver.cc writes for cuTensorMapEncodeTiled.
+struct Map {
+  unsigned long long address, axes, is_mixed, sizes[4], box[4];
+};
+struct BoxCopy {
+  unsigned char* to;
+  Map map;
+  Barrier* barrier;
+  long long at[4];
+
+  void run() const {
+    const long long* box = reinterpret_cast<const long long*>(map.box);
+    const long long* sizes = reinterpret_cast<const long long*>(map.sizes);
+    const long long bytes = box[0] * box[1] * box[2] * box[3] * 2;
+    for (long long i = 0; i < bytes / 2; ++i) {
+      long long rest = i, place = 0, step = 1;
+      bool is_inside = true;
+      for (int axis = 0; axis < 4; ++axis) {
+        const long long own = at[axis] + rest % box[axis];
+        rest /= box[axis];
+        is_inside &= own >= 0 && own < sizes[axis];
+        place += own * step;
+        step *= sizes[axis];
+      }
+      const auto target = reinterpret_cast<uintptr_t>(to) + static_cast<uintptr_t>(i) * 2;
+      auto* element = reinterpret_cast<unsigned short*>(map.is_mixed ? target ^ (target >> 3 & 0x70) : target);
+      *element = is_inside ? reinterpret_cast<const unsigned short*>(map.address)[place] : 0;
+    }
+    barrier->bytes = barrier->bytes - static_cast<int>(bytes);
+    end_phase_if_complete(*barrier);
+  }
+};
+inline std::vector<BoxCopy> box_copies;  // nothing is there before somebody waits for it
+
 inline void run_block_with_waiting() {
   constexpr size_t stack_bytes = 64 << 10;
+  constexpr int most_rounds = 1 << 20;
+  int rounds_without_work = 0;
   const unsigned count = threads.x;
+  box_copies.clear();
   for (unsigned i = 0; i < count; ++i) {
     Fiber& fiber = fibers[i];
     if (!fiber.stack) fiber.stack = new char[stack_bytes];
@@ -129,6 +182,17 @@ inline void run_block_with_waiting() {
     for (unsigned first = 0; first < count; first += warp)
       release(first, first + warp < count ? first + warp : count, State::waits_for_warp);
     if (!any) release(0, count, State::waits_for_block);
+    rounds_without_work = any ? 0 : rounds_without_work + 1;
+    if (any) continue;
+    for (unsigned i = 0; i < count; ++i) {
+      if (fibers[i].state != State::waits_for_barrier) continue;
+      any = true;
+      fibers[i].state = State::ready;
+    }
+    if (rounds_without_work > most_rounds) {
+      std::fprintf(stderr, "emulated kernel: a barrier is waited for in vain\n");
+      std::abort();
+    }
   }
 }
 
@@ -309,6 +373,20 @@ void group_by_rows_64xNx16(float (&d)[N / 8][4], const unsigned (&a)[4], const u
     }
   }
 }
+template <typename T, int N, int Slab>
+void group_by_slabs_64xNx16(float (&d)[N / 8][4], const unsigned char* a, const unsigned char* b, bool adds) {
+  const unsigned lane = threadIdx.x % emulated::warp, first = threadIdx.x / emulated::warp % 4 * 16 + lane / 4;
+  for (unsigned j = 0; j < N / 8; ++j) {
+    for (unsigned x = 0; x < 4; ++x) {
+      const unsigned column = j * 8 + lane % 4 * 2 + x % 2;
+      float sum = 0;
+      for (unsigned k = 0; k < 16; ++k)
+        sum += group_element<T, 128>(a, first + x / 2 * 8, k) *
+               group_element<T, 128>(b + column / 64 * Slab, k, column % 64);
+      d[j][x] = adds ? d[j][x] + sum : sum;
+    }
+  }
+}
 inline void group_sees_copies() {}
 inline void group_begin() {}
 inline void group_commit() {}
@@ -362,6 +440,44 @@ void copy_async_wait() {
     return true;
   });
 }
+
+// Those of box_copies.h.
+struct TensorMap {
+  emulated::Map map;
+  unsigned long long rest[5];
+};
+static_assert(sizeof(TensorMap) == 128);
+inline void barrier_make(unsigned long long* barrier, unsigned arrivals) {
+  const auto all = static_cast<unsigned short>(arrivals);
+  emulated::barrier_of(barrier) = {all, all, 0, 0};
+}
+inline void barriers_made() {}
+inline void barrier_arrive(unsigned long long* barrier) {
+  --emulated::barrier_of(barrier).missing;
+  emulated::end_phase_if_complete(emulated::barrier_of(barrier));
+}
+inline void barrier_expect(unsigned long long* barrier, unsigned bytes) {
+  emulated::barrier_of(barrier).bytes += static_cast<int>(bytes);
+  barrier_arrive(barrier);
+}
+inline void barrier_wait(unsigned long long* barrier, unsigned parity) {
+  emulated::Barrier& own = emulated::barrier_of(barrier);
+  for (;; emulated::wait(emulated::State::waits_for_barrier)) {
+    std::erase_if(emulated::box_copies, [&](const emulated::BoxCopy& copy) {
+      if (copy.barrier != &own) return false;
+      copy.run();
+      return true;
+    });
+    if (own.phase != parity) return;
+  }
+}
+inline void copy_box(void* to, const TensorMap* map, unsigned long long* barrier, int x, int y, int z = 0, int n = 0) {
+  emulated::require_aligned(to, map->map.is_mixed ? 1024 : 128);
+  emulated::box_copies.push_back(
+      {static_cast<unsigned char*>(to), map->map, &emulated::barrier_of(barrier), {x, y, z, n}});
+}
+template <int N, bool More>
+void change_registers() {}
 
 template <typename T>
 T atomicAdd(T* to, T value) {

@@ -10,8 +10,8 @@
 #include "ops/cuda_support/epilogue.h"
 #include "ops/cuda_support/first_conv.h"
 #include "ops/cuda_support/loop.h"
+#include "ops/cuda_support/own_products.h"
 #include "ops/cuda_support/packs.h"
-#include "ops/cuda_support/pixel_product.h"
 #include "ops/window.h"
 
 namespace tenon::ops {
@@ -80,7 +80,7 @@ class Conv final : public Kernel {
     const auto& plan = run.per_plan<Plan>([&] { return prepare(run, y); });
     if (plan.is_empty) queue_of(run).fill(y.mutable_raw(), 0, y.bytes());
     if (plan.depthwise) plan.depthwise->run(run, !has_fixed_weights_);
-    if (plan.pixels) plan.pixels->run(run);
+    if (plan.own_product) plan.own_product->run(run);
     if (plan.first) plan.first->run(run, !has_fixed_weights_);
     run_library(run, plan);
   }
@@ -89,7 +89,7 @@ class Conv final : public Kernel {
   struct Plan {
     bool is_empty = false;
     std::optional<CudaDepthwise> depthwise;
-    std::optional<CudaPixelProduct> pixels;
+    std::optional<CudaOwnProduct> own_product;
     std::optional<CudaFirstConvolution> first;
     std::shared_ptr<const size_t> chosen;  // of a library's way and ours
     std::optional<cuda::Gemm> gemm;
@@ -174,13 +174,11 @@ class Conv final : public Kernel {
   }
 
   void choose_product(KernelRun& run, const cuda::ConvolutionShape& s, Plan& plan) const {
-    const PixelProductShape own{s.type, s.y[0] * product(s.y, 2), s.y[1], s.x[1]};
-    if (!CudaPixelProduct::takes(run, own, plan.rest.has_value())) return;
-    const std::vector<int64_t> tiles = CudaPixelProduct::tiles(own);
-    std::vector<CudaPixelProduct> ways;
-    for (int64_t tile : tiles) ways.emplace_back(run, own, epilogue_, tile);
+    const MatMulShape shape{s.type, s.y[0] * product(s.y, 2), s.y[1], s.x[1], /*transpose_b=*/true};
+    std::vector<CudaOwnProduct> ways = own_products_of_pixels(run, shape, epilogue_, plan.rest.has_value());
+    if (ways.empty()) return;
     const size_t chosen = choose(run, s, plan, ways.size(), [&](size_t way) { ways[way].run(run); });
-    if (chosen > 0) plan.pixels = std::move(ways[chosen - 1]);
+    if (chosen > 0) plan.own_product = std::move(ways[chosen - 1]);
   }
 
   void choose_first(KernelRun& run, const cuda::ConvolutionShape& s, Plan& plan) const {
@@ -192,9 +190,9 @@ class Conv final : public Kernel {
   size_t choose(KernelRun& run, const cuda::ConvolutionShape& s, Plan& plan, size_t count,
                 FunctionRef<void(size_t)> run_ours) const {
     const std::string key =
-        fmt::format("conv {} {} {} {} {} {} {} {}", name_of(s.type), fmt::join(s.x, "x"), fmt::join(s.w, "x"),
+        fmt::format("conv {} {} {} {} {} {} {} {} {}", name_of(s.type), fmt::join(s.x, "x"), fmt::join(s.w, "x"),
                     fmt::join(s.y, "x"), fmt::join(s.strides, ","), fmt::join(s.pads_begin, ","), plan.rest.has_value(),
-                    epilogue_.text({}, "bias", "residual"));
+                    count, epilogue_.text({}, "bias", "residual"));
     plan.chosen = cuda::fastest(queue_of(run), key, 1 + count, [&](size_t way) {
       if (way == 0)
         run_library(run, plan);

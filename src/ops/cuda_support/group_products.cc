@@ -15,6 +15,7 @@ inline void group_done(float (&d)[4]) {
 }
 template <typename T, int N> struct GroupByColumns;
 template <typename T, int N> struct GroupByRows;
+template <typename T, int N> struct GroupBySlabs;
 )cuda";
 
 constexpr std::string_view end = R"cuda(
@@ -24,6 +25,11 @@ template <typename T, int N, int ROW> inline void group_64xNx16(float (&d)[N / 8
 template <typename T, int N, int ROW>
 inline void group_by_rows_64xNx16(float (&d)[N / 8][4], const u32 (&a)[4], const u8* b, bool adds) {
   GroupByRows<T, N>::multiply(d, a, matrix_at<ROW>(b), adds);
+}
+template <typename T, int N, int SLAB>
+inline void group_by_slabs_64xNx16(float (&d)[N / 8][4], const u8* a, const u8* b, bool adds) {
+  const u64 slabs = (u64)(shared_address(b) >> 4) | (u64)(SLAB / 16) << 16 | (u64)(1024 / 16) << 32 | (u64)1 << 62;
+  GroupBySlabs<T, N>::multiply(d, matrix_at<128>(a), slabs, adds);
 }
 #endif
 )cuda";
@@ -48,6 +54,7 @@ struct LeftSide {
 };
 
 constexpr LeftSide from_memory{"GroupByColumns", "u64 a", "%{0}", "\"l\"(a)", 1, "1, 1, 0, 0"};
+constexpr LeftSide beside_slabs{"GroupBySlabs", "u64 a", "%{0}", "\"l\"(a)", 1, "1, 1, 0, 1"};
 constexpr LeftSide from_registers{"GroupByRows",
                                   "const u32 (&a)[4]",
                                   "{{%{0}, %{1}, %{2}, %{3}}}",
@@ -73,11 +80,13 @@ std::string product_text(const LeftSide& left, std::string_view type, int64_t n)
 
 }  // namespace
 
-std::string group_products_text(std::initializer_list<int64_t> columns, std::initializer_list<int64_t> rows) {
+std::string group_products_text(std::initializer_list<int64_t> columns, std::initializer_list<int64_t> rows,
+                                std::initializer_list<int64_t> slabs) {
   std::string text(beginning);
   for (std::string_view type : {"f16", "bf16"}) {
     for (int64_t n : std::set<int64_t>(columns)) text += product_text(from_memory, type, n);
     for (int64_t n : std::set<int64_t>(rows)) text += product_text(from_registers, type, n);
+    for (int64_t n : std::set<int64_t>(slabs)) text += product_text(beside_slabs, type, n);
   }
   return text + std::string(end);
 }

@@ -12,7 +12,10 @@ namespace tenon::ops {
 //     elements of rows; d += where `adds`.
 //   group_by_rows_64xNx16<T, N, ROW>(d, a, b, adds): the same for b of 16 rows of N elements, which are all that a row
 //     has. a[r] of a lane: as of mma_16x8x16, of the rows that its warp has.
-// `columns` and `rows` are the N that the two are called with, multiples of 8 up to 256.
-std::string group_products_text(std::initializer_list<int64_t> columns, std::initializer_list<int64_t> rows);
+//   group_by_slabs_64xNx16<T, N, SLAB>(d, a, b, adds): for a as of the first, with rows of 128 bytes, and b of 16 rows,
+//     64 elements of each in slabs that begin SLAB bytes apart.
+// `columns`, `rows` and `slabs` are the N that these are called with, multiples of 8 up to 256.
+std::string group_products_text(std::initializer_list<int64_t> columns, std::initializer_list<int64_t> rows,
+                                std::initializer_list<int64_t> slabs = {});
 
 }  // namespace tenon::ops

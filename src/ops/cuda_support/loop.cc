@@ -6,9 +6,10 @@ namespace tenon::ops {
 namespace {
 
 void launch(cuda::GpuQueue& queue, cuda::Function function, const cuda::Grid& grid, const std::vector<int64_t>& numbers,
-            std::span<const void* const> addresses) {
+            std::span<const void* const> addresses, std::span<const void* const> values = {}) {
   SmallVector<void*, 12> arguments;
   arguments.push_back(const_cast<int64_t*>(numbers.data()));
+  for (const void* value : values) arguments.push_back(const_cast<void*>(value));
   for (const void* const& address : addresses)
     arguments.push_back(const_cast<void**>(const_cast<const void**>(&address)));
   queue.launch_with(function, grid, arguments.data());
@@ -69,7 +70,13 @@ CudaBlocks::CudaBlocks(KernelRun& run, std::string_view pointers, std::string_vi
 }
 
 void CudaBlocks::run(KernelRun& run, std::initializer_list<const void*> addresses) const {
-  launch(queue_of(run), function_, grid_, numbers_, std::span(addresses.begin(), addresses.size()));
+  this->run(run, {}, addresses);
+}
+
+void CudaBlocks::run(KernelRun& run, std::initializer_list<const void*> values,
+                     std::initializer_list<const void*> addresses) const {
+  launch(queue_of(run), function_, grid_, numbers_, std::span(addresses.begin(), addresses.size()),
+         std::span(values.begin(), values.size()));
 }
 
 }  // namespace tenon::ops

@@ -42,6 +42,9 @@ class CudaBlocks {
   CudaBlocks(KernelRun& run, std::string_view pointers, std::string_view functions, std::string_view body,
              std::vector<int64_t> numbers, cuda::Grid grid, int blocks_at_once = 0);
   void run(KernelRun& run, std::initializer_list<const void*> addresses) const;
+  // The same with what the kernel takes before them, by pointers to it.
+  void run(KernelRun& run, std::initializer_list<const void*> values,
+           std::initializer_list<const void*> addresses) const;
 
  private:
   cuda::Function function_;

@@ -4,8 +4,10 @@
 
 #include "base/fail.h"
 #include "cuda/gemm.h"
+#include "cuda/trial.h"
 #include "ops/cuda_support/epilogue.h"
 #include "ops/cuda_support/loop.h"
+#include "ops/cuda_support/own_products.h"
 #include "ops/cuda_support/packs.h"
 
 namespace tenon::ops {
@@ -166,7 +168,8 @@ class MatMul final : public Kernel {
     if (node.op_type == "MatMul") return;
     is_gemm_ = node.op_type == "Gemm";
     beta_ = node.float_attribute("beta", 1);
-    if (!is_gemm_) epilogue_ = CudaEpilogue(node);
+    own_epilogue_ = CudaEpilogue(node);
+    if (!is_gemm_) epilogue_ = own_epilogue_;
     transpose_a_ = node.int_attribute("transA", 0) != 0;
     transpose_b_ = node.int_attribute("transB", 0) != 0;
     alpha_ = node.float_attribute("alpha", 1);
@@ -179,11 +182,10 @@ class MatMul final : public Kernel {
     Tensor& y = run.output(0);
     if (y.elements() == 0) return;
     const auto& plan = run.per_plan<Plan>([&] { return prepare(run, a, b, y); });
-    if (plan.is_empty) queue_of(run).fill(y.mutable_raw(), 0, y.bytes());
-    if (plan.gemm) plan.gemm->run(run, a.raw(), b.raw(), y.mutable_raw());
-    if (plan.loop) plan.loop->run(run, {a.raw(), b.raw(), y.raw()});
-    if (plan.adds_c) plan.adds_c->run(run, {y.raw(), run.input(2).raw()});
-    if (plan.epilogue) epilogue_.run(run, *plan.epilogue, y);
+    if (plan.own_product)
+      plan.own_product->run(run);
+    else
+      run_library(run, plan);
   }
 
  private:
@@ -191,7 +193,20 @@ class MatMul final : public Kernel {
     bool is_empty = false;  // sums of nothing
     std::optional<BatchedGemm> gemm;
     std::optional<CudaLoop> loop, adds_c, epilogue;
+    std::optional<CudaOwnProduct> own_product;  // instead of all these
+    std::shared_ptr<const size_t> chosen;       // of the library's way and ours
   };
+
+  // What a library does, or plain arithmetic for what it has not, and what is left to do after it.
+  void run_library(KernelRun& run, const Plan& plan) const {
+    const Tensor &a = run.input(0), &b = run.input(1);
+    Tensor& y = run.output(0);
+    if (plan.is_empty) queue_of(run).fill(y.mutable_raw(), 0, y.bytes());
+    if (plan.gemm) plan.gemm->run(run, a.raw(), b.raw(), y.mutable_raw());
+    if (plan.loop) plan.loop->run(run, {a.raw(), b.raw(), y.raw()});
+    if (plan.adds_c) plan.adds_c->run(run, {y.raw(), run.input(2).raw()});
+    if (plan.epilogue) epilogue_.run(run, *plan.epilogue, y);
+  }
 
   Plan prepare(KernelRun& run, const Tensor& a, const Tensor& b, const Tensor& y) const {
     Shape a_shape = a.shape(), b_shape = b.shape();
@@ -220,7 +235,27 @@ class MatMul final : public Kernel {
     const cuda::Epilogue done = plan.gemm ? plan.gemm->epilogue() : cuda::Epilogue();
     if (!is_gemm_) plan.epilogue = epilogue_.prepare(run, y, 1, y.dim(y.rank() - 1), done);
     if (has_c && !done.bias) plan.adds_c.emplace(add_c(run, run.input(2).shape(), y));
+    const bool is_one = b_batch.elements() == 1 && a_batch.elements() == product.batch.elements();
+    if (plan.gemm && is_one && !transpose_a_ && alpha_ == 1 && (!has_c || wanted.bias))
+      choose_way(run, {y.type(), product.m * product.batch.elements(), product.n, product.k, transpose_b_}, plan);
     return plan;
+  }
+
+  // Between the library's way, which is 0, and ours. Nodes of the same shape choose once.
+  void choose_way(KernelRun& run, const MatMulShape& s, Plan& plan) const {
+    std::vector<CudaOwnProduct> ways =
+        own_products(run, s, own_epilogue_, plan.epilogue.has_value() || plan.adds_c.has_value());
+    if (ways.empty()) return;
+    const std::string key =
+        fmt::format("product {} {}x{}x{} {} {} {} {}", name_of(s.type), s.rows, s.columns, s.depth, s.transpose_b,
+                    allow_tf32_, ways.size(), own_epilogue_.text({}, "bias", "residual"));
+    plan.chosen = cuda::fastest(queue_of(run), key, 1 + ways.size(), [&](size_t way) {
+      if (way == 0)
+        run_library(run, plan);
+      else
+        ways[way - 1].run(run);
+    });
+    if (*plan.chosen > 0) plan.own_product = std::move(ways[*plan.chosen - 1]);
   }
 
   static cuda::Epilogue epilogue_of(const Shape& c, const Shape& y) {
@@ -248,7 +283,8 @@ class MatMul final : public Kernel {
 
   bool allow_tf32_ = false, is_gemm_ = false, transpose_a_ = false, transpose_b_ = false;
   double alpha_ = 1, beta_ = 1;
-  CudaEpilogue epilogue_;
+  CudaEpilogue epilogue_;      // what follows the library
+  CudaEpilogue own_epilogue_;  // what a kernel of ours does, C of a Gemm included
 };
 
 }  // namespace

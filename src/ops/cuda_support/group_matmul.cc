@@ -1,0 +1,269 @@
+#include "ops/cuda_support/group_matmul.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/rounding.h"
+#include "cuda/tensor_map.h"
+#include "ops/cuda_support/box_copies.h"
+#include "ops/cuda_support/group_products.h"
+#include "ops/cuda_support/packs.h"
+#include "ops/cuda_support/tensor_cores.h"
+
+namespace tenon::ops {
+namespace {
+
+constexpr int64_t depth_of_stage = 64, row_bytes = depth_of_stage * 2, threads = 384, held_row = 72;
+
+// Which tiles a block has, one after the other: every gridDim-th of the whole ones, then those that have at most half
+// of their rows. These go to the blocks that have one whole tile less, where two each are enough. v: rows, columns,
+// depth, tiles across, whole tiles, others, blocks with one more whole tile, blocks that share the others.
+constexpr std::string_view schedule = R"cuda(
+struct OwnTiles {
+  u32 across, whole, all, first_other, sharing;
+
+  OwnTiles(const i64* v) : across((u32)v[3]), sharing((u32)v[7]) {
+    const u32 wholes = (u32)v[4], others = (u32)v[5], place = (blockIdx.x + gridDim.x - (u32)v[6]) % gridDim.x;
+    whole = blockIdx.x < wholes ? (wholes - blockIdx.x - 1) / gridDim.x + 1 : 0;
+    all = whole + (place < least(sharing, others) ? (others - place - 1) / sharing + 1 : 0);
+    first_other = wholes + place;
+  }
+  u32 number(u32 i) const { return i < whole ? blockIdx.x + i * gridDim.x : first_other + (i - whole) * sharing; }
+};
+template <int N> struct Count { static constexpr int value = N; };
+)cuda";
+
+// A thread of the first group fetches STAGES pieces of 64 columns of a and rows of b ahead. The other two groups
+// multiply: IN_TURN, each its own tiles, one after the other, so that one stores results while the other multiplies;
+// else each half of a tile. Results go through shared memory, 16 rows and 64 columns of a warp at a time, so that they
+// are written, and residuals read, 16 bytes at a time.
+constexpr std::string_view product = R"cuda(
+  constexpr int ROW = 128, GROUP_ROWS = M_TILES * 64, BM = IN_TURN ? GROUP_ROWS : 2 * GROUP_ROWS, A_BYTES = BM * ROW;
+  constexpr int STAGE = A_BYTES + BN * ROW, HELD = 72, ARRIVALS = IN_TURN ? 4 : 8;
+  DYNAMIC_SHARED(shared, SHARED_BYTES);
+  __shared__ u64 full[STAGES], empty[STAGES], turns[2];
+  const int rows = (int)v[0], columns = (int)v[1], steps = ((int)v[2] + 63) / 64;
+  const int group = __shfl_sync(0xffffffffu, (int)threadIdx.x / 128, 0);
+  const OwnTiles tiles(v);
+  if (threadIdx.x == 0) {
+    for (int i = 0; i < STAGES; ++i) {
+      barrier_make(full + i, 1);
+      barrier_make(empty + i, ARRIVALS);
+    }
+    barrier_make(turns, 4);
+    barrier_make(turns + 1, 4);
+    barriers_made();
+  }
+  __syncthreads();
+
+  if (group == 0) {
+    change_registers<40, false>();
+    int stage = 0;
+    u32 parity = 1;
+    for (u32 i = 0; i < tiles.all && threadIdx.x == 0; ++i) {
+      const u32 number = tiles.number(i);
+      const int row = number / tiles.across * BM, column = number % tiles.across * BN;
+      for (int step = 0; step < steps; ++step) {
+        barrier_wait(empty + stage, parity);
+        barrier_expect(full + stage, STAGE);
+        u8* const to = shared + stage * STAGE;
+        copy_box(to, &a, full + stage, step * 64, row);
+        if (TRANSPOSED)
+          copy_box(to + A_BYTES, &b, full + stage, step * 64, column);
+        else
+          for (int slab = 0; slab < BN / 64; ++slab)
+            copy_box(to + A_BYTES + slab * 64 * ROW, &b, full + stage, column + slab * 64, step * 64);
+        if (++stage == STAGES) stage = 0, parity ^= 1;
+      }
+    }
+    return;
+  }
+
+  change_registers<232, true>();
+  const int own = group - 1, lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4, g = lane / 4, c = lane % 4;
+  T* const held = (T*)(shared + STAGES * STAGE) + (own * 4 + warp) * 16 * HELD;
+  int done = IN_TURN ? own * steps : 0;  // pieces that were multiplied before, by both groups
+
+  // The first PARTS times 64 of the group's rows.
+  auto multiply = [&](auto parts, u32 number, u32 turn) {
+    constexpr int PARTS = decltype(parts)::value;
+    const int first_row = number / tiles.across * BM + (IN_TURN ? 0 : own * GROUP_ROWS);
+    const int first_column = number % tiles.across * BN;
+    float sums[PARTS][BN / 8][4];
+    if (IN_TURN) barrier_wait(turns + own, turn % 2 ^ (own == 0));
+    int stage = done % STAGES, before = 0;
+    u32 parity = done / STAGES % 2;
+    for (int step = 0; step < steps; ++step) {
+      barrier_wait(full + stage, parity);
+      const u8 *right = shared + stage * STAGE + A_BYTES, *left = right - A_BYTES + (IN_TURN ? 0 : own * GROUP_ROWS * ROW);
+      group_begin();
+#pragma unroll
+      for (int f = 0; f < 4; ++f)
+#pragma unroll
+        for (int m = 0; m < PARTS; ++m) {
+          const u8* from = left + m * 64 * ROW + f * 32;
+#if TRANSPOSED
+          group_64xNx16<T, BN, ROW>(sums[m], from, right + f * 32, step + f > 0);
+#else
+          group_by_slabs_64xNx16<T, BN, 64 * ROW>(sums[m], from, right + f * 16 * ROW, step + f > 0);
+#endif
+        }
+      group_commit();
+      if (step > 0) {
+        group_wait<1>();
+        if (lane == 0) barrier_arrive(empty + before);
+      }
+      before = stage;
+      if (++stage == STAGES) stage = 0, parity ^= 1;
+    }
+    if (IN_TURN && lane == 0) barrier_arrive(turns + 1 - own);
+    group_wait<0>();
+    if (lane == 0) barrier_arrive(empty + before);
+#pragma unroll
+    for (int m = 0; m < PARTS; ++m)
+#pragma unroll
+      for (int n = 0; n < BN / 8; ++n) group_done(sums[m][n]);
+    done += IN_TURN ? 2 * steps : steps;
+
+#pragma unroll
+    for (int part = 0; part < BN / 64; ++part) {
+      const int column = first_column + part * 64;
+      Pack<T, 2> biases[8] = {};
+#pragma unroll
+      for (int n = 0; n < 8; ++n)
+        if (HAS_BIAS) biases[n] = *(const Pack<T, 2>*)(bias + least(column + n * 8 + c * 2, columns - 2));
+#pragma unroll
+      for (int m = 0; m < PARTS; ++m) {
+        const int row = first_row + m * 64 + warp * 16;
+        // Of the 16 bytes that a lane moves as its i-th.
+        auto row_of = [&](int i) { return i * 4 + lane / 8; };
+        auto is_inside = [&](int i) { return row + row_of(i) < rows && column + lane % 8 * 8 < columns; };
+        auto place = [&](int i) { return (i64)(row + row_of(i)) * columns + column + lane % 8 * 8; };
+        auto held_place = [&](int i) { return (Some*)(held + row_of(i) * HELD + lane % 8 * 8); };
+        if (HAS_RESIDUAL) {
+          Some residuals[4];
+#pragma unroll
+          for (int i = 0; i < 4; ++i) residuals[i] = read_or_zeros((const Some*)(residual + place(i)), is_inside(i));
+#pragma unroll
+          for (int i = 0; i < 4; ++i) *held_place(i) = residuals[i];
+          __syncwarp();
+        }
+#pragma unroll
+        for (int n = 0; n < 8; ++n)
+#pragma unroll
+          for (int half = 0; half < 2; ++half) {
+            T* const pair = held + (g + half * 8) * HELD + n * 8 + c * 2;
+            Pack<T, 2> added = {};
+            if (HAS_RESIDUAL) added = *(const Pack<T, 2>*)pair;
+            float results[2];
+#pragma unroll
+            for (int e = 0; e < 2; ++e) {
+              Wide<T> r = sums[m][part * 8 + n][half * 2 + e];
+              EPILOGUE
+              results[e] = r;
+            }
+            *(u32*)pair = pair_of<T>(results[0], results[1]);
+          }
+        __syncwarp();
+#pragma unroll
+        for (int i = 0; i < 4; ++i)
+          if (is_inside(i)) *(Some*)(y + place(i)) = *held_place(i);
+        __syncwarp();
+      }
+    }
+  };
+  u32 i = IN_TURN ? own : 0, turn = 0;
+  for (; i < (IN_TURN ? tiles.whole : tiles.all); i += IN_TURN ? 2 : 1, ++turn)
+    multiply(Count<M_TILES>(), tiles.number(i), turn);
+  for (; i < tiles.all; i += 2, ++turn) multiply(Count<1>(), tiles.number(i), turn);
+)cuda";
+
+int64_t stage_bytes(const GroupMatMulTile& tile) { return (tile.rows() + tile.columns) * row_bytes; }
+int64_t held_bytes() { return 8 * 16 * held_row * 2; }
+
+int64_t stages_of(const GroupMatMulTile& tile) {
+  constexpr int64_t shared_bytes = 226 << 10, most = 8;
+  return std::min(most, (shared_bytes - held_bytes()) / stage_bytes(tile));
+}
+
+// What the schedule is made from: tiles across, whole ones, others, blocks with one more whole tile, blocks that share
+// the others.
+std::array<int64_t, 5> schedule_of(const MatMulShape& s, const GroupMatMulTile& tile, int64_t processors,
+                                   int64_t& blocks) {
+  const int64_t across = divide_up(s.columns, tile.columns), rest = s.rows % tile.rows();
+  const bool has_others = tile.in_turn && rest > 0 && rest <= tile.rows() / 2;
+  const int64_t whole = across * (s.rows / tile.rows() + (rest > 0 && !has_others ? 1 : 0));
+  const int64_t others = has_others ? across : 0;
+  blocks = std::min(processors, whole + others);
+  const int64_t with_more = whole % blocks, with_less = blocks - with_more;
+  return {across, whole, others, with_more, others <= 2 * with_less ? with_less : blocks};
+}
+
+CudaBlocks blocks_of(KernelRun& run, const MatMulShape& s, const CudaEpilogue& epilogue, const GroupMatMulTile& tile) {
+  const int64_t stages = stages_of(tile);
+  cuda::Grid grid;
+  int64_t blocks = 0;
+  std::vector<int64_t> numbers{s.rows, s.columns, s.depth};
+  const std::array<int64_t, 5> order = schedule_of(s, tile, queue_of(run).gpu().processors(), blocks);
+  numbers.insert(numbers.end(), order.begin(), order.end());
+  grid.blocks[0] = static_cast<unsigned>(blocks);
+  grid.threads = threads;
+  grid.shared_bytes = static_cast<unsigned>(stages * stage_bytes(tile) + held_bytes());
+  const std::string constants =
+      fmt::format("#define WARP_GROUPS 1\n#define IN_TURN {}\n#define M_TILES {}\n#define BN {}\n#define STAGES {}\n",
+                  tile.in_turn ? 1 : 0, tile.rows_of_group / 64, tile.columns, stages) +
+      fmt::format("#define SHARED_BYTES {}\n#define TRANSPOSED {}\n#define HAS_BIAS {}\n#define HAS_RESIDUAL {}\n",
+                  grid.shared_bytes, s.transpose_b ? 1 : 0, epilogue.for_library().bias ? 1 : 0,
+                  epilogue.for_library().residual ? 1 : 0) +
+      fmt::format("typedef {} T;\ntypedef Pack<T, 8> Some;\n", cuda::type_text(s.type));
+  std::string text(product);
+  const std::string_view place = "EPILOGUE";
+  text.replace(text.find(place), place.size(), epilogue.text({}, "biases[n].v[e]", "added.v[e]"));
+  const std::initializer_list<int64_t> none = {}, columns = {tile.columns};
+  return {run,
+          "const __grid_constant__ TensorMap a, const __grid_constant__ TensorMap b, T* y, const T* bias, "
+          "const T* residual",
+          fmt::format("{}{}{}{}{}{}", constants, tensor_core_functions,
+                      group_products_text(s.transpose_b ? columns : none, {}, s.transpose_b ? none : columns),
+                      read_or_zeros, box_copies, schedule),
+          text,
+          numbers,
+          grid,
+          1};
+}
+
+}  // namespace
+
+bool CudaGroupMatMul::takes(KernelRun& run, const MatMulShape& s) {
+  constexpr int64_t most = int64_t{1} << 30;
+  const int64_t alignment =
+      alignment_of({run.input(0).raw(), run.input(1).raw(), static_cast<const void*>(run.output(0).raw()),
+                    CudaEpilogue::bias_of(run), CudaEpilogue::residual_of(run)});
+  return (s.type == ElementType::float16 || s.type == ElementType::bfloat16) && queue_of(run).gpu().major() == 9 &&
+         s.depth % 8 == 0 && s.columns % 8 == 0 && alignment == 16 && std::min({s.rows, s.columns, s.depth}) > 0 &&
+         std::max({s.rows, s.columns, s.depth}) < most;
+}
+
+std::vector<GroupMatMulTile> CudaGroupMatMul::tiles(const MatMulShape& s, int processors) {
+  const GroupMatMulTile large{.columns = s.columns <= 64 ? 64 : 128};
+  const GroupMatMulTile small{.in_turn = false, .rows_of_group = 64, .columns = 64};
+  if (divide_up(s.rows, large.rows()) * divide_up(s.columns, large.columns) >= processors) return {large};
+  return {small};
+}
+
+CudaGroupMatMul::CudaGroupMatMul(KernelRun& run, const MatMulShape& shape, const CudaEpilogue& epilogue,
+                                 const GroupMatMulTile& tile)
+    : shape_(shape), tile_(tile), blocks_(blocks_of(run, shape, epilogue, tile)) {}
+
+void CudaGroupMatMul::run(KernelRun& run) const {
+  auto map = [&](size_t input, int64_t rows, int64_t columns, int64_t box_rows) {
+    const int64_t sizes[] = {columns, rows}, box[] = {depth_of_stage, box_rows};
+    return cuda::tensor_map(queue_of(run).gpu(), run.input(input).raw(), sizes, box, true);
+  };
+  const cuda::TensorMap a = map(0, shape_.rows, shape_.depth, tile_.rows());
+  const cuda::TensorMap b = shape_.transpose_b ? map(1, shape_.columns, shape_.depth, tile_.columns)
+                                               : map(1, shape_.depth, shape_.columns, depth_of_stage);
+  blocks_.run(run, {&a, &b}, {run.output(0).raw(), CudaEpilogue::bias_of(run), CudaEpilogue::residual_of(run)});
+}
+
+}  // namespace tenon::ops

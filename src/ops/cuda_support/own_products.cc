@@ -1,0 +1,27 @@
+#include "ops/cuda_support/own_products.h"
+
+namespace tenon::ops {
+
+std::vector<CudaOwnProduct> own_products(KernelRun& run, const MatMulShape& shape, const CudaEpilogue& epilogue,
+                                         bool leaves_rest) {
+  std::vector<CudaOwnProduct> ways;
+  if (CudaFewRows::takes(run, shape)) ways.emplace_back(CudaFewRows(run, shape, epilogue));
+  if (CudaGroupMatMul::takes(run, shape)) {
+    for (const GroupMatMulTile& tile : CudaGroupMatMul::tiles(shape, queue_of(run).gpu().processors()))
+      if (tile.in_turn || leaves_rest) ways.emplace_back(CudaGroupMatMul(run, shape, epilogue, tile));
+  }
+  return ways;
+}
+
+std::vector<CudaOwnProduct> own_products_of_pixels(KernelRun& run, const MatMulShape& shape,
+                                                   const CudaEpilogue& epilogue, bool leaves_rest) {
+  std::vector<CudaOwnProduct> ways = own_products(run, shape, epilogue, leaves_rest);
+  const PixelProductShape pixels{shape.type, shape.rows, shape.columns, shape.depth};
+  if (CudaPixelProduct::takes(run, pixels, leaves_rest)) {
+    for (int64_t tile : CudaPixelProduct::tiles(pixels))
+      ways.emplace_back(CudaPixelProduct(run, pixels, epilogue, tile));
+  }
+  return ways;
+}
+
+}  // namespace tenon::ops

@@ -1,0 +1,31 @@
+// Ways of ours to multiply matrices, beside those of a library.
+#pragma once
+
+#include <variant>
+
+#include "ops/cuda_support/few_rows.h"
+#include "ops/cuda_support/group_matmul.h"
+#include "ops/cuda_support/pixel_product.h"
+
+namespace tenon::ops {
+
+class CudaOwnProduct {
+ public:
+  explicit CudaOwnProduct(std::variant<CudaFewRows, CudaGroupMatMul, CudaPixelProduct> way) : way_(std::move(way)) {}
+  void run(KernelRun& run) const {
+    std::visit([&](const auto& way) { way.run(run); }, way_);
+  }
+
+ private:
+  std::variant<CudaFewRows, CudaGroupMatMul, CudaPixelProduct> way_;
+};
+
+// Those that may be faster than a library, which `leaves_rest` of the epilogue to another pass or not. Of a few rows,
+// or by groups of warps where nothing of the epilogue is left then, or where there is work for the whole GPU.
+std::vector<CudaOwnProduct> own_products(KernelRun& run, const MatMulShape& shape, const CudaEpilogue& epilogue,
+                                         bool leaves_rest);
+// The same for 1x1 convolutions of images, as products of their pixels.
+std::vector<CudaOwnProduct> own_products_of_pixels(KernelRun& run, const MatMulShape& shape,
+                                                   const CudaEpilogue& epilogue, bool leaves_rest);
+
+}  // namespace tenon::ops
