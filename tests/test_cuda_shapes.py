@@ -66,10 +66,12 @@ def bfloat16(values):
     return helper.make_tensor("", BF16, values.shape, values.astype(np.float32).flatten())
 
 
-def depthwise(shape, kernel, stride=1, pads=None, **attributes):
+def depthwise(shape, kernel, stride=1, pads=None, kind=F16, **attributes):
     channels, pads = shape[-1], pads or [kernel // 2] * 4
-    inputs = [shape, halves(channels, kernel, kernel, 1), halves(channels)]
-    return "ChannelsLastConv", inputs, {"group": channels, "strides": [stride] * 2, "pads": pads, **attributes}, F16
+    weights, bias = halves(channels, kernel, kernel, 1), halves(channels)
+    if kind == BF16:
+        weights, bias = [bfloat16(values) for values in (weights, bias)]
+    return "ChannelsLastConv", [shape, weights, bias], {"group": channels, "strides": [stride] * 2, "pads": pads, **attributes}, kind
 
 
 def first_conv(shape, outputs, kernel, pads, strides=(2, 2), **attributes):
@@ -168,6 +170,8 @@ CASES = {
     "gemm_of_rows": ("Gemm", [[3, 40], halves(70, 40), halves(1, 70)], {"transB": 1}, F16),
     "depthwise": depthwise([2, 9, 11, 24], 3, activation="HardSwish"),
     "depthwise_stride": depthwise([1, 14, 15, 16], 5, stride=2),
+    "depthwise_many_channels": depthwise([2, 17, 40, 136], 5, activation="Relu"),
+    "depthwise_bfloat16": depthwise([1, 9, 9, 64], 3, stride=2, pads=[1, 0, 0, 1], kind=BF16),
     "depthwise_uneven": depthwise([1, 5, 6, 13], 5, pads=[0, 3, 4, 1]),
     "first_conv": first_conv([2, 30, 41, 3], 24, (7, 7), [3, 3, 3, 3], activation="Relu"),
     "first_conv_small_window": first_conv([1, 13, 14, 3], 16, (3, 3), [1, 1, 1, 1], activation="HardSwish"),
@@ -208,6 +212,8 @@ KERNELS = {
     "fused_tf32": "key_parts(own",
     "pixels": "#define BM",
     "first_conv": "X_WIDTH",
+    "depthwise": "DYNAMIC_SHARED(box",
+    "depthwise_uneven": "Some taps[",
     "product_gelu": "#define IN_TURN 1",
     "product_of_few_tiles": "#define IN_TURN 0",
     "product_of_a_row": "float parts[WARPS][ROWS]",

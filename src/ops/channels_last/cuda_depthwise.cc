@@ -86,16 +86,29 @@ CudaDepthwise::CudaDepthwise(KernelRun& run, const cuda::ConvolutionShape& s, co
   std::vector<int64_t> pixels{1, 2, 4};
   std::ranges::swap(pixels[0], *std::ranges::find(pixels, pixels_of_thread(4, s.y[0] * s.y[1] * s.y[2] * s.y[3] / pack,
                                                                            queue_of(run).gpu().processors())));
-  const std::string key = fmt::format("depthwise {} {} {} {} {} {} {} {}", name_of(s.type), pack, fmt::join(s.x, "x"),
-                                      fmt::join(s.w, "x"), fmt::join(s.y, "x"), fmt::join(s.strides, ","),
-                                      fmt::join(s.pads_begin, ","), epilogue.text({}, "bias", "residual"));
   std::vector<std::optional<CudaLoop>> ways(pixels.size());
   auto way = [&](size_t i) -> CudaLoop& {
     if (!ways[i]) ways[i].emplace(loop_of(run, s, epilogue, pack, pixels[i]));
     return *ways[i];
   };
-  chosen_ = cuda::fastest(queue_of(run), key, pixels.size(), [&](size_t i) { this->run(run, way(i)); });
-  loop_ = std::move(way(*chosen_));
+  std::vector<CudaDepthwiseBoxes> boxes;
+  if (CudaDepthwiseBoxes::takes(run, s)) {
+    for (int64_t rows : CudaDepthwiseBoxes::rows(run, s)) boxes.emplace_back(run, s, epilogue, rows);
+  }
+  const std::string key =
+      fmt::format("depthwise {} {} {} {} {} {} {} {} {}", name_of(s.type), pack, boxes.size(), fmt::join(s.x, "x"),
+                  fmt::join(s.w, "x"), fmt::join(s.y, "x"), fmt::join(s.strides, ","), fmt::join(s.pads_begin, ","),
+                  epilogue.text({}, "bias", "residual"));
+  chosen_ = cuda::fastest(queue_of(run), key, pixels.size() + boxes.size(), [&](size_t i) {
+    if (i < pixels.size())
+      this->run(run, way(i));
+    else
+      boxes[i - pixels.size()].run(run, weights_.get());
+  });
+  if (*chosen_ < pixels.size())
+    loop_ = std::move(way(*chosen_));
+  else
+    boxes_ = std::move(boxes[*chosen_ - pixels.size()]);
 }
 
 CudaLoop CudaDepthwise::loop_of(KernelRun& run, const cuda::ConvolutionShape& s, const CudaEpilogue& epilogue,
@@ -118,7 +131,10 @@ CudaLoop CudaDepthwise::loop_of(KernelRun& run, const cuda::ConvolutionShape& s,
 
 void CudaDepthwise::run(KernelRun& run, bool weights_may_change) const {
   if (weights_may_change) turn(run);
-  this->run(run, *loop_);
+  if (boxes_)
+    boxes_->run(run, weights_.get());
+  else
+    this->run(run, *loop_);
 }
 
 void CudaDepthwise::run(KernelRun& run, const CudaLoop& loop) const {

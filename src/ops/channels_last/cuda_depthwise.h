@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "cuda/convolution.h"
+#include "ops/channels_last/cuda_depthwise_boxes.h"
 #include "ops/cuda_support/epilogue.h"
 
 namespace tenon::ops {
@@ -12,7 +13,7 @@ class CudaDepthwise {
  public:
   static bool takes(const cuda::ConvolutionShape& shape);
 
-  // Tries how many pixels a thread should have.
+  // Tries how many pixels a thread or a block should have.
   CudaDepthwise(KernelRun& run, const cuda::ConvolutionShape& shape, const CudaEpilogue& epilogue);
   // Inputs are those of a ChannelsLastConv.
   void run(KernelRun& run, bool weights_may_change) const;
@@ -25,6 +26,7 @@ class CudaDepthwise {
 
   std::shared_ptr<void> weights_;
   std::optional<CudaLoop> turn_, loop_;
+  std::optional<CudaDepthwiseBoxes> boxes_;  // instead of the loop
   std::shared_ptr<const size_t> chosen_;
 };
 
