@@ -9,7 +9,7 @@
 namespace tenon::ops {
 namespace {
 
-constexpr int64_t warps = 4, rows_each = 4;
+constexpr int64_t rows_each = 4;
 
 // A block has ROWS lines of WIDTH pixels of the output at a time, and the weights all the while. A pixel of the input
 // takes four places in shared memory, whatever its channels. So the window of the next output begins 16 bytes further,
@@ -113,6 +113,15 @@ constexpr std::string_view convolution = R"cuda(
   }
 )cuda";
 
+// Warps of a block that multiply so many pairs of tiles in turn: most of them when none waits for others at the end.
+int64_t warps_for(int64_t pairs) {
+  int64_t best = 4;
+  for (int64_t warps : {5, 6, 7, 8}) {
+    if (divide_up(pairs, warps) * warps <= divide_up(pairs, best) * best) best = warps;
+  }
+  return best;
+}
+
 }  // namespace
 
 bool CudaFirstConvolution::takes(KernelRun& run, const cuda::ConvolutionShape& s) {
@@ -131,6 +140,7 @@ CudaFirstConvolution::CudaFirstConvolution(KernelRun& run, const cuda::Convoluti
   const int64_t outputs = s.y[1], columns = round_up(outputs, 16), height = s.w[2], steps = divide_up(s.w[3], 4);
   const int64_t across = divide_up(s.y[3], 128), width = round_up(divide_up(s.y[3], across), 16);
   const int64_t down = divide_up(s.y[2], rows_each), tiles = s.y[0] * down * across;
+  const int64_t warps = warps_for(rows_each * width / 32);
   const std::string type = fmt::format("typedef {} T;\n", cuda::type_text(s.type));
   // Of every line of the window and every output, four places for each column.
   const int64_t row = steps * 16, count = height * columns * row;
