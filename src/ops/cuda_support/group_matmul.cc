@@ -244,11 +244,10 @@ bool CudaGroupMatMul::takes(KernelRun& run, const MatMulShape& s) {
          std::max({s.rows, s.columns, s.depth}) < most;
 }
 
-std::vector<GroupMatMulTile> CudaGroupMatMul::tiles(const MatMulShape& s, int processors) {
+GroupMatMulTile CudaGroupMatMul::tile(const MatMulShape& s, int processors) {
   const GroupMatMulTile large{.columns = s.columns <= 64 ? 64 : 128};
-  const GroupMatMulTile small{.in_turn = false, .rows_of_group = 64, .columns = 64};
-  if (divide_up(s.rows, large.rows()) * divide_up(s.columns, large.columns) >= processors) return {large};
-  return {small};
+  const int64_t tiles = divide_up(s.rows, large.rows()) * divide_up(s.columns, large.columns);
+  return tiles >= processors ? large : GroupMatMulTile{.in_turn = false, .rows_of_group = 64, .columns = 64};
 }
 
 CudaGroupMatMul::CudaGroupMatMul(KernelRun& run, const MatMulShape& shape, const CudaEpilogue& epilogue,

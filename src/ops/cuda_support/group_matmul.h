@@ -20,8 +20,8 @@ class CudaGroupMatMul {
  public:
   // float16 and bfloat16, rows of all matrices that begin at multiples of 16 bytes. Inputs are those of a FusedMatMul.
   static bool takes(KernelRun& run, const MatMulShape& shape);
-  // Those that may be the fastest.
-  static std::vector<GroupMatMulTile> tiles(const MatMulShape& shape, int processors);
+  // In turn where there is work for the whole GPU.
+  static GroupMatMulTile tile(const MatMulShape& shape, int processors);
 
   CudaGroupMatMul(KernelRun& run, const MatMulShape& shape, const CudaEpilogue& epilogue, const GroupMatMulTile& tile);
   void run(KernelRun& run) const;

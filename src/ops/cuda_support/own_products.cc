@@ -7,8 +7,8 @@ std::vector<CudaOwnProduct> own_products(KernelRun& run, const MatMulShape& shap
   std::vector<CudaOwnProduct> ways;
   if (CudaFewRows::takes(run, shape)) ways.emplace_back(CudaFewRows(run, shape, epilogue));
   if (CudaGroupMatMul::takes(run, shape)) {
-    for (const GroupMatMulTile& tile : CudaGroupMatMul::tiles(shape, queue_of(run).gpu().processors()))
-      if (tile.in_turn || leaves_rest) ways.emplace_back(CudaGroupMatMul(run, shape, epilogue, tile));
+    const GroupMatMulTile tile = CudaGroupMatMul::tile(shape, queue_of(run).gpu().processors());
+    if (tile.in_turn || leaves_rest) ways.emplace_back(CudaGroupMatMul(run, shape, epilogue, tile));
   }
   return ways;
 }
