@@ -1,5 +1,7 @@
 #include "ops/channels_last/cuda_depthwise.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/rounding.h"

@@ -1,5 +1,7 @@
 #include "ops/cuda_support/few_rows.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/rounding.h"

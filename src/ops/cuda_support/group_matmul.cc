@@ -1,5 +1,7 @@
 #include "ops/cuda_support/group_matmul.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 
