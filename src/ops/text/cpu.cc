@@ -178,6 +178,7 @@ class StringNormalizer final : public Kernel {
     std::string action = info.node().string_attribute("case_change_action", "NONE");
     change_ = action == "LOWER" ? Case::lower : action == "UPPER" ? Case::upper : Case::same;
     if (info.node().int_attribute("is_case_sensitive", 0) == 0) compared_ = Case::lower;
+    letters_ = letters_of(info.node().string_attribute("locale", ""));
     for (const std::string& word : info.node().strings_attribute("stopwords")) stopwords_.insert(in(compared_, word));
   }
 
@@ -196,11 +197,13 @@ class StringNormalizer final : public Kernel {
 
  private:
   enum class Case { same, lower, upper };
-  static std::string in(Case wanted, const std::string& word) {
-    return wanted == Case::lower ? to_lower(word) : wanted == Case::upper ? to_upper(word) : word;
+  std::string in(Case wanted, const std::string& word) const {
+    if (wanted == Case::same) return word;
+    return wanted == Case::lower ? to_lower(word, letters_) : to_upper(word, letters_);
   }
 
   Case change_, compared_ = Case::same;
+  Letters letters_ = Letters::usual;
   std::unordered_set<std::string> stopwords_;
 };
 

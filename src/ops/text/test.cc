@@ -68,6 +68,31 @@ TEST(StringNormalizer, CaseAndStopwords) {
   test("StringNormalizer", {1, 1}, {"a"}).attribute("stopwords", Strings{"a"}).expect<std::string>({1, 1}, {""}).run();
 }
 
+TEST(StringNormalizer, Locale) {
+  for (const char* locale : {"tr_TR", "az-AZ", "TR"}) {
+    test("StringNormalizer", {2}, {"Iğdır", "İzmir"})
+        .attribute("case_change_action", "LOWER")
+        .attribute("locale", locale)
+        .expect<std::string>({2}, {"ığdır", "izmir"})
+        .run();
+    test("StringNormalizer", {2}, {"Iğdır", "izmir"})
+        .attribute("case_change_action", "UPPER")
+        .attribute("locale", locale)
+        .expect<std::string>({2}, {"IĞDIR", "İZMİR"})
+        .run();
+    test("StringNormalizer", {2}, {"ISI", "ışık"})
+        .attribute("stopwords", Strings{"ısı"})
+        .attribute("locale", locale)
+        .expect<std::string>({1}, {"ışık"})
+        .run();
+  }
+  test("StringNormalizer", {1}, {"TITLE"})
+      .attribute("case_change_action", "LOWER")
+      .attribute("locale", "en_US.UTF-8")
+      .expect<std::string>({1}, {"title"})
+      .run();
+}
+
 TEST(StringNormalizer, Errors) {
   EXPECT_NE(test("StringNormalizer", {2, 1}, {"a", "b"}).error().find("its first size is 2"), std::string::npos);
   EXPECT_NE(test("StringNormalizer", {}, {"a"}).error().find("it has rank 0"), std::string::npos);

@@ -95,15 +95,11 @@ const CasePairs* find(std::span<const CasePairs> pairs, int32_t code_point) {
 constexpr int32_t ascii_to_lower(int32_t c) { return c >= 'A' && c <= 'Z' ? c + 32 : c; }
 constexpr int32_t ascii_to_upper(int32_t c) { return c >= 'a' && c <= 'z' ? c - 32 : c; }
 
-// Every code point changed; the first ones, as long as they are ASCII, by `change_ascii`.
-template <typename ChangeAscii, typename Change>
-std::string change_each(std::string_view text, ChangeAscii change_ascii, Change change) {
-  std::string result(text);
-  size_t at = 0;
-  for (; at < text.size() && static_cast<uint8_t>(text[at]) < 0x80; ++at)
-    result[at] = static_cast<char>(change_ascii(text[at]));
-  if (at == text.size()) return result;
-  result.resize(at);
+constexpr int32_t dotted_capital_i = 0x130, dotless_i = 0x131;
+
+// Appends every code point from `at` on, changed.
+template <typename Change>
+void append_changed(std::string& result, std::string_view text, size_t at, Change change) {
   while (at < text.size()) {
     size_t start = at;
     if (auto code_point = next_code_point(text, at)) {
@@ -112,6 +108,25 @@ std::string change_each(std::string_view text, ChangeAscii change_ascii, Change 
       result += text[start];
     }
   }
+}
+
+template <typename Change>
+std::string change_each(std::string_view text, Change change) {
+  std::string result;
+  append_changed(result, text, 0, change);
+  return result;
+}
+
+// The same, but the first ones, as long as they are ASCII, by `change_ascii`.
+template <typename ChangeAscii, typename Change>
+std::string change_each(std::string_view text, ChangeAscii change_ascii, Change change) {
+  std::string result(text);
+  size_t at = 0;
+  for (; at < text.size() && static_cast<uint8_t>(text[at]) < 0x80; ++at)
+    result[at] = static_cast<char>(change_ascii(text[at]));
+  if (at == text.size()) return result;
+  result.resize(at);
+  append_changed(result, text, at, change);
   return result;
 }
 
@@ -168,12 +183,22 @@ int32_t to_upper(int32_t code_point) {
   return find(only_upper, code_point).value_or(code_point);
 }
 
-std::string to_lower(std::string_view text) {
-  return change_each(text, ascii_to_lower, [](int32_t code_point) { return to_lower(code_point); });
+Letters letters_of(std::string_view locale) {
+  const std::string language = to_lower(locale.substr(0, locale.find_first_of("_-.@")));
+  return language == "tr" || language == "az" ? Letters::turkish : Letters::usual;
 }
 
-std::string to_upper(std::string_view text) {
-  return change_each(text, ascii_to_upper, [](int32_t code_point) { return to_upper(code_point); });
+std::string to_lower(std::string_view text, Letters letters) {
+  const auto usual = [](int32_t code_point) { return to_lower(code_point); };
+  if (letters == Letters::usual) return change_each(text, ascii_to_lower, usual);
+  // The lower case of the I with a dot is the usual one.
+  return change_each(text, [&](int32_t c) { return c == 'I' ? dotless_i : usual(c); });
+}
+
+std::string to_upper(std::string_view text, Letters letters) {
+  const auto usual = [](int32_t code_point) { return to_upper(code_point); };
+  if (letters == Letters::usual) return change_each(text, ascii_to_upper, usual);
+  return change_each(text, [&](int32_t c) { return c == 'i' ? dotted_capital_i : usual(c); });
 }
 
 void for_each_other_case(int32_t first, int32_t last, const std::function<void(int32_t, int32_t)>& add) {
