@@ -237,6 +237,25 @@ TEST(Quantize, MetricDecides) {
   EXPECT_GT(calls, 2);
 }
 
+TEST(Quantize, WeightsOfFloatProductsAreCodesWhereTheBudgetAllowsIt) {
+  QuantizeOptions options = plain_options();
+  // A model is good if both products compute in float, the second one with weights that are floats.
+  const auto has = [](const OnnxModel& model, const char* name) {
+    return model.to_bytes().find(name) != std::string::npos;
+  };
+  options.loss.metric = [&](const OnnxModel& model) {
+    return has(model, "x/codes") || has(model, "r/codes") || has(model, "w2/codes") ? 0.5 : 1.0;
+  };
+  const QuantizeReport report = quantized(two_layers(), options);
+  EXPECT_EQ(report.metric_after, 1.0);
+  EXPECT_EQ(report.quantized_nodes(), 0);
+  EXPECT_TRUE(has(report.model, "w1/codes"));
+  const std::string stored = "its weights are stored as codes";
+  ASSERT_EQ(report.nodes.size(), 2);
+  EXPECT_NE(report.nodes[0].why_float.find(stored), std::string::npos) << report.nodes[0].why_float;
+  EXPECT_EQ(report.nodes[1].why_float.find(stored), std::string::npos) << report.nodes[1].why_float;
+}
+
 TEST(Quantize, WarnsOfDataUnlikeTheEvaluation) {
   const auto calibration = samples_of(some_samples(1)), evaluation = samples_of(some_samples(100));
   QuantizeOptions options = plain_options();

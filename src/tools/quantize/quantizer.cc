@@ -241,7 +241,7 @@ class Quantizer {
       loss = std::min(loss, corrected);
     }
     const std::vector<size_t> candidates = by_price(evaluation);
-    store_codes_if_they_fit({candidates.begin(), candidates.end()}, evaluation);
+    store_codes_that_fit(candidates, evaluation);
     const auto with = [&](const std::vector<size_t>& chosen) {
       std::set<size_t> all = stay_float_;
       for (size_t i : chosen) all.insert(candidates[i]);
@@ -256,18 +256,32 @@ class Quantizer {
       const size_t number = candidates[i];
       reasons_[number] =
           fmt::format("to hold the budget: quantized alone, it leaves {:.1f} dB{}", decibels(alone_[number]),
-                      calibrated_.float_products_have_codes ? "; its weights are stored as codes" : "");
+                      calibrated_.has_codes_in_float(number) ? "; its weights are stored as codes" : "");
     }
     stay_float_ = with(chosen);
   }
 
   // Weights of what computes in float can be codes all the same: that costs less of the budget, no time, and keeps the
-  // file small. Where it costs too much, they are floats.
-  void store_codes_if_they_fit(std::set<size_t> all_in_float, const Evaluation& evaluation) {
+  // file small. Where it costs too much, some are floats, so that enough of the budget is left for integers.
+  void store_codes_that_fit(std::vector<size_t> products, const Evaluation& evaluation) {
+    constexpr double share_for_codes = 0.5;
     if (options_.mode != QuantizeMode::static_) return;
-    all_in_float.insert(stay_float_.begin(), stay_float_.end());
+    products.insert(products.end(), stay_float_.begin(), stay_float_.end());
+    const std::set<size_t> all_in_float(products.begin(), products.end());
+    const auto holds = [&] {
+      return loss_of(write(all_in_float), evaluation) <= share_for_codes * *options_.loss.most;
+    };
     calibrated_.float_products_have_codes = true;
-    calibrated_.float_products_have_codes = loss_of(write(all_in_float), evaluation) <= *options_.loss.most;
+    if (holds()) return;
+    const auto leave_float = [&](const std::vector<size_t>& set) {
+      calibrated_.float_weights.clear();
+      for (size_t i : set) calibrated_.float_weights.insert(products[i]);
+    };
+    leave_float(smallest_set(products.size(), [&](const std::vector<size_t>& set) {
+      say(fmt::format("budget, weights of {} of {} products in float", set.size(), products.size()));
+      leave_float(set);
+      return holds();
+    }));
   }
 
   // The products that are quantized; first those that cost much of the budget and save little time.

@@ -35,8 +35,7 @@ class QdqWriter {
     for (size_t i = 0; i < plan_.entries().size(); ++i) {
       const Plan::Entry& entry = plan_.entries()[i];
       if (entry.is_quantized && entry.role == Role::product) code_constants(entry, i);
-      if (stay_float_.contains(i) && calibrated_.float_products_have_codes && entry.weight.value)
-        code_weight(entry.weight);
+      if (stay_float_.contains(i) && calibrated_.has_codes_in_float(i) && entry.weight.value) code_weight(entry.weight);
     }
     share_weights();
     write_embeddings(plan_, constants_);

@@ -17,6 +17,9 @@ struct Calibrated {
   std::map<size_t, std::vector<double>> bias_shifts;
   // Whether products that stay float have their weights stored as codes all the same.
   bool float_products_have_codes = false;
+  std::set<size_t> float_weights;  // of products, by number, that have no codes then
+
+  bool has_codes_in_float(size_t number) const { return float_products_have_codes && !float_weights.contains(number); }
 };
 
 // The codes of an activation.
