@@ -90,7 +90,7 @@ set_source_files_properties(${PROJECT_SOURCE_DIR}/src/session/custom_operator_li
 
 # A stand-in for NVIDIA's libraries under the names that src/cuda/libraries.cc looks for: TENON_CUDA_PATH=build/cuda_emulated
 # runs the CUDA provider without a GPU.
-add_library(emulated_cuda SHARED tests/cuda/emulated_driver.cc)
+add_library(emulated_cuda SHARED tests/cuda/emulated_compiler.cc tests/cuda/emulated_driver.cc)
 target_include_directories(emulated_cuda PRIVATE src)
 # What every kernel is compiled with is compiled ahead.
 set(emulated_kernels ${PROJECT_BINARY_DIR}/cuda_emulated/emulated_kernels.h)

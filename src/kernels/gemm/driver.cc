@@ -60,12 +60,12 @@ struct Block {
   }
 };
 
-void pack_block(const Product& p, const Block& block, bool with_a) {
+void pack_block(const Product& p, const Block& block, bool with_a, bool with_b) {
   const int rows = p.kernels.tile_rows, columns = p.kernels.tile_columns;
   const int64_t a_first = std::max(block.row_panel, p.a.ready());
   const int64_t b_first = std::max(block.column_panel, p.b.ready());
   const int64_t a_panels = with_a ? std::max<int64_t>(0, block.row_panel_end - a_first) : 0;
-  const int64_t b_panels = std::max<int64_t>(0, block.column_panel_end - b_first);
+  const int64_t b_panels = with_b ? std::max<int64_t>(0, block.column_panel_end - b_first) : 0;
   const int64_t grain = divide_up(floats_per_pack_task, std::max<int64_t>(1, block.k * std::max(rows, columns)));
   p.share(a_panels + b_panels, grain, [&](int64_t begin, int64_t end) {
     if (begin < a_panels) {
@@ -374,7 +374,7 @@ void gemm_blocked(ThreadPool* pool, const GemmKernels& kernels, int64_t m, int64
                           row,      std::min(row + rows_step, row_panels),
                           column,   std::min(column + columns_step, column_panels),
                           packed_a, packed_b};
-        pack_block(p, block, column == 0);
+        pack_block(p, block, column == 0, row == 0 || columns_step < column_panels);
         multiply_block(p, block);
       }
     }

@@ -198,10 +198,15 @@ TEST(GemmLarge, BlocksOfEveryDimension) {
   auto c = p.output();
   gemm(pool, p.m, p.n, p.k, p.left(), p.right(), c.data(), p.ldc());
   p.expect(c, {}, "wide");
-  const Problem q{5700, 40, 401};
+  // More rows than are packed at once.
+  const Problem q{11000, 40, 401};
   c = q.output();
   gemm(pool, q.m, q.n, q.k, q.left(), q.right(), c.data(), q.ldc());
   q.expect(c, {}, "tall");
+  ThreadPool one(1);
+  c = q.output();
+  gemm(one, q.m, q.n, q.k, q.left(), q.right(), c.data(), q.ldc());
+  q.expect(c, {}, "tall, one thread");
 }
 
 INSTANTIATE_TEST_SUITE_P(Isas, Gemm, testing::ValuesIn(available_isas(cpu_features())),

@@ -16,10 +16,8 @@ std::vector<CudaOwnProduct> own_products(KernelRun& run, const MatMulShape& shap
 std::vector<CudaOwnProduct> own_products_of_pixels(KernelRun& run, const MatMulShape& shape,
                                                    const CudaEpilogue& epilogue, bool leaves_rest) {
   std::vector<CudaOwnProduct> ways = own_products(run, shape, epilogue, leaves_rest);
-  const PixelProductShape pixels{shape.type, shape.rows, shape.columns, shape.depth};
-  if (CudaPixelProduct::takes(run, pixels, leaves_rest)) {
-    for (int64_t tile : CudaPixelProduct::tiles(pixels))
-      ways.emplace_back(CudaPixelProduct(run, pixels, epilogue, tile));
+  if (CudaPixelProduct::takes(run, shape, leaves_rest)) {
+    for (int64_t tile : CudaPixelProduct::tiles(shape)) ways.emplace_back(CudaPixelProduct(run, shape, epilogue, tile));
   }
   return ways;
 }

@@ -132,11 +132,11 @@ int64_t columns_of(int64_t outputs) {
   return best;
 }
 
-CudaBlocks blocks_of(KernelRun& run, const PixelProductShape& s, const CudaEpilogue& epilogue, int64_t tile) {
-  const int64_t columns = columns_of(s.outputs), across = divide_up(s.outputs, columns);
-  const int64_t stages = std::min<int64_t>(3, divide_up(s.channels, depth));
+CudaBlocks blocks_of(KernelRun& run, const MatMulShape& s, const CudaEpilogue& epilogue, int64_t tile) {
+  const int64_t columns = columns_of(s.columns), across = divide_up(s.columns, columns);
+  const int64_t stages = std::min<int64_t>(3, divide_up(s.depth, depth));
   cuda::Grid grid;
-  grid.blocks[0] = static_cast<unsigned>(divide_up(s.pixels, tile) * across);
+  grid.blocks[0] = static_cast<unsigned>(divide_up(s.rows, tile) * across);
   grid.threads = warps * 32;
   grid.shared_bytes =
       static_cast<unsigned>(std::max(stages * (tile + columns) * depth * 2, warps * 16 * (columns + 8) * 4));
@@ -154,28 +154,27 @@ CudaBlocks blocks_of(KernelRun& run, const PixelProductShape& s, const CudaEpilo
           "const T* x, const T* w, T* y, const T* bias, const T* residual",
           functions,
           text,
-          {s.pixels, s.outputs, s.channels, across},
+          {s.rows, s.columns, s.depth, across},
           grid};
 }
 
 }  // namespace
 
-bool CudaPixelProduct::takes(KernelRun& run, const PixelProductShape& s, bool leaves_rest) {
+bool CudaPixelProduct::takes(KernelRun& run, const MatMulShape& s, bool leaves_rest) {
   constexpr int64_t few_channels = 128, most_rows = int64_t{1} << 31;
   const int64_t alignment =
       alignment_of({run.input(0).raw(), run.input(1).raw(), static_cast<const void*>(run.output(0).raw()),
                     CudaEpilogue::bias_of(run), CudaEpilogue::residual_of(run)});
   return (s.type == ElementType::float16 || s.type == ElementType::bfloat16) && queue_of(run).gpu().major() >= 8 &&
-         s.channels % 8 == 0 && s.outputs % 8 == 0 && alignment == 16 && s.pixels < most_rows / 2 &&
-         (leaves_rest || s.channels <= few_channels);
+         s.depth % 8 == 0 && s.columns % 8 == 0 && alignment == 16 && s.rows < most_rows / 2 &&
+         (leaves_rest || s.depth <= few_channels);
 }
 
-std::vector<int64_t> CudaPixelProduct::tiles(const PixelProductShape& s) {
-  return s.pixels <= 64 ? std::vector<int64_t>{64} : std::vector<int64_t>{64, 128};
+std::vector<int64_t> CudaPixelProduct::tiles(const MatMulShape& s) {
+  return s.rows <= 64 ? std::vector<int64_t>{64} : std::vector<int64_t>{64, 128};
 }
 
-CudaPixelProduct::CudaPixelProduct(KernelRun& run, const PixelProductShape& shape, const CudaEpilogue& epilogue,
-                                   int64_t tile)
+CudaPixelProduct::CudaPixelProduct(KernelRun& run, const MatMulShape& shape, const CudaEpilogue& epilogue, int64_t tile)
     : blocks_(blocks_of(run, shape, epilogue, tile)) {}
 
 void CudaPixelProduct::run(KernelRun& run) const {
