@@ -19,10 +19,13 @@ namespace {
 constexpr double cache_share = 0.7;
 // Floats of the image that a group of pixels reads, and that stay in the second cache for all output channels.
 constexpr int64_t group_floats = 64 << 10, pointwise_group_floats = 32 << 10;
-constexpr int64_t most_group_pixels = 1024, least_group_pixels = 48;
+constexpr int64_t most_group_pixels = 1024, least_group_pixels = 56;
 // With several threads groups are as small as this where each thread has less than so many parts to work on: CPUs need
 // not be equally fast, and whoever is done takes parts of others.
 constexpr int64_t fewest_group_pixels = 12, parts_per_thread = 8;
+// What reading a weight costs beside reading a pixel, which another thread wrote: weights lie in order, and all threads
+// read the same.
+constexpr double weight_cost = 0.3;
 // Floats of a padded copy that is made at once.
 constexpr int64_t band_floats = 256 << 10;
 // Floats that are worth copying in a thread of their own.
@@ -134,12 +137,12 @@ class DenseBlockedConv {
     return best;
   }
 
-  // How many turns a thread takes before it goes on to other pixels: all of them, or so few that it reads the least of
-  // images and weights. The pixels are those that it wrote in the layer before where it takes all turns.
+  // How many turns a thread takes before it goes on to other pixels: all of them, or so few that reading images and
+  // weights costs least. The pixels are those that it wrote in the layer before where it takes all turns.
   int64_t turns_in_a_row(int64_t pixels, int64_t turns) const {
     const double threads = pool_.size();
     const auto image = static_cast<double>(pixels * s_.stride[1] * s_.stride[2]);
-    const auto weights = static_cast<double>(out_blocks_ * block_ * s_.kernel_size());
+    const double weights = weight_cost * static_cast<double>(out_blocks_ * block_ * s_.kernel_size());
     double least = image / threads / 4 + weights;
     int64_t best = turns;
     for (int64_t parts = 2; parts <= std::min<int64_t>(turns, pool_.size()); parts *= 2) {
