@@ -118,6 +118,23 @@ TEST_P(Gemm, HasTheSameBitsForAnyNumberOfThreads) {
   }
 }
 
+TEST_P(Gemm, RowsMayLieWholePagesApart) {
+  const ScopedIsa forced(GetParam());
+  ThreadPool one(1), many(3);
+  const int64_t apart = 1024;
+  for (const auto& [m, n, k] : {std::array<int64_t, 3>{20, 30, 40}, {300, 600, 1000}, {61, 95, 1024}}) {
+    const Problem p{m, n, k};
+    std::vector<float> a(static_cast<size_t>(m * apart), std::nanf(""));
+    for (int64_t i = 0; i < m; ++i) std::copy_n(p.left().data + i * p.left().ld, k, a.data() + i * apart);
+    auto expected = p.output(), c = p.output(), shared = p.output();
+    gemm(one, m, n, k, p.left(), p.right(), expected.data(), p.ldc());
+    gemm(one, m, n, k, {a.data(), apart}, p.right(), c.data(), p.ldc());
+    gemm(many, m, n, k, {a.data(), apart}, p.right(), shared.data(), p.ldc());
+    EXPECT_EQ(c, expected) << m << "x" << n << "x" << k;
+    EXPECT_EQ(shared, expected) << m << "x" << n << "x" << k;
+  }
+}
+
 TEST_P(Gemm, BackwardsIsTheSame) {
   const ScopedIsa forced(GetParam());
   ThreadPool pool(1);
