@@ -1,13 +1,16 @@
 // What code_products.h says, with AMX. Sums leave the tile registers through memory; they become codes a pair of panels
-// later, row by row between the products, as vectors and tiles are computed side by side. Two panels are 64 codes of a
-// row: a cache line that is stored at once. Rows of the left side stay in the first cache, past which weights are
-// loaded. Internal linkage: it belongs to the files of its instruction set alone.
+// later, row by row after each step, as vectors and tiles are computed side by side. Two panels are 64 codes of a row:
+// a cache line that is stored at once. Rows of the left side stay in the first cache, past which weights are loaded. A
+// register is loaded for the next step as soon as its last product of this one has begun: a load waits for all stores
+// before it that lie at the same place in a page, and those wait for the products before them.
+// Internal linkage: it belongs to the files of its instruction set alone.
 #pragma once
 
 #include <immintrin.h>
 
 #include <algorithm>
 
+#include "base/rounding.h"
 #include "kernels/amx_tiles.h"
 #include "kernels/code_products.h"
 
@@ -24,7 +27,10 @@ class AmxCodeProduct {
 
  public:
   explicit AmxCodeProduct(const CodeProduct& product)
-      : p_(product), panel_bytes_(product.steps * step_weights), ahead_lines_(lines_ahead(product)) {}
+      : p_(product),
+        panel_bytes_(product.steps * step_weights),
+        ahead_lines_(lines_ahead(product)),
+        units_in_a_step_(divide_up<int64_t>(rows / 2, product.steps)) {}
 
   void run() {
     const int64_t at_once = std::max<int64_t>(2, p_.panels_at_once / 2 * 2);
@@ -33,23 +39,27 @@ class AmxCodeProduct {
       ahead_ = p_.weights + panel_end * panel_bytes_;
       fetches_ = panel_end < p_.panels ? ahead_lines_ : 0;
       for (int64_t tile = 0; tile < p_.tile_count; ++tile) {
-        for (int64_t own = panel; own < panel_end; own += 2) multiply_pair(tile, own);
+        for (int64_t own = panel; own < panel_end; ++own) go_on_to({&p_.tiles[tile], own});
       }
     }
-    store_sums(sums());
-    take_turns();
-    finish(0, units());
+    multiply_loaded(loaded_);
+    store_sums(sums_[slot_]);
+    finished_ = now_;
+    finished_.is_alone ? finish_rest<true>() : finish_rest<false>();
   }
 
  private:
-  // Two panels whose sums become codes.
+  struct Tile {
+    const CodeRows* rows = nullptr;
+    int64_t panel = 0;
+  };
+
+  // One or two panels whose sums become codes.
   struct Sums {
     const CodeRows* rows = nullptr;
     int64_t column = 0;
-    int half = 0;  // the panel that is in the registers, or was there last
-
-    // Whether there is no second panel.
-    bool is_alone() const { return half == 0; }
+    int slot = 0;  // those of the second panel are in the next one
+    bool is_alone = true;
   };
 
   // How many lines of the weights of the next panels are fetched in a step: so many that all are while the rows pass
@@ -59,111 +69,125 @@ class AmxCodeProduct {
     return product.tile_count > many_tiles ? 0 : (step_lines + product.tile_count - 1) / product.tile_count;
   }
 
-  void multiply_pair(int64_t tile, int64_t panel) {
-    const CodeRows& of = p_.tiles[tile];
-    const bool has_second = panel + 1 < p_.panels, is_first = !now_.rows;
-    int32_t* before = is_first ? nullptr : sums();
-    take_turns();
-    const int all = is_first ? 0 : units(), in_first = has_second ? all / 2 : all;
-    now_ = {&of, panel * columns, 0};
-    multiply(of, panel, before, 0, in_first);
-    if (!has_second) return;
-    before = sums();
-    now_.half = 1;
-    multiply(of, panel + 1, before, in_first, all);
+  // Multiplies the tile before, now that it is known what is to be loaded after it.
+  void go_on_to(const Tile& tile) {
+    loaded_.rows ? multiply_loaded(tile) : load(tile);
+    loaded_ = tile;
   }
 
-  // The pair that was multiplied is to be finished while the next one's sums go to the other place.
-  void take_turns() {
-    finished_ = now_;
-    turn_ ^= 1;
+  const uint8_t* weights_of(const Tile& tile) const { return p_.weights + tile.panel * panel_bytes_; }
+
+  void load(const Tile& tile) const {
+    const auto stride = static_cast<size_t>(tile.rows->stride);
+    const uint8_t *a = tile.rows->first + tile.rows->offsets[0], *b = weights_of(tile);
+    _tile_loadd(4, a, stride);
+    _tile_loadd(5, a + 16 * stride, stride);
+    _tile_stream_loadd(6, b, 4 * columns);
+    _tile_stream_loadd(7, b + 64, 4 * columns);
   }
 
-  // Codes that are made at once: those of a row, or of two if the panel is alone.
-  int units() const { return finished_.is_alone() ? rows / 2 : rows; }
+  // The tile whose first step is loaded. While a pair is multiplied, the one before becomes codes: half of it with each
+  // panel.
+  void multiply_loaded(const Tile& next) {
+    int32_t* before = sums_[slot_];
+    slot_ = next_slot(slot_);
+    int unit = 0, unit_end = 0;
+    if (loaded_.panel % 2 != 0) {
+      now_.is_alone = false;
+      unit = units_with_first_;
+      unit_end = units();
+    } else {
+      finished_ = now_;
+      now_ = {loaded_.rows, loaded_.panel * columns, slot_, true};
+      const bool has_second = loaded_.panel + 1 < p_.panels;
+      unit_end = units_with_first_ = has_second ? units() / 2 : units();
+    }
+    const int count = unit_end - unit;
+    if (fetches_ > 0)
+      finished_.is_alone ? multiply<true, true>(next, before, unit, count)
+                         : multiply<false, true>(next, before, unit, count);
+    else
+      finished_.is_alone ? multiply<true, false>(next, before, unit, count)
+                         : multiply<false, false>(next, before, unit, count);
+  }
 
-  // Where those go that are in the registers.
-  int32_t* sums() { return sums_[turn_][0] + now_.half * columns; }
+  // How many times codes are made at once: those of a row, or of two if the panel is alone.
+  int units() const { return !finished_.rows ? 0 : finished_.is_alone ? rows / 2 : rows; }
 
-  static constexpr int64_t sums_stride = pair * sizeof(int32_t);
+  // Sums of a pair are read while those of the first panel of the next one are stored.
+  static constexpr int slots = 3;
+  static int next_slot(int slot) { return slot + 1 == slots ? 0 : slot + 1; }
+
+  static constexpr int64_t sums_stride = columns * sizeof(int32_t);
+  static constexpr int second_rows = 16 * columns;
 
   static void store_sums(int32_t* to) {
     _tile_stored(0, to, sums_stride);
     _tile_stored(1, to + 16, sums_stride);
-    _tile_stored(2, to + 16 * pair, sums_stride);
-    _tile_stored(3, to + 16 * pair + 16, sums_stride);
+    _tile_stored(2, to + second_rows, sums_stride);
+    _tile_stored(3, to + second_rows + 16, sums_stride);
   }
 
-  // The first step of a tile; sums of the one before, if there are, leave the registers between its products.
-  static void begin(const CodeRows& of, const uint8_t* weights, int32_t* before) {
-    const auto stride = static_cast<size_t>(of.stride);
-    const uint8_t* a = of.first + of.offsets[0];
-    _tile_loadd(4, a, stride);
-    _tile_stream_loadd(6, weights, 4 * columns);
-    if (before) _tile_stored(0, before, sums_stride);
-    _tile_zero(0);
-    _tile_dpbusd(0, 4, 6);
-    _tile_stream_loadd(7, weights + 64, 4 * columns);
-    if (before) _tile_stored(1, before + 16, sums_stride);
-    _tile_zero(1);
-    _tile_dpbusd(1, 4, 7);
-    _tile_loadd(5, a + 16 * of.stride, stride);
-    if (before) _tile_stored(2, before + 16 * pair, sums_stride);
-    _tile_zero(2);
-    _tile_dpbusd(2, 5, 6);
-    if (before) _tile_stored(3, before + 16 * pair + 16, sums_stride);
-    _tile_zero(3);
-    _tile_dpbusd(3, 5, 7);
-  }
-
-  // A tile, while units from `unit` to `unit_end` of the pair before become codes: so many in each step that all do.
-  void multiply(const CodeRows& of, int64_t panel, int32_t* before, int unit, int unit_end) {
-    const uint8_t* weights = p_.weights + panel * panel_bytes_;
-    begin(of, weights, before);
-    const int64_t count = unit_end - unit, left = p_.steps - 1;
-    const int64_t per_step = count == 0 ? 0 : count <= left ? 1 : count <= 2 * left ? 2 : 4;
-    const int64_t end = per_step == 0 ? 1 : 1 + std::min(left, count / per_step);
-    finished_.is_alone() ? some_steps<true>(per_step, of, weights, end, unit)
-                         : some_steps<false>(per_step, of, weights, end, unit);
-    steps<0, false>(of, weights, end, p_.steps, unit);
-    finish(static_cast<int>(unit + per_step * (end - 1)), unit_end);
-  }
-
-  template <bool IsAlone>
-  void some_steps(int64_t per_step, const CodeRows& of, const uint8_t* weights, int64_t end, int unit) {
-    if (per_step == 1) steps<1, IsAlone>(of, weights, 1, end, unit);
-    if (per_step == 2) steps<2, IsAlone>(of, weights, 1, end, unit);
-    if (per_step == 4) steps<4, IsAlone>(of, weights, 1, end, unit);
-  }
-
-  template <int Units, bool IsAlone>
-  [[gnu::noinline]] void steps(const CodeRows& of, const uint8_t* weights, int64_t step, int64_t end, int unit) {
-    const auto stride = static_cast<size_t>(of.stride);
-    const int64_t second = 16 * of.stride, fetches = fetches_;
-    const int64_t* offsets = of.offsets;
-    const uint8_t *first = of.first, *b = weights + step * step_weights, *ahead = ahead_;
-    Unit<IsAlone> next(*this, unit);
-    for (; step < end; ++step, b += step_weights) {
-      const uint8_t* a = first + offsets[step];
-      _tile_loadd(4, a, stride);
-      _tile_stream_loadd(6, b, 4 * columns);
-      _tile_dpbusd(0, 4, 6);
-      keep_order();
-      if constexpr (Units == 4) next.finish();
-      _tile_stream_loadd(7, b + 64, 4 * columns);
-      _tile_dpbusd(1, 4, 7);
-      keep_order();
-      if constexpr (Units >= 2) next.finish();
-      _tile_loadd(5, a + second, stride);
-      _tile_dpbusd(2, 5, 6);
-      keep_order();
-      if constexpr (Units == 4) next.finish();
-      _tile_dpbusd(3, 5, 7);
-      keep_order();
-      if constexpr (Units >= 1) next.finish();
-      for (int64_t line = 0; line < fetches; ++line, ahead += 64) _mm_prefetch(ahead, _MM_HINT_T1);
+  // Multiplies a step and loads the next one. In the first step of a tile, sums of the one before leave the registers,
+  // each as late as possible: products wait for a store that waits for its sums.
+  template <bool IsFirst>
+  [[gnu::always_inline]] static void step(const uint8_t* a, size_t stride, const uint8_t* b, int32_t* before) {
+    if constexpr (IsFirst) {
+      _tile_stored(0, before, sums_stride);
+      _tile_zero(0);
     }
-    ahead_ = ahead;
+    _tile_dpbusd(0, 4, 6);
+    if constexpr (IsFirst) {
+      _tile_stored(2, before + second_rows, sums_stride);
+      _tile_zero(2);
+    }
+    _tile_dpbusd(2, 5, 6);
+    _tile_stream_loadd(6, b, 4 * columns);
+    if constexpr (IsFirst) {
+      _tile_stored(1, before + 16, sums_stride);
+      _tile_zero(1);
+    }
+    _tile_dpbusd(1, 4, 7);
+    _tile_loadd(4, a, stride);
+    if constexpr (IsFirst) {
+      _tile_stored(3, before + second_rows + 16, sums_stride);
+      _tile_zero(3);
+    }
+    _tile_dpbusd(3, 5, 7);
+    _tile_stream_loadd(7, b + 64, 4 * columns);
+    _tile_loadd(5, a + 16 * stride, stride);
+    keep_order();
+  }
+
+  // The loaded tile, while `left` units from `unit` on of the pair before become codes: some in each step, so that all
+  // of them do. The last step loads the first one of the next tile.
+  template <bool IsAlone, bool Fetches>
+  [[gnu::noinline]] void multiply(const Tile& next, int32_t* before, int unit, int64_t left) {
+    const int64_t steps = p_.steps, in_a_step = units_in_a_step_;
+    const int64_t* offsets = loaded_.rows->offsets;
+    const uint8_t *first = loaded_.rows->first, *b = weights_of(loaded_);
+    auto stride = static_cast<size_t>(loaded_.rows->stride);
+    Unit<IsAlone> codes(*this, unit);
+    for (int64_t at = 1; at <= steps; ++at) {
+      const uint8_t* a = nullptr;
+      int64_t rest = std::max<int64_t>(0, left - in_a_step);
+      if (at < steps) [[likely]] {
+        a = first + offsets[at];
+        b += step_weights;
+      } else {
+        a = next.rows->first + next.rows->offsets[0];
+        stride = static_cast<size_t>(next.rows->stride);
+        b = weights_of(next);
+        rest = 0;
+      }
+      at == 1 ? step<true>(a, stride, b, before) : step<false>(a, stride, b, before);
+      for (; left > rest; --left) codes.finish();
+      if constexpr (Fetches) fetch_ahead();
+    }
+  }
+
+  void fetch_ahead() {
+    for (int64_t line = 0; line < fetches_; ++line, ahead_ += 64) _mm_prefetch(ahead_, _MM_HINT_T1);
   }
 
   // Makes codes of one unit after the other, with all that it needs in registers.
@@ -173,7 +197,8 @@ class AmxCodeProduct {
 
    public:
     [[gnu::always_inline]] Unit(const AmxCodeProduct& all, int unit)
-        : sums_(all.sums_[all.turn_ ^ 1][unit_rows * unit]),
+        : first_sums_(all.sums_[all.finished_.slot] + unit_rows * unit * columns),
+          second_sums_(IsAlone ? first_sums_ + columns : all.sums_[next_slot(all.finished_.slot)] + unit * columns),
           to_(all.finished_.rows ? all.finished_.rows->to + unit_rows * unit : nullptr),
           column_(all.finished_.column) {
       const CodeProduct& p = all.p_;
@@ -195,9 +220,8 @@ class AmxCodeProduct {
     }
 
     [[gnu::always_inline]] void finish() {
-      const __m512i a = _mm512_packs_epi32(whole(sums_, first_), whole(sums_ + 16, second_));
-      const int32_t* rest = sums_ + (IsAlone ? pair : columns);
-      const __m512i b = _mm512_packs_epi32(whole(rest, third_), whole(rest + 16, fourth_));
+      const __m512i a = _mm512_packs_epi32(whole(first_sums_, first_), whole(first_sums_ + 16, second_));
+      const __m512i b = _mm512_packs_epi32(whole(second_sums_, third_), whole(second_sums_ + 16, fourth_));
       const __m512i bytes = _mm512_packus_epi16(_mm512_adds_epi16(a, zero_), _mm512_adds_epi16(b, zero_));
       // Packing takes four numbers of each vector in turn.
       const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
@@ -209,7 +233,8 @@ class AmxCodeProduct {
       } else {
         _mm512_mask_storeu_epi8(*to_ + column_, some_, codes);
       }
-      sums_ += unit_rows * pair;
+      first_sums_ += unit_rows * columns;
+      second_sums_ += unit_rows * columns;
       to_ += unit_rows;
       keep_order();
     }
@@ -228,7 +253,7 @@ class AmxCodeProduct {
       return _mm512_cvtps_epi32(scaled);
     }
 
-    const int32_t* sums_;
+    const int32_t *first_sums_, *second_sums_;
     uint8_t* const* to_;
     int64_t column_;
     __mmask64 some_;
@@ -237,23 +262,20 @@ class AmxCodeProduct {
     Quarter first_, second_, third_, fourth_;
   };
 
-  void finish(int unit, int unit_end) {
-    if (unit >= unit_end) return;
-    finished_.is_alone() ? finish_units<true>(unit, unit_end) : finish_units<false>(unit, unit_end);
-  }
   template <bool IsAlone>
-  void finish_units(int unit, int unit_end) {
-    Unit<IsAlone> next(*this, unit);
-    for (; unit < unit_end; ++unit) next.finish();
+  void finish_rest() {
+    Unit<IsAlone> codes(*this, 0);
+    for (int left = units(); left > 0; --left) codes.finish();
   }
 
   const CodeProduct& p_;
-  const int64_t panel_bytes_, ahead_lines_;
+  const int64_t panel_bytes_, ahead_lines_, units_in_a_step_;
   int64_t fetches_ = 0;
   const uint8_t* ahead_ = nullptr;
+  Tile loaded_;
   Sums now_, finished_;
-  int turn_ = 0;
-  alignas(64) int32_t sums_[2][rows][pair];
+  int slot_ = 0, units_with_first_ = 0;
+  alignas(64) int32_t sums_[slots][rows * columns];
 };
 
 inline void multiply_codes(const CodeProduct& product) {
