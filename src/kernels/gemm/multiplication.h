@@ -28,14 +28,14 @@ class Multiplication {
 };
 
 // Panels of both sides, shared by threads: tasks take rows so that their left panels stay in the second cache, and
-// columns so that there are some for each thread. Calls multiply(row, row_end, column, column_end) for panels of each
-// task. With `pool` null it runs in the caller.
+// columns so that there are some for each thread; one thread alone takes all columns. Calls multiply(row, row_end,
+// column, column_end) for panels of each task. With `pool` null it runs in the caller.
 template <class Kernels, class Multiply>
 void share_panels(ThreadPool* pool, const Kernels& kernels, int64_t row_panels, int64_t column_panels,
                   int64_t left_panel_bytes, Multiply multiply) {
   constexpr int64_t tasks_per_thread = 4;
   const int64_t cached = std::max<int64_t>(1, cpu_features().l2_bytes / 2 / (left_panel_bytes + 1));
-  const int64_t wanted = pool ? tasks_per_thread * pool->size() : 1;
+  const int64_t wanted = pool && pool->size() > 1 ? tasks_per_thread * pool->size() : 1;
   int64_t row_tasks = divide_up(row_panels, cached);
   const int64_t columns_each = divide_up(column_panels, std::min(column_panels, divide_up(wanted, row_tasks)));
   const int64_t column_tasks = divide_up(column_panels, columns_each);

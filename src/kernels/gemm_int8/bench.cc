@@ -73,8 +73,8 @@ void gemm_int8_codes(benchmark::State& state) {
   ThreadPool pool(bench_threads());
   const PackedBytes packed(pool, GemmSide::right, x.n, x.k, x.right(), {});
   const std::vector<float> scales(static_cast<size_t>(x.n), 0.001f);
-  std::vector<uint8_t> y(static_cast<size_t>(x.m * x.n));
-  const CodesOfSums codes{scales.data(), false, 100, y.data(), x.n};
+  const AlignedBuffer y(static_cast<size_t>(x.m * x.n));
+  const CodesOfSums codes{scales.data(), false, 100, y.as<uint8_t>(), x.n};
   for (auto _ : state) gemm_int8(&pool, x.m, x.left(), {&x.a_zero}, packed, nullptr, codes);
   report(state, x.m, x.n, x.k);
 }

@@ -121,9 +121,9 @@ TEST(GemmInt8Unpacked, MatchesPacked) {
 
 // Kernels may make codes by themselves: they are those of all sums, requantized.
 TEST(GemmInt8Codes, AreThoseOfSums) {
-  ThreadPool pool(2);
-  const int64_t shapes[][3] = {{33, 130, 300}, {70, 97, 128}, {64, 64, 64},  {17, 33, 192},
-                               {2, 40, 64},    {1, 64, 70},   {96, 32, 576}, {32, 260, 1024}};
+  ThreadPool one(1), pool(2);
+  const int64_t shapes[][3] = {{33, 130, 300}, {70, 97, 128}, {64, 64, 64},    {17, 33, 192}, {2, 40, 64},
+                               {1, 64, 70},    {96, 32, 576}, {32, 260, 1024}, {80, 330, 64}};
   for (const auto& [m, n, k] : shapes) {
     for (const bool is_signed : {false, true}) {
       for (const int32_t zero : {0, 7}) {
@@ -148,6 +148,9 @@ TEST(GemmInt8Codes, AreThoseOfSums) {
         gemm_int8(&pool, m, left, {&left_zero}, packed, bias.data(),
                   [&](const SumsBlock& block) { one_by_one(block); });
         EXPECT_EQ(y, expected) << m << " " << n << " " << k;
+        std::ranges::fill(y, 99);
+        gemm_int8(&one, m, left, {&left_zero}, packed, bias.data(), codes);
+        EXPECT_EQ(y, expected) << m << " " << n << " " << k << ", one thread";
       }
     }
   }
