@@ -44,6 +44,10 @@ struct Product {
       body(0, n_tasks);
     }
   }
+
+  bool is_shared() const { return pool && pool->size() > 1; }
+  // So many that threads end at about the same time.
+  int64_t tasks() const { return is_shared() ? tasks_per_thread * pool->size() : 1; }
 };
 
 // One k block of a rectangle of tiles, with what was packed for it.
@@ -213,7 +217,7 @@ void multiply_block(const Product& p, const Block& block) {
   const int64_t row_panels = block.row_panel_end - block.row_panel;
   const int64_t column_panels = block.column_panel_end - block.column_panel;
   int64_t row_tasks = divide_up(row_panels, panels_per_task(p, block.k));
-  const int64_t wanted = p.pool ? tasks_per_thread * p.pool->size() : 1;
+  const int64_t wanted = p.tasks();
   int64_t column_tasks = std::min(column_panels, divide_up(wanted, row_tasks));
   if (p.epilogue.activation) {
     const int64_t floats = row_panels * p.kernels.tile_rows * column_panels * p.kernels.tile_columns;
@@ -241,42 +245,78 @@ int64_t panels_per_step(const PanelSource& source, int64_t panels, int64_t most)
   return source.ready() >= panels ? panels : divide_up(panels, divide_up(panels, std::max<int64_t>(most, 1)));
 }
 
-// A left side of few rows times a right side that is ready: what bounds it is reading that. So the left side is packed
-// whole, and each task goes through all of k with columns of its own, and rows of its own where columns are few.
-void multiply_few_rows(const Product& p, int64_t k_block, int64_t row_panels, int64_t column_panels) {
-  const int64_t height = p.kernels.tile_rows, blocks = std::max<int64_t>(1, divide_up(p.k, k_block));
-  const int64_t unready = std::max<int64_t>(0, row_panels - p.a.ready());
-  const Scratch scratch(static_cast<size_t>(unready * height * p.k) * sizeof(float));
-  const auto block_of = [&](int64_t index) {
-    const int64_t k_begin = index * k_block, k = std::min(k_block, p.k - k_begin);
-    return Block{k_begin, k, 0, row_panels, 0, column_panels, scratch.as<float>() + unready * height * k_begin,
-                 nullptr};
-  };
-  p.share(blocks * unready, 1 + floats_per_pack_task / (k_block * height), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const Block block = block_of(i / unready);
-      const int64_t panel = i % unready;
-      p.a.pack(block.k_begin, block.k, p.a.ready() + panel, p.a.ready() + panel + 1,
-               block.packed_a + panel * block.k * height);
-    }
-  });
-  int64_t tasks = p.pool ? tasks_per_thread * p.pool->size() : 1;
-  if (p.epilogue.activation) tasks = std::max(tasks, p.m * p.n / floats_to_activate);
-  const int64_t columns_each = divide_up(column_panels, std::min(tasks, column_panels));
-  const int64_t column_tasks = divide_up(column_panels, columns_each);
-  int64_t rows_each = divide_up(row_panels, std::min(row_panels, divide_up(tasks, column_tasks)));
-  if (p.a.has_rows() && !p.kernels.reads_many_columns_in_place)
-    rows_each = std::min(rows_each, panels_per_task(p, k_block));
-  p.share(divide_up(row_panels, rows_each) * column_tasks, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t task = begin; task < end; ++task) {
-      const int64_t row = task / column_tasks * rows_each, column = task % column_tasks * columns_each;
-      for (int64_t index = 0; index < blocks; ++index) {
-        multiply_tiles(p, block_of(index), row, std::min(row + rows_each, row_panels), column,
-                       std::min(column + columns_each, column_panels));
+// A left side of few rows times a right side that is ready: what bounds it is reading that. Threads pack the left side
+// whole, and each task goes through all of k with columns of its own, and rows of its own where columns are few. One
+// thread alone packs a k block of the left side, which stays in its L2 cache while all columns pass by, then the next.
+class FewRows {
+ public:
+  FewRows(const Product& p, int64_t k_block, int64_t row_panels, int64_t column_panels)
+      : p_(p),
+        k_block_(k_block),
+        blocks_(std::max<int64_t>(1, divide_up(p.k, k_block))),
+        row_panels_(row_panels),
+        column_panels_(column_panels),
+        unready_(std::max<int64_t>(0, row_panels - p.a.ready())),
+        packed_(static_cast<size_t>(unready_ * p.kernels.tile_rows * (p.is_shared() ? p.k : k_block)) * sizeof(float)) {
+    int64_t tasks = p.tasks();
+    if (p.epilogue.activation) tasks = std::max(tasks, p.m * p.n / floats_to_activate);
+    columns_each_ = divide_up(column_panels, std::min(tasks, column_panels));
+    column_tasks_ = divide_up(column_panels, columns_each_);
+    rows_each_ = divide_up(row_panels, std::min(row_panels, divide_up(tasks, column_tasks_)));
+    if (p.a.has_rows() && !p.kernels.reads_many_columns_in_place)
+      rows_each_ = std::min(rows_each_, panels_per_task(p, k_block));
+  }
+
+  void multiply() const {
+    const int64_t tasks = divide_up(row_panels_, rows_each_) * column_tasks_;
+    if (!p_.is_shared()) {
+      for (int64_t index = 0; index < blocks_; ++index) {
+        for (int64_t panel = 0; panel < unready_; ++panel) pack(index, panel);
+        for (int64_t task = 0; task < tasks; ++task) multiply(index, task);
       }
+      return;
     }
-  });
-}
+    const int64_t grain = 1 + floats_per_pack_task / (k_block_ * p_.kernels.tile_rows);
+    p_.share(blocks_ * unready_, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) pack(i / unready_, i % unready_);
+    });
+    p_.share(tasks, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t task = begin; task < end; ++task) {
+        for (int64_t index = 0; index < blocks_; ++index) multiply(index, task);
+      }
+    });
+  }
+
+ private:
+  Block block(int64_t index) const {
+    const int64_t k_begin = index * k_block_, before = p_.is_shared() ? k_begin : 0;
+    return {k_begin,
+            std::min(k_block_, p_.k - k_begin),
+            0,
+            row_panels_,
+            0,
+            column_panels_,
+            packed_.as<float>() + unready_ * p_.kernels.tile_rows * before,
+            nullptr};
+  }
+
+  void pack(int64_t index, int64_t panel) const {
+    const Block own = block(index);
+    const int64_t first = p_.a.ready() + panel;
+    p_.a.pack(own.k_begin, own.k, first, first + 1, own.packed_a + panel * own.k * p_.kernels.tile_rows);
+  }
+
+  void multiply(int64_t index, int64_t task) const {
+    const int64_t row = task / column_tasks_ * rows_each_, column = task % column_tasks_ * columns_each_;
+    multiply_tiles(p_, block(index), row, std::min(row + rows_each_, row_panels_), column,
+                   std::min(column + columns_each_, column_panels_));
+  }
+
+  const Product& p_;
+  const int64_t k_block_, blocks_, row_panels_, column_panels_, unready_;
+  const Scratch packed_;
+  int64_t columns_each_, column_tasks_, rows_each_;
+};
 
 }  // namespace
 
@@ -342,7 +382,7 @@ void gemm_blocked(ThreadPool* pool, const GemmKernels& kernels, int64_t m, int64
   const Product p{pool, kernels, m, n, k, a, b, c, ldc, epilogue, backwards};
   const int64_t k_block = gemm_k_block(kernels, k);
   const int64_t row_panels = divide_up(m, kernels.tile_rows), column_panels = divide_up(n, kernels.tile_columns);
-  const bool alone = !pool || pool->size() == 1;
+  const bool alone = !p.is_shared();
   if (alone && row_panels == 1 && a.ready() == 1 && b.ready() >= column_panels) {
     // Nothing to pack, nothing to share.
     for (int64_t k_begin = 0; k_begin == 0 || k_begin < k; k_begin += k_block) {
@@ -353,7 +393,7 @@ void gemm_blocked(ThreadPool* pool, const GemmKernels& kernels, int64_t m, int64
   }
   const bool is_few = row_panels <= few_parts * cached_panels(kernels, k_block) &&
                       row_panels * kernels.tile_rows * k <= most_few_floats;
-  if (is_few && b.ready() >= column_panels) return multiply_few_rows(p, k_block, row_panels, column_panels);
+  if (is_few && b.ready() >= column_panels) return FewRows(p, k_block, row_panels, column_panels).multiply();
   const int64_t rows_step = panels_per_step(a, row_panels, most_left_floats / (k_block * kernels.tile_rows));
   // Threads pack more at once where that is little beside the product or the right side itself.
   const int64_t right_floats = alone ? cpu_features().l2_bytes / 2 / 4
