@@ -5,6 +5,22 @@
 
 namespace tenon::kernels {
 
+// Whole numbers that are added to this, below 2^22 either way, are the float's lowest bits.
+inline constexpr float code_shift = 12582912.0f;
+inline constexpr int32_t code_shift_bits = 0x4b400000;
+
+// What is known of sums and of what they are scaled to: nothing; both are below 2^22 either way; besides, what they are
+// scaled to is a number of 16 bits.
+enum class CodeRange : uint8_t { any, small, tiny };
+
+// Of sums that are not larger than this either way. Scales may be no numbers.
+constexpr CodeRange code_range(double largest_sum, double scale) {
+  constexpr double small = 1 << 22, tiny = 32767;
+  const double scaled = largest_sum * (scale < 0 ? -scale : scale);
+  if (!(largest_sum < small && scaled < small)) return CodeRange::any;
+  return scaled < tiny ? CodeRange::tiny : CodeRange::small;
+}
+
 inline constexpr int code_tile_rows = 32, code_tile_columns = 32, code_step_bytes = 64;
 
 // Some rows of the left side, unsigned, and where their codes go.

@@ -85,7 +85,7 @@ class Avx512Codes {
 // Calls body<Small>.
 template <class Tile, class Body>
 [[gnu::always_inline]] inline void for_size(const Tile& tile, Body body) {
-  tile.range != NhwcRange::any ? body.template operator()<true>() : body.template operator()<false>();
+  tile.range != CodeRange::any ? body.template operator()<true>() : body.template operator()<false>();
 }
 
 // Stores 32 channels of some pixels: sums(i, half) are 16 of those of pixel i.

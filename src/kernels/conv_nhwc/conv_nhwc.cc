@@ -32,7 +32,6 @@ constexpr int64_t most_lines = 16;
 constexpr int64_t rows_cached = 1 << 20, rows_copied = 128 << 10;
 // Of copies of whole images; pixels of larger ones are copied for some outputs at a time.
 constexpr int64_t most_sheet_bytes = 16 << 20;
-constexpr double small_limit = 1 << 22, tiny_limit = 32767;
 
 bool takes_patches(const ConvShape& s) {
   const int64_t pixel = nhwc_pixel(s.in_channels);
@@ -174,7 +173,6 @@ NhwcRequantization::NhwcRequantization(const NhwcConvKernels& kernels, NhwcWeigh
     : bias_(sums.positive.size()), scales_(sums.positive.size()), zero_(zero), is_signed_(is_signed) {
   const int lowest = kernels.unsigned_pixels ? 0 : -128;
   const double below = x_zero - lowest, above = lowest + 255 - x_zero;
-  bool is_small = true, is_tiny = true;
   for (size_t i = 0; i < bias_.size(); ++i) {
     const int32_t positive = sums.positive[i], negative = sums.negative[i];
     const auto sum = static_cast<uint32_t>(positive) + static_cast<uint32_t>(negative);
@@ -183,13 +181,10 @@ NhwcRequantization::NhwcRequantization(const NhwcConvKernels& kernels, NhwcWeigh
     scales_[i] = scales.size() == 1 ? scales[0] : i < scales.size() ? scales[i] : 0;
     const double largest = std::abs(static_cast<double>(own)) +
                            std::max(above * positive - below * negative, below * positive - above * negative);
-    const double scaled = largest * std::abs(static_cast<double>(scales_[i]));  // maybe not a number
-    is_small = is_small && largest < small_limit && scaled < small_limit;
-    is_tiny = is_tiny && scaled < tiny_limit;
+    range_ = std::min(range_, code_range(largest, scales_[i]));
   }
-  range_ = !is_small ? NhwcRange::any : is_tiny ? NhwcRange::tiny : NhwcRange::small;
-  if (!is_small || !kernels.shifts) return;
-  for (int32_t& b : bias_) b = static_cast<int32_t>(static_cast<uint32_t>(b) + static_cast<uint32_t>(nhwc_shift_bits));
+  if (range_ == CodeRange::any || !kernels.shifts) return;
+  for (int32_t& b : bias_) b = static_cast<int32_t>(static_cast<uint32_t>(b) + static_cast<uint32_t>(code_shift_bits));
 }
 
 class NhwcConv {
@@ -368,7 +363,7 @@ class NhwcConv {
                        .bias = codes.bias,
                        .scales = codes.scales,
                        .stored = std::min(y_pixel - column, (panel_end - panel) * kernels_.columns),
-                       .is_limited = codes.range != NhwcRange::any,
+                       .is_limited = codes.range != CodeRange::any,
                        .is_signed = codes.lowest < 0,
                        .zero = codes.zero});
   }

@@ -51,7 +51,7 @@ class NhwcRequantization {
   std::vector<float> scales_;
   int32_t zero_;
   bool is_signed_;
-  NhwcRange range_;
+  CodeRange range_ = CodeRange::tiny;
 };
 
 // Constant weights [out_channels, in_channels / groups, height, width] less their zero points, arranged for the

@@ -56,7 +56,7 @@ template <int Outputs, int Bytes, class Dot>
       for (int v = 0; v < vectors; ++v) acc[j][v] = Dot::add(acc[j][v], four[v], vld1q_s8(weights + 16 * v));
     }
   }
-  for_kind(tile, [&]<NhwcRange Range, bool Signed>() {
+  for_kind(tile, [&]<CodeRange Range, bool Signed>() {
 #pragma GCC unroll 4
     for (int j = 0; j < Outputs; ++j) {
       uint8_t* to = tile.y + j * tile.channels + c;

@@ -72,9 +72,9 @@ struct Codes {
 };
 
 // What sums are scaled to is as large as `range` says, unless there are many products.
-Codes random_codes(const ConvShape& s, NhwcRange range) {
-  const bool large = range == NhwcRange::any;
-  const float factor = large ? 0.00003f : range == NhwcRange::small ? 200.0f : 1.0f;
+Codes random_codes(const ConvShape& s, CodeRange range) {
+  const bool large = range == CodeRange::any;
+  const float factor = large ? 0.00003f : range == CodeRange::small ? 200.0f : 1.0f;
   std::mt19937 random(7);
   Codes c;
   c.x.resize(static_cast<size_t>(s.batch * s.input_size() * nhwc_pixel(s.in_channels)));
@@ -89,12 +89,12 @@ Codes random_codes(const ConvShape& s, NhwcRange range) {
 }
 
 // Compares all outputs with sums that are computed one by one; adds the range that they had to `seen`.
-void check(const Case& wanted, const NhwcConvKernels& kernels, bool is_signed, NhwcRange range,
-           std::set<NhwcRange>& seen) {
+void check(const Case& wanted, const NhwcConvKernels& kernels, bool is_signed, CodeRange range,
+           std::set<CodeRange>& seen) {
   const ConvShape s = wanted.shape();
   Codes c = random_codes(s, range);
   const int32_t zero = is_signed ? -9 : 77, x_zero = kernels.unsigned_pixels ? 101 : -27;
-  if (range == NhwcRange::any) c.scales[0] = std::numeric_limits<float>::quiet_NaN();
+  if (range == CodeRange::any) c.scales[0] = std::numeric_limits<float>::quiet_NaN();
   ThreadPool pool(2);
   const NhwcConvWeights packed(pool, s, c.w.data(), kernels);
   const NhwcRequantization requantization(kernels, packed.sums(), x_zero, c.bias, c.scales, zero, is_signed);
@@ -168,28 +168,28 @@ TEST(ConvNhwcManyOutputs, MatchReference) {
   kernels.step = code_step_bytes;
   kernels.to_codes = plain_codes;
   kernels.gather = plain_gather;
-  std::set<NhwcRange> seen;
+  std::set<CodeRange> seen;
   for (const Case& wanted : cases) {
     if (wanted.groups > 1) continue;  // which are computed otherwise
     for (bool is_signed : {false, true})
-      ASSERT_NO_FATAL_FAILURE(check(wanted, kernels, is_signed, NhwcRange::tiny, seen));
+      ASSERT_NO_FATAL_FAILURE(check(wanted, kernels, is_signed, CodeRange::tiny, seen));
   }
 }
 
 class ConvNhwc : public testing::TestWithParam<const NhwcConvKernels*> {};
 
-void check_all(const NhwcConvKernels& kernels, NhwcRange range) {
-  std::set<NhwcRange> seen;
+void check_all(const NhwcConvKernels& kernels, CodeRange range) {
+  std::set<CodeRange> seen;
   for (const Case& wanted : cases) {
     for (bool is_signed : {false, true}) ASSERT_NO_FATAL_FAILURE(check(wanted, kernels, is_signed, range, seen));
   }
   EXPECT_TRUE(seen.contains(range));
 }
 
-TEST_P(ConvNhwc, MatchesReference) { check_all(*GetParam(), NhwcRange::tiny); }
-TEST_P(ConvNhwc, LargeScales) { check_all(*GetParam(), NhwcRange::small); }
+TEST_P(ConvNhwc, MatchesReference) { check_all(*GetParam(), CodeRange::tiny); }
+TEST_P(ConvNhwc, LargeScales) { check_all(*GetParam(), CodeRange::small); }
 // Sums that floats do not hold exactly, and a scale that is no number.
-TEST_P(ConvNhwc, LargeSums) { check_all(*GetParam(), NhwcRange::any); }
+TEST_P(ConvNhwc, LargeSums) { check_all(*GetParam(), CodeRange::any); }
 
 TEST(ConvNhwcDispatch, FollowsThePixels) {
   const NhwcConvKernels &of_unsigned = nhwc_conv_kernels(true), &of_signed = nhwc_conv_kernels(false);

@@ -8,14 +8,6 @@
 
 namespace tenon::kernels {
 
-// Whole numbers that are added to this, below 2^22 either way, are the float's lowest bits.
-inline constexpr float nhwc_shift = 12582912.0f;
-inline constexpr int32_t nhwc_shift_bits = 0x4b400000;
-
-// What is known of sums and of what they are scaled to: nothing; both are below 2^22 either way; besides, what they are
-// scaled to is a number of 16 bits.
-enum class NhwcRange : uint8_t { any, small, tiny };
-
 // Some output pixels by panels of output channels: the sums over all taps and bytes, plus the bias, scaled, rounded to
 // even, limited, and the zero point added.
 struct NhwcTile {
@@ -25,7 +17,7 @@ struct NhwcTile {
   const uint8_t* weights;  // [panels][taps][bytes / group, rounded up][columns][group], signed
   const int32_t* bias;     // by column of all panels, and so are the scales
   const float* scales;
-  NhwcRange range;
+  CodeRange range;
   int32_t lowest, highest;  // of the codes: those of int8_t or uint8_t
   int32_t zero;
   uint8_t* y;      // of the first pixel; the next one's is `pixel` bytes on
@@ -43,7 +35,7 @@ struct NhwcDepthwiseTile {
   const int32_t* bias;           // by channel, and so are the scales
   int64_t wide;                  // how many channels are in wide blocks
   const float* scales;
-  NhwcRange range;
+  CodeRange range;
   int32_t lowest, highest;
   int32_t zero;
   uint8_t* y;  // of the first output; the next one's is `channels` bytes on
@@ -69,7 +61,7 @@ struct NhwcConvKernels {
 
   const char* name;
   bool unsigned_pixels = false;
-  bool shifts = false;  // nhwc_shift_bits are in the bias where sums are small or tiny
+  bool shifts = false;  // code_shift_bits are in the bias where sums are small or tiny
   int rows, columns;
   int group;                          // of the weights' bytes: 4 or 8
   int step = 1;                       // the weights' bytes of all taps are filled up to a multiple of this

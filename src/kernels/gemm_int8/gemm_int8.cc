@@ -1,6 +1,7 @@
 #include "kernels/gemm_int8/gemm_int8.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/cpu_features.h"
 #include "base/rounding.h"
@@ -95,6 +96,9 @@ class Product {
     result.of_columns = of_columns_ + column;
   }
   int64_t groups() const { return groups_; }
+  // Whether numbers for each row and each column are all that is added to the products of codes.
+  bool is_simple() const { return is_simple_; }
+  const int32_t* of_rows() const { return adds_to_rows_ ? of_rows_ : nullptr; }
   // Whether a number for each column is all that is added to the products of codes.
   bool adds_to_columns_alone() const { return is_simple_ && !adds_to_rows_; }
   const int32_t* of_columns() const { return of_columns_; }
@@ -157,11 +161,15 @@ const Int8Kernels& int8_kernels() { return *available_int8_kernels().back(); }
 PackedBytes::PackedBytes(ThreadPool& pool, GemmSide side, int64_t lanes, int64_t k, ByteMatrix matrix,
                          ByteZeroPoints zeros, const Int8Kernels& kernels, PackedStorage& storage)
     : panels_(panels_of(kernels, side, lanes, k)) {
-  buffer_ = storage.get(panels_.bytes(), [&](void* memory) {
+  const size_t magnitude_bytes = panels_.magnitude_bytes();
+  const auto magnitudes = [&] { return panels_.sums + panels_.panels() * panels_.width(); };
+  buffer_ = storage.get(panels_.bytes() + magnitude_bytes, [&](void* memory) {
     panels_.place(memory);
     pack_panels(&pool, panels_, matrix, zeros);
+    if (magnitude_bytes > 0) sum_magnitudes(&pool, panels_, magnitudes());
   });
   panels_.place(const_cast<void*>(buffer_.as<void>()));
+  if (magnitude_bytes > 0) panels_.magnitudes = magnitudes();
   panels_.has_one_zero = lanes > 0 && are_equal(panels_.zeros, lanes);
 }
 
@@ -313,6 +321,69 @@ class CodesOfPanels {
   const bool is_limited_;
 };
 
+// Products of some panels that become codes in registers.
+class CodesOfTiles {
+ public:
+  CodesOfTiles(const Product& product, const BytePanels& a, const BytePanels& b, const int32_t* column_bias,
+               const CodesOfSums& codes)
+      : product_(product),
+        a_(a),
+        b_(b),
+        codes_(codes),
+        scales_(static_cast<size_t>(b.panels() * b.width()) * sizeof(float)) {
+    std::copy_n(codes.scales, b.lanes, scales_.as<float>());
+    std::fill(scales_.as<float>() + b.lanes, scales_.as<float>() + b.panels() * b.width(), 0.0f);
+    for (int64_t i = 0; i < b.lanes; ++i) {
+      const double bias = column_bias ? std::abs(static_cast<double>(column_bias[i])) : 0;
+      range_ = std::min(range_, code_range(bias + largest_product(i), codes.scales[i]));
+    }
+  }
+
+  static bool can_make(const Product& product, const BytePanels& a, FinishSums finish) {
+    return finish.codes() && a.kernels->codes_of_tiles && a.lanes > 1 && product.is_simple();
+  }
+
+  void multiply(int64_t row, int64_t row_end, int64_t column, int64_t column_end) const {
+    for (int64_t j = column; j < column_end; j += most_int8_code_panels)
+      multiply_panels(row, row_end, j, std::min<int64_t>(most_int8_code_panels, column_end - j));
+  }
+
+ private:
+  // Of a column's sums without the bias, either way.
+  double largest_product(int64_t column) const {
+    constexpr int32_t lowest = -128, highest = 127;
+    constexpr int64_t most_steps = 1 << 22;  // whose magnitudes do not overflow
+    const double steps = static_cast<double>(b_.k),
+                 largest_code = std::max(highest - a_.zeros[0], a_.zeros[0] - lowest);
+    return largest_code * (b_.magnitudes && b_.k <= most_steps ? b_.magnitudes[column] : 255 * steps);
+  }
+
+  void multiply_panels(int64_t row, int64_t row_end, int64_t column, int64_t panels) const {
+    const int64_t first_row = row * a_.width(), first_column = column * b_.width();
+    const int32_t* of_rows = product_.of_rows();
+    a_.kernels->codes_of_tiles({.groups = product_.groups(),
+                                .a = a_.codes + row * a_.panel_bytes(),
+                                .b = b_.codes + column * b_.panel_bytes(),
+                                .rows = std::min(row_end * a_.width(), a_.lanes) - first_row,
+                                .columns = product_.columns_of(column, panels),
+                                .of_rows = of_rows ? of_rows + first_row : nullptr,
+                                .of_columns = product_.of_columns() + first_column,
+                                .scales = scales_.as<float>() + first_column,
+                                .range = range_,
+                                .lowest = codes_.is_signed ? -128 : 0,
+                                .highest = codes_.is_signed ? 127 : 255,
+                                .zero = codes_.zero,
+                                .y = codes_.y + first_row * codes_.ldy + first_column,
+                                .ldy = codes_.ldy});
+  }
+
+  const Product& product_;
+  const BytePanels &a_, &b_;
+  const CodesOfSums& codes_;
+  const Scratch scales_;
+  CodeRange range_ = CodeRange::tiny;
+};
+
 }  // namespace
 
 void CodesOfSums::operator()(const SumsBlock& block) const {
@@ -334,6 +405,13 @@ void multiply_panels(ThreadPool* pool, const BytePanels& a, const BytePanels& b,
   const int64_t ld = columns_at_once * width;
   if (CodesOfPanels::can_make(product, a, finish)) {
     const CodesOfPanels codes(product, a, b, *finish.codes());
+    return share_panels(pool, *a.kernels, a.panels(), b.panels(), a.panel_bytes(),
+                        [&](int64_t row, int64_t row_end, int64_t column, int64_t column_end) {
+                          codes.multiply(row, row_end, column, column_end);
+                        });
+  }
+  if (CodesOfTiles::can_make(product, a, finish)) {
+    const CodesOfTiles codes(product, a, b, column_bias, *finish.codes());
     return share_panels(pool, *a.kernels, a.panels(), b.panels(), a.panel_bytes(),
                         [&](int64_t row, int64_t row_end, int64_t column, int64_t column_end) {
                           codes.multiply(row, row_end, column, column_end);

@@ -1,6 +1,11 @@
 #include <arm_neon.h>
 
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
 #include "kernels/gemm_int8/tile.h"
+#include "kernels/neon_codes.h"
 
 namespace tenon::kernels {
 namespace {
@@ -17,19 +22,52 @@ inline int8x16_t load(const uint8_t* p) { return vreinterpretq_s8_u8(vld1q_u8(p)
   asm volatile("smmla %0.4s, %1.16b, %2.16b" : "+w"(sum) : "w"(a), "w"(b));
 }
 
-// Loads have their places in their instructions: additions would take time too.
-template <int RowPairs>
-[[gnu::always_inline]] inline void multiply_group(int32x4_t (&acc)[RowPairs][column_pairs], const uint8_t* a,
-                                                  const uint8_t* b) {
-  int8x16_t right[column_pairs], left[2];
-  load_two(right[0], right[1], b, 0);
-  load_two(right[2], right[3], b, 32);
-#pragma GCC unroll 6
-  for (int i = 0; i < RowPairs; ++i) {
-    if (i % 2 == 0) load_two(left[0], left[1], a, 16 * i);
-#pragma GCC unroll 4
-    for (int j = 0; j < column_pairs; ++j) add_products(acc[i][j], left[i % 2], right[j]);
+// In its place too: gcc would add before the last loads, which then would wait for it.
+template <int Bytes>
+[[gnu::always_inline]] inline void advance(const uint8_t*& p) {
+  asm volatile("add %0, %0, %1" : "+r"(p) : "i"(Bytes));
+}
+
+// What a group multiplies. Registers are loaded anew right behind their last use: later, products would wait for them.
+struct Operands {
+  int8x16_t left[2], right[column_pairs];
+
+  [[gnu::always_inline]] Operands(const uint8_t* a, const uint8_t* b) {
+    load_two(right[0], right[1], b, 0);
+    load_two(right[2], right[3], b, 32);
+    load_two(left[0], left[1], a, 0);
   }
+
+  // Loads have their places in their instructions: additions would take time too.
+  template <bool Last, int RowPairs>
+  [[gnu::always_inline]] void multiply_group(int32x4_t (&acc)[RowPairs][column_pairs], const uint8_t* a,
+                                             const uint8_t* b) {
+#pragma GCC unroll 6
+    for (int i = 0; i < RowPairs; ++i) {
+      const bool is_last = i == RowPairs - 1;
+#pragma GCC unroll 4
+      for (int j = 0; j < column_pairs; ++j) {
+        add_products(acc[i][j], left[i % 2], right[j]);
+        if (!Last && is_last && j % 2 == 1) load_two(right[j - 1], right[j], b, 8 * columns + 16 * (j - 1));
+      }
+      if (i % 2 == 1 && !is_last) load_two(left[0], left[1], a, 16 * (i + 1));
+    }
+    if constexpr (!Last) load_two(left[0], left[1], a, 8 * rows);
+  }
+};
+
+template <int RowPairs>
+[[gnu::always_inline]] inline void add_all_products(int64_t groups, const uint8_t* a, const uint8_t* b,
+                                                    int32x4_t (&acc)[RowPairs][column_pairs]) {
+  if (groups == 0) return;
+  Operands operands(a, b);
+  const uint8_t* const last = b + (groups - 1) * 8 * columns;
+  while (b != last) {
+    operands.multiply_group<false>(acc, a, b);
+    advance<8 * rows>(a);
+    advance<8 * columns>(b);
+  }
+  operands.multiply_group<true>(acc, a, b);
 }
 
 // One instruction multiplies two rows with two columns, eight steps deep: a register has two sums of each row.
@@ -48,8 +86,7 @@ void multiply(int64_t groups, const uint8_t* a, const uint8_t* b, const int32_t*
 #pragma GCC unroll 4
     for (int j = 0; j < column_pairs; ++j) acc[i][j] = vaddq_s32(of_pairs[j], twice);
   }
-  const uint8_t* const end = b + groups * 8 * columns;
-  for (; b != end; a += 8 * rows, b += 8 * columns) multiply_group(acc, a, b);
+  add_all_products(groups, a, b, acc);
 #pragma GCC unroll 6
   for (int i = 0; i < row_pairs; ++i) {
     int32_t *even = c + 2 * i * ldc, *odd = even + ldc;
@@ -90,6 +127,118 @@ void multiply_row(int64_t groups, const uint8_t* a, const uint8_t* b, const int3
   }
 }
 
+// What a register has for two columns, and for two rows of them.
+template <class Number>
+[[gnu::always_inline]] inline int32x4_t twice(const Number* two) {
+  return vreinterpretq_s32_s64(vld1q_dup_s64(reinterpret_cast<const int64_t*>(two)));
+}
+
+// What the sums of a tile begin with, and the scales of its columns. They are loaded: copies of registers would take
+// the time of products.
+struct CodeColumns {
+  int32x4_t first[rows / 2][column_pairs];
+  int64_t row_step = 0;  // of `first`, which is the same for all rows unless something is added to rows
+  float32x4_t scales[column_pairs];
+
+  void set(const Int8CodeTiles& t, int64_t column) {
+    const int32x4_t shift = vdupq_n_s32(t.range == CodeRange::any ? 0 : code_shift_bits);
+    for (int j = 0; j < column_pairs; ++j) {
+      first[0][j] = vaddq_s32(twice(t.of_columns + column + 2 * j), shift);
+      scales[j] = vreinterpretq_f32_s32(twice(t.scales + column + 2 * j));
+    }
+  }
+  void add_rows(const int32_t* of_rows) {
+    row_step = column_pairs;
+    for (int i = rows / 2 - 1; i >= 0; --i) {
+      const int32x4_t both =
+          vreinterpretq_s32_s64(vtrn1q_s64(vreinterpretq_s64_s32(vld1q_dup_s32(of_rows + 2 * i)),
+                                           vreinterpretq_s64_s32(vld1q_dup_s32(of_rows + 2 * i + 1))));
+      for (int j = 0; j < column_pairs; ++j) first[i][j] = vaddq_s32(first[0][j], both);
+    }
+  }
+  template <int RowPairs>
+  [[gnu::always_inline]] void load(int32x4_t (&acc)[RowPairs][column_pairs]) const {
+    const int32x4_t* from = first[0];
+#pragma GCC unroll 6
+    for (int i = 0; i < RowPairs; ++i, from += row_step) {
+#pragma GCC unroll 4
+      for (int j = 0; j < column_pairs; ++j) asm volatile("ldr %q0, %1" : "=w"(acc[i][j]) : "m"(from[j]));
+    }
+  }
+};
+
+template <CodeRange Range, bool Signed, int RowPairs>
+[[gnu::always_inline]] inline void store_codes(const NeonCodes& codes, const float32x4_t (&scales)[column_pairs],
+                                               const int32x4_t (&acc)[RowPairs][column_pairs], uint8_t* to,
+                                               int64_t ld) {
+#pragma GCC unroll 6
+  for (int i = 0; i < RowPairs; ++i, to += 2 * ld) {
+    const int32x4_t low = vreinterpretq_s32_s16(codes.halves<Range>({acc[i][0], acc[i][1]}, {scales[0], scales[1]}));
+    const int32x4_t high = vreinterpretq_s32_s16(codes.halves<Range>({acc[i][2], acc[i][3]}, {scales[2], scales[3]}));
+    vst1_u8(to, NeonCodes::narrowed<Signed>(vreinterpretq_s16_s32(vuzp1q_s32(low, high))));
+    vst1_u8(to + ld, NeonCodes::narrowed<Signed>(vreinterpretq_s16_s32(vuzp2q_s32(low, high))));
+  }
+}
+
+// A left panel of at most 2 * RowPairs rows by a right one. Not inlined: gcc would keep sums in memory.
+template <int RowPairs>
+[[gnu::noinline]] void code_tile(const Int8CodeTiles& t, const uint8_t* a, const uint8_t* b, const CodeColumns& of,
+                                 uint8_t* to, int64_t ld) {
+  int32x4_t acc[RowPairs][column_pairs];
+  of.load(acc);
+  add_all_products(t.groups, a, b, acc);
+  const NeonCodes codes(t, 0);
+  for_kind(
+      t, [&]<CodeRange Range, bool Signed>()
+             __attribute__((always_inline)) { store_codes<Range, Signed>(codes, of.scales, acc, to, ld); });
+}
+
+// The same where maybe not all of its codes are stored.
+template <int RowPairs>
+void code_part(const Int8CodeTiles& t, const uint8_t* a, const uint8_t* b, const CodeColumns& of, int64_t row_count,
+               int64_t column_count, uint8_t* to) {
+  if (row_count == 2 * RowPairs && column_count == columns) return code_tile<RowPairs>(t, a, b, of, to, t.ldy);
+  uint8_t part[2 * RowPairs * columns];
+  code_tile<RowPairs>(t, a, b, of, part, columns);
+  for (int64_t i = 0; i < row_count; ++i)
+    std::memcpy(to + i * t.ldy, part + i * columns, static_cast<size_t>(column_count));
+}
+
+void codes_of_tiles(const Int8CodeTiles& given) {
+  const Int8CodeTiles t = given;  // which nothing that is stored can change
+  CodeColumns of[most_int8_code_panels];
+  for (int64_t column = 0; column < t.columns; column += columns) of[column / columns].set(t, column);
+  for (int64_t row = 0; row < t.rows; row += rows) {
+    const uint8_t *a = t.a + row * t.groups * 8, *b = t.b;
+    const int64_t row_count = std::min<int64_t>(rows, t.rows - row);
+    const auto multiply_tile = row_count > 8 ? code_part<6> : row_count > 4 ? code_part<4> : code_part<2>;
+    for (int64_t column = 0; column < t.columns; column += columns, b += t.groups * 8 * columns) {
+      CodeColumns& own = of[column / columns];
+      if (t.of_rows) own.set(t, column), own.add_rows(t.of_rows + row);
+      multiply_tile(t, a, b, own, row_count, std::min<int64_t>(columns, t.columns - column),
+                    t.y + row * t.ldy + column);
+    }
+  }
+}
+
+// A register has the steps of two columns, a sum half of those of one.
+void magnitudes(int64_t groups, const uint8_t* b, const int32_t* zeros, int32_t* to) {
+  uint32x4_t acc[column_pairs] = {};
+  int8x16_t zero[column_pairs];
+  for (int j = 0; j < column_pairs; ++j) {
+    zero[j] =
+        vcombine_s8(vdup_n_s8(static_cast<int8_t>(zeros[2 * j])), vdup_n_s8(static_cast<int8_t>(zeros[2 * j + 1])));
+  }
+  for (int64_t p = 0; p < groups; ++p, b += 8 * columns) {
+    for (int j = 0; j < column_pairs; ++j) {
+      const uint8x16_t difference = vreinterpretq_u8_s8(vabdq_s8(load(b + 16 * j), zero[j]));
+      acc[j] = vdotq_u32(acc[j], difference, vdupq_n_u8(1));
+    }
+  }
+  for (int j = 0; j < column_pairs; ++j)
+    vst1_s32(to + 2 * j, vreinterpret_s32_u32(vpadd_u32(vget_low_u32(acc[j]), vget_high_u32(acc[j]))));
+}
+
 constexpr int sums_at_once = 16;
 
 int32_t multiply_registers(int64_t steps, const uint8_t* codes) {
@@ -109,8 +258,22 @@ int32_t multiply_registers(int64_t steps, const uint8_t* codes) {
 
 }  // namespace
 
-constexpr Int8Kernels int8_kernels_neon_i8mm = {
-    "neon_i8mm",       rows, columns, 8, 8, false, 1, multiply<rows>, 2, multiply<2>, multiply_row, 64 * sums_at_once,
-    multiply_registers};
+constexpr Int8Kernels int8_kernels_neon_i8mm = {.name = "neon_i8mm",
+                                                .tile_rows = rows,
+                                                .tile_columns = columns,
+                                                .k_group = 8,
+                                                .left_k_group = 8,
+                                                .left_is_unsigned = false,
+                                                .row_lanes = 1,
+                                                .all_rows = multiply<rows>,
+                                                .few = 2,
+                                                .few_rows = multiply<2>,
+                                                .one_row = multiply_row,
+                                                .peak_operations = 64 * sums_at_once,
+                                                .peak = multiply_registers,
+                                                .some = 8,
+                                                .some_rows = multiply<8>,
+                                                .codes_of_tiles = codes_of_tiles,
+                                                .magnitudes = magnitudes};
 
 }  // namespace tenon::kernels

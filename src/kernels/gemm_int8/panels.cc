@@ -34,12 +34,29 @@ int64_t pack_four_rows(const uint8_t* from, int64_t ld, int64_t k, int width, ui
   return p;
 }
 
+// The same for two lanes and groups of 8 steps.
+int64_t pack_two_rows(const uint8_t* from, int64_t ld, int64_t k, int width, uint8_t flip, uint8_t* to) {
+  using Groups [[gnu::vector_size(16)]] = uint64_t;
+  int64_t p = 0;
+  for (; p + 16 <= k; p += 16) {
+    Groups even, odd;
+    std::memcpy(&even, from + p, 16);
+    std::memcpy(&odd, from + ld + p, 16);
+    even ^= repeated(flip);
+    odd ^= repeated(flip);
+    const Groups first = __builtin_shufflevector(even, odd, 0, 2), second = __builtin_shufflevector(even, odd, 1, 3);
+    std::memcpy(to + p * width, &first, 16);
+    std::memcpy(to + (p + 8) * width, &second, 16);
+  }
+  return p;
+}
+
 // Lanes whose steps of k are contiguous and that start ld apart.
 template <int Group>
 void pack_rows(const uint8_t* from, int64_t ld, int64_t lanes, const BytePanels& panels, uint8_t flip, uint8_t* to) {
   const int width = panels.width();
   const int64_t k = panels.k, groups = panels.steps() / Group;
-  int64_t packed = 0;  // steps, of the four lanes in hand
+  int64_t packed = 0;  // steps, of the lanes in hand
   if constexpr (Group > 8) {
     packed = k / Group * Group;
     for (int64_t p = 0; p < packed; p += Group) {
@@ -48,6 +65,7 @@ void pack_rows(const uint8_t* from, int64_t ld, int64_t lanes, const BytePanels&
     }
   }
   for (int l = 0; l < width; ++l, from += ld, to += Group) {
+    if (Group == 8 && l % 2 == 0) packed = l + 2 <= lanes ? pack_two_rows(from, ld, k, width, flip, to) : 0;
     if (Group == 4 && l % 4 == 0) packed = l + 4 <= lanes ? pack_four_rows(from, ld, k, width, flip, to) : 0;
     const int64_t whole = l < lanes ? k / Group : 0, rest = l < lanes ? k % Group : 0;
     for (int64_t q = packed / Group; q < whole; ++q)
@@ -76,6 +94,35 @@ inline void interleave_rows(const uint8_t* from, int64_t ld, uint8_t flip, uint8
   std::memcpy(to + 16, &high, 16);
 }
 
+// Eight rows of 8 bytes, transposed.
+inline void transpose_rows(const uint8_t* from, int64_t ld, uint8_t flip, uint8_t* to) {
+  using Row [[gnu::vector_size(8)]] = uint8_t;
+  using Rows [[gnu::vector_size(16)]] = uint8_t;
+  Row row[8];
+  for (int i = 0; i < 8; ++i) std::memcpy(&row[i], from + i * ld, 8);
+  Rows halves[4], quarters[4];
+  for (int i = 0; i < 4; ++i) {
+    halves[i] = __builtin_shufflevector(row[i], row[i + 4], 0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15) ^
+                (Rows{} + flip);
+  }
+  const auto zip_low = [](Rows a, Rows b) {
+    return __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+  };
+  const auto zip_high = [](Rows a, Rows b) {
+    return __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+  };
+  for (int i = 0; i < 2; ++i) {
+    quarters[i] = zip_low(halves[i], halves[i + 2]);
+    quarters[i + 2] = zip_high(halves[i], halves[i + 2]);
+  }
+  for (int i = 0; i < 2; ++i) {
+    const Rows low = zip_low(quarters[2 * i], quarters[2 * i + 1]),
+               high = zip_high(quarters[2 * i], quarters[2 * i + 1]);
+    std::memcpy(to + 32 * i, &low, 16);
+    std::memcpy(to + 32 * i + 16, &high, 16);
+  }
+}
+
 // Lanes that are contiguous, with steps of k that start ld apart: transposed in squares of 8 by 8.
 template <int Group>
 void pack_columns(const uint8_t* from, int64_t ld, int64_t lanes, const BytePanels& panels, uint8_t flip, uint8_t* to) {
@@ -92,6 +139,9 @@ void pack_columns(const uint8_t* from, int64_t ld, int64_t lanes, const BytePane
     for (int64_t step = p; step < p + 8; step += 4) {
       for (int64_t l = 0; l < width; l += 8) interleave_rows(from + step * ld + l, ld, flip, to + step * width + 4 * l);
     }
+  }
+  for (; Group == 8 && lanes == width && width % 8 == 0 && p + 8 <= panels.k; p += 8) {
+    for (int64_t l = 0; l < width; l += 8) transpose_rows(from + p * ld + l, ld, flip, to + p * width + 8 * l);
   }
   for (; p < panels.steps(); p += 8) {
     const int64_t steps = std::clamp<int64_t>(panels.k - p, 0, 8), stored = std::min<int64_t>(8, panels.steps() - p);
@@ -212,6 +262,15 @@ void sum_panels(ThreadPool* pool, const BytePanels& panels) {
         const int32_t sum = tile[by_row ? i : i * kernels.tile_columns];
         sums[i] = left ? sum : static_cast<int32_t>(static_cast<uint32_t>(sum) - k * static_cast<uint32_t>(zeros[i]));
       }
+    }
+  });
+}
+
+void sum_magnitudes(ThreadPool* pool, const BytePanels& panels, int32_t* magnitudes) {
+  share(pool, panels.panels(), panels_per_task(panels), [&](int64_t begin, int64_t end) {
+    for (int64_t panel = begin; panel < end; ++panel) {
+      panels.kernels->magnitudes(panels.steps() / panels.group(), panels.codes + panel * panels.panel_bytes(),
+                                 panels.zeros + panel * panels.width(), magnitudes + panel * panels.width());
     }
   });
 }

@@ -35,6 +35,8 @@ struct BytePanels {
   // Rows of a left side that all_tiles reads where they are: only a last panel that is not whole is in `codes`.
   const uint8_t* unpacked = nullptr;
   int64_t unpacked_ld = 0;
+  // Over k, of the right side's codes less their zero points, each without its sign. Null where they are not known.
+  const int32_t* magnitudes = nullptr;
   bool has_one_zero = false;  // known to have one zero point for all lanes
 
   int width() const {
@@ -51,6 +53,11 @@ struct BytePanels {
   int32_t shift(bool is_signed) const { return (shifted_up() ? 128 : 0) - (is_signed ? 0 : 128); }
   bool shifted_up() const { return side == GemmSide::left && kernels->left_is_unsigned; }
 
+  size_t magnitude_bytes() const {
+    return side == GemmSide::right && kernels->magnitudes ? sizeof(int32_t) * static_cast<size_t>(panels() * width())
+                                                          : 0;
+  }
+
   // Bytes of memory that the panels need, and panels in that memory, which is aligned to cache lines.
   size_t bytes() const;
   void place(void* memory);
@@ -61,5 +68,7 @@ void pack_panels(ThreadPool* pool, const BytePanels& to, ByteMatrix from, ByteZe
 
 // Fills sums, where codes and zeros are there.
 void sum_panels(ThreadPool* pool, const BytePanels& panels);
+// The same for magnitudes, of which there are magnitude_bytes().
+void sum_magnitudes(ThreadPool* pool, const BytePanels& panels, int32_t* magnitudes);
 
 }  // namespace tenon::kernels

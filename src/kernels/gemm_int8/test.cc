@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <limits>
 #include <vector>
 
 #include "kernels/scratch.h"
@@ -119,39 +121,84 @@ TEST(GemmInt8Unpacked, MatchesPacked) {
   }
 }
 
-// Kernels may make codes by themselves: they are those of all sums, requantized.
-TEST(GemmInt8Codes, AreThoseOfSums) {
+// Codes of one product, as kernels may make them by themselves, are those of all its sums, requantized.
+struct CodesCase {
+  int64_t m, n, k;
+  int32_t right_zero;
+  bool is_signed;
+};
+
+void check_codes(const CodesCase& t, const std::vector<uint8_t>& a, const std::vector<uint8_t>& b,
+                 const std::vector<int32_t>& bias, const std::vector<float>& scales) {
   ThreadPool one(1), pool(2);
-  const int64_t shapes[][3] = {{33, 130, 300}, {70, 97, 128}, {64, 64, 64},    {17, 33, 192}, {2, 40, 64},
-                               {1, 64, 70},    {96, 32, 576}, {32, 260, 1024}, {80, 330, 64}};
-  for (const auto& [m, n, k] : shapes) {
-    for (const bool is_signed : {false, true}) {
-      for (const int32_t zero : {0, 7}) {
-        const AlignedBuffer a(static_cast<size_t>(m * k));
-        std::ranges::copy(bytes(m * k, 3), a.as<uint8_t>());
-        const auto b = bytes(k * n, 4);
-        const int32_t left_zero = 121;
-        std::vector<int32_t> bias(static_cast<size_t>(n));
-        std::vector<float> scales;
-        for (int64_t i = 0; i < n; ++i) {
-          bias[static_cast<size_t>(i)] = static_cast<int32_t>(i * 3001 % 20011) - 10000;
-          // Some that leave nothing but the limits.
-          scales.push_back(zero != 0 && i % 5 == 1 ? 1e7f : 0.0001f * static_cast<float>(1 + i % 7));
-        }
-        const ByteMatrix left{a.as<uint8_t>(), false, k}, right{b.data(), true, n};
-        const PackedBytes packed(pool, GemmSide::right, n, k, right, {&zero});
-        std::vector<uint8_t> y(static_cast<size_t>(m * (n + 3)), 99), expected = y;
-        const CodesOfSums codes{scales.data(), is_signed, is_signed ? -9 : 77, y.data(), n + 3};
-        gemm_int8(&pool, m, left, {&left_zero}, packed, bias.data(), codes);
-        CodesOfSums one_by_one = codes;
-        one_by_one.y = expected.data();
-        gemm_int8(&pool, m, left, {&left_zero}, packed, bias.data(),
-                  [&](const SumsBlock& block) { one_by_one(block); });
-        EXPECT_EQ(y, expected) << m << " " << n << " " << k;
-        std::ranges::fill(y, 99);
-        gemm_int8(&one, m, left, {&left_zero}, packed, bias.data(), codes);
-        EXPECT_EQ(y, expected) << m << " " << n << " " << k << ", one thread";
+  const AlignedBuffer memory(a.size());
+  std::ranges::copy(a, memory.as<uint8_t>());
+  const int32_t left_zero = 121;
+  const ByteMatrix left{memory.as<uint8_t>(), false, t.k}, right{b.data(), true, t.n};
+  const PackedBytes packed(pool, GemmSide::right, t.n, t.k, right, {&t.right_zero});
+  std::vector<uint8_t> y(static_cast<size_t>(t.m * (t.n + 3)), 99), expected = y;
+  const CodesOfSums codes{scales.data(), t.is_signed, t.is_signed ? -9 : 77, y.data(), t.n + 3};
+  gemm_int8(&pool, t.m, left, {&left_zero}, packed, bias.data(), codes);
+  CodesOfSums one_by_one = codes;
+  one_by_one.y = expected.data();
+  gemm_int8(&pool, t.m, left, {&left_zero}, packed, bias.data(), [&](const SumsBlock& block) { one_by_one(block); });
+  EXPECT_EQ(y, expected) << t.m << " " << t.n << " " << t.k << " " << t.right_zero << " " << t.is_signed;
+  std::ranges::fill(y, 99);
+  gemm_int8(&one, t.m, left, {&left_zero}, packed, bias.data(), codes);
+  EXPECT_EQ(y, expected) << t.m << " " << t.n << " " << t.k << " " << t.right_zero << " " << t.is_signed << ", one thread";
+}
+
+std::vector<int32_t> small_bias(int64_t n) {
+  std::vector<int32_t> result;
+  for (int64_t i = 0; i < n; ++i) result.push_back(static_cast<int32_t>(i * 3001 % 20011) - 10000);
+  return result;
+}
+
+TEST(GemmInt8Codes, AreThoseOfSums) {
+  const int64_t shapes[][3] = {{33, 130, 300}, {70, 97, 128}, {64, 64, 64},  {17, 33, 192},   {2, 40, 64}, {3, 9, 8},
+                               {1, 64, 70},    {29, 8, 5},    {96, 32, 576}, {32, 260, 1024}, {13, 7, 0}, {80, 330, 64}};
+  // Small ones, some that make numbers of more than 16 bits, and some that leave nothing but the limits.
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (const float every_fifth : {0.0001f, 0.1f, 1e7f, nan}) {
+    for (const auto& [m, n, k] : shapes) {
+      std::vector<float> scales;
+      for (int64_t i = 0; i < n; ++i)
+        scales.push_back(i % 5 == 1 ? every_fifth : 0.0001f * static_cast<float>(1 + i % 7));
+      for (const bool is_signed : {false, true}) {
+        for (const int32_t zero : {0, 7})
+          check_codes({m, n, k, zero, is_signed}, bytes(m * k, 3), bytes(k * n, 4), small_bias(n), scales);
       }
+    }
+  }
+}
+
+// The largest sums that some numbers of steps make, just below and above what floats have for whole numbers.
+TEST(GemmInt8Codes, OfTheLargestSums) {
+  constexpr int64_t m = 13, n = 16;
+  for (int64_t k = 236; k <= 250; ++k) {
+    for (const int left : {0, 255}) {
+      for (const int right : {127, -128}) {
+        const std::vector<uint8_t> a(static_cast<size_t>(m * k), static_cast<uint8_t>(left)),
+            b(static_cast<size_t>(k * n), static_cast<uint8_t>(right));
+        check_codes({m, n, k, 0, false}, a, b, std::vector<int32_t>(n), std::vector<float>(n, 0.00002f));
+      }
+    }
+  }
+}
+
+TEST(GemmInt8Magnitudes, OfColumns) {
+  ThreadPool pool(2);
+  for (const Int8Kernels* kernels : available_int8_kernels()) {
+    constexpr int64_t n = 19, k = 70;
+    const auto b = bytes(k * n, 4);
+    const auto zeros = zero_points(n, true);
+    const PackedBytes packed(pool, GemmSide::right, n, k, {b.data(), true, n}, {zeros.data(), true}, *kernels);
+    ASSERT_EQ(packed.panels().magnitudes != nullptr, kernels->codes_of_tiles != nullptr) << kernels->name;
+    for (int64_t j = 0; packed.panels().magnitudes && j < n; ++j) {
+      const int32_t zero = zeros[static_cast<size_t>(j)];
+      int32_t sum = std::abs(zero) * static_cast<int32_t>(packed.panels().steps() - k);
+      for (int64_t p = 0; p < k; ++p) sum += std::abs(value(b, p * n + j, true) - zero);
+      EXPECT_EQ(packed.panels().magnitudes[j], sum) << kernels->name << " " << j;
     }
   }
 }

@@ -20,6 +20,24 @@ struct Int8Tile {
   int64_t ldc;
 };
 
+// Right panels whose sums become codes at once: they stay in the first cache.
+inline constexpr int most_int8_code_panels = 4;
+
+// Some left panels times at most most_int8_code_panels right ones, whose sums become codes at once: scaled, rounded to
+// even, the zero point added, saturated; the lowest code where a scale is NaN.
+struct Int8CodeTiles {
+  int64_t groups;
+  const uint8_t *a, *b;
+  int64_t rows, columns;                // that are stored; of_rows, of_columns and scales are there for whole panels
+  const int32_t *of_rows, *of_columns;  // of_rows may be null, which is zero
+  const float* scales;
+  CodeRange range;
+  int32_t lowest, highest;  // of the codes: those of int8_t or uint8_t
+  int32_t zero;
+  uint8_t* y;
+  int64_t ldy;
+};
+
 // Tiles to be multiplied in turn. When one is asked for, all but the one before it are complete.
 class Int8Tiles {
  public:
@@ -67,6 +85,10 @@ struct Int8Kernels {
   void (*to_codes)(const CodeProduct& product) = nullptr;
   int some = 0;                  // rows, more than `few`, or 0
   Multiply some_rows = nullptr;  // may leave the other rows of the tile as they are
+  // May be null, but then both are.
+  void (*codes_of_tiles)(const Int8CodeTiles& tiles) = nullptr;
+  // to[j] = the sum over the steps of |b[j] - zeros[j]|, of a right panel.
+  void (*magnitudes)(int64_t groups, const uint8_t* b, const int32_t* zeros, int32_t* to) = nullptr;
 
   // Whether a left panel is also a right one.
   bool is_square() const { return tile_rows == tile_columns && left_k_group == k_group && !left_is_unsigned; }
