@@ -24,9 +24,89 @@ bool reads_left_in_place(const GemmKernels& kernels, GemmMatrix a, int64_t m, in
   return n <= most_columns && a.ld <= most_floats_apart;
 }
 
+// Whether neither side is packed: both are read from the first cache then, and packing the left one would cost as much
+// as multiplying it with a few columns.
+bool multiplies_unpacked(const GemmKernels& kernels, int64_t m, int64_t n, int64_t k, GemmMatrix a, GemmMatrix b) {
+  constexpr int64_t least_columns = 16, most_columns = 256, least_rows = 4 * unpacked_rows;
+  if (!kernels.unpacked[1] || !cpu_features().bf16 || a.transposed || b.transposed) return false;
+  return m >= least_rows && n >= least_columns && n <= most_columns && n % kernels.vector_width == 0 &&
+         4 * k * n <= cpu_features().l1d_bytes * 4 / 5;
+}
+
+// A product of which neither side is packed.
+class UnpackedProduct {
+ public:
+  UnpackedProduct(const GemmKernels& kernels, int64_t n, int64_t k, GemmMatrix a, GemmMatrix b, float* c, int64_t ldc,
+                  const GemmEpilogue& epilogue)
+      : n_(n),
+        k_(k),
+        a_(a),
+        b_(b),
+        c_(c),
+        epilogue_(epilogue),
+        columns_(int64_t{most_unpacked_vectors} * kernels.vector_width),
+        whole_(kernels.unpacked[most_unpacked_vectors]),
+        last_(kernels.unpacked[n % columns_ / kernels.vector_width]) {
+    tile_.ldc = ldc;
+    tile_.alpha = epilogue.alpha;
+    tile_.beta = epilogue.beta;
+    tile_.addend_row_stride = epilogue.addend_row_stride;
+    tile_.addend_column_stride = epilogue.addend_column_stride;
+    tile_.clamp = has_limits(epilogue);
+    tile_.lo = epilogue.lo;
+    tile_.hi = epilogue.hi;
+  }
+
+  // unpacked_rows rows from this one on.
+  void multiply(int64_t row) const {
+    const GemmEpilogue& e = epilogue_;
+    GemmTile tile = tile_;
+    tile.c = c_ + row * tile.ldc;
+    tile.addend = e.addend ? e.addend + row * e.addend_row_stride : nullptr;
+    tile.residual = e.residual ? e.residual + row * tile.ldc : nullptr;
+    const GemmPanel left{a_.data + row * a_.ld, a_.ld};
+    GemmPanel right{b_.data, b_.ld};
+    tile.columns = static_cast<int>(columns_);
+    int64_t column = 0;
+    for (; column + columns_ <= n_; column += columns_) {
+      whole_(k_, left, right, tile);
+      tile.c += columns_;
+      if (tile.addend) tile.addend += columns_ * e.addend_column_stride;
+      if (tile.residual) tile.residual += columns_;
+      right.data += columns_;
+    }
+    tile.columns = static_cast<int>(n_ - column);
+    if (column < n_) last_(k_, left, right, tile);
+    for (float* y = c_ + row * tile.ldc; e.activation && y < c_ + (row + unpacked_rows) * tile.ldc; y += tile.ldc)
+      e.activation(y, y, n_);
+  }
+
+ private:
+  int64_t n_, k_;
+  GemmMatrix a_, b_;
+  float* c_;
+  const GemmEpilogue& epilogue_;
+  int64_t columns_;  // of a whole tile
+  GemmRowsKernel whole_, last_;
+  GemmTile tile_{};
+};
+
 void run(ThreadPool* pool, const GemmKernels& kernels, int64_t m, int64_t n, int64_t k, GemmMatrix a, GemmMatrix b,
          float* c, int64_t ldc, const GemmEpilogue& epilogue) {
   if (m <= 0 || n <= 0) return;
+  if (multiplies_unpacked(kernels, m, n, k, a, b)) {
+    constexpr int64_t tiles_per_task = 4;
+    const UnpackedProduct product(kernels, n, k, a, b, c, ldc, epilogue);
+    const int64_t tiles = m / unpacked_rows, done = tiles * unpacked_rows;
+    const auto multiply = [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) product.multiply(i * unpacked_rows);
+    };
+    pool ? pool->parallel_for(tiles, tiles_per_task, multiply) : multiply(0, tiles);
+    GemmEpilogue rest = epilogue;
+    if (rest.addend) rest.addend += done * rest.addend_row_stride;
+    if (rest.residual) rest.residual += done * ldc;
+    return run(nullptr, kernels, m - done, n, k, {a.data + done * a.ld, a.ld}, b, c + done * ldc, ldc, rest);
+  }
   if (m <= most_gemv_rows) {
     const int64_t row_stride = a.transposed ? 1 : a.ld, column_stride = a.transposed ? a.ld : 1;
     return gemv(pool, kernels, m, n, k, {a.data, row_stride, column_stride}, b, {c, ldc, 1}, epilogue);

@@ -129,6 +129,81 @@ struct Tile {
     }
   }
 
+  // Both sides where they are, four steps at a time. Registers are loaded anew right behind their last use, and
+  // addresses are ready long before: gcc would compute them right before the loads.
+  template <int V, class F>
+  [[gnu::always_inline]] static void multiply_unpacked(int64_t k, const GemmPanel& a, const GemmPanel& b,
+                                                       F (&acc)[unpacked_rows][V]) {
+#pragma GCC unroll 6
+    for (auto& sums : acc) {
+#pragma GCC unroll 4
+      for (F& sum : sums) asm volatile("movi %0.4s, #0" : "=w"(sum));  // gcc would copy one, which takes longer
+    }
+    const float* at[unpacked_rows];
+    UnpackedRight right{b.data, b.stride * 4};
+#pragma GCC unroll 6
+    for (int i = 0; i < unpacked_rows; ++i) at[i] = a.data + i * a.stride;
+    int64_t offset = 0;  // in bytes
+    if (k >= 4) {
+      float32x4_t left[unpacked_rows], vectors[2];
+#pragma GCC unroll 6
+      for (int i = 0; i < unpacked_rows; ++i) load(left[i], at[i]);
+      right.template load<0, V>(vectors[0]);
+      right.template load<1 % V, V>(vectors[1]);
+      constexpr std::make_integer_sequence<int, 4 * V> all;
+      for (; k >= 8; k -= 4) {
+        advance(offset, 16);
+        four_steps<true>(all, at, offset, left, right, vectors, acc);
+      }
+      four_steps<false>(all, at, offset, left, right, vectors, acc);
+      offset += 16;
+      k -= 4;
+    }
+    for (; k > 0; --k, offset += 4, right.row += b.stride) {
+#pragma GCC unroll 4
+      for (int j = 0; j < V; ++j) {
+        const float32x4_t vector = vld1q_f32(right.row + 4 * j);
+#pragma GCC unroll 6
+        for (int i = 0; i < unpacked_rows; ++i)
+          acc[i][j] = (F)vfmaq_n_f32((float32x4_t)acc[i][j], vector, at[i][offset / 4]);
+      }
+    }
+  }
+  static void advance(int64_t& offset, int64_t by) { asm volatile("add %0, %0, %1" : "+r"(offset) : "r"(by)); }
+
+  // Vectors of rows one after the other.
+  struct UnpackedRight {
+    const float* row;
+    int64_t stride;  // in bytes
+
+    // Vector J of V of the row.
+    template <int J, int V>
+    [[gnu::always_inline]] void load(float32x4_t& to) {
+      asm volatile("ldr %q0, [%1, %2]" : "=w"(to) : "r"(row), "i"(16 * J));
+      if constexpr (J == V - 1) asm volatile("add %0, %0, %1" : "+r"(row) : "r"(stride));
+    }
+  };
+
+  template <bool More, int V, class F, int... N>
+  [[gnu::always_inline]] static void four_steps(std::integer_sequence<int, N...>,
+                                                const float* const (&at)[unpacked_rows], int64_t offset,
+                                                float32x4_t (&left)[unpacked_rows], UnpackedRight& right,
+                                                float32x4_t (&vectors)[2], F (&acc)[unpacked_rows][V]) {
+    (multiply_vector<More, N>(at, offset, left, right, vectors, acc), ...);
+  }
+  // All rows times vector number N of four steps, and the load of the one after the next.
+  template <bool More, int N, int V, class F>
+  [[gnu::always_inline]] static void multiply_vector(const float* const (&at)[unpacked_rows], int64_t offset,
+                                                     float32x4_t (&left)[unpacked_rows], UnpackedRight& right,
+                                                     float32x4_t (&vectors)[2], F (&acc)[unpacked_rows][V]) {
+#pragma GCC unroll 6
+    for (int i = 0; i < unpacked_rows; ++i) {
+      multiply_add<N / V>(acc[i][N % V], vectors[N % 2], left[i]);
+      if constexpr (More && N == 4 * V - 1) asm volatile("ldr %q0, [%1, %2]" : "=w"(left[i]) : "r"(at[i]), "r"(offset));
+    }
+    if constexpr (More || N + 2 < 4 * V) right.template load<(N + 2) % V, V>(vectors[N % 2]);
+  }
+
   template <int R, int V, class B, class F>
   [[gnu::always_inline]] static void multiply_few(int64_t k, const float* a, B b, const std::byte* ahead,
                                                   int64_t ahead_step, F (&acc)[R][V]) {

@@ -77,11 +77,12 @@ TEST_P(Gemm, MatchesReference) {
   const ScopedIsa forced(GetParam());
   ASSERT_EQ(gemm_isa(), GetParam());
   ThreadPool pool(3);
-  const int64_t shapes[][3] = {{1, 1, 1},     {1, 37, 19},    {29, 1, 33},   {2, 3, 4},     {8, 12, 16},
-                               {7, 11, 5},    {14, 32, 7},    {17, 33, 65},  {5, 600, 9},   {64, 64, 0},
-                               {33, 50, 700}, {130, 70, 513}, {3, 25, 1000}, {1, 1200, 50}, {700, 1, 90},
-                               {100, 13, 40}, {60, 30, 1700}, {1, 90, 1700}, {40, 64, 33},  {11, 20, 6},
-                               {30, 40, 1021}};  // rows of the left side a page apart
+  const int64_t shapes[][3] = {{1, 1, 1},      {1, 37, 19},    {29, 1, 33},   {2, 3, 4},     {8, 12, 16},
+                               {7, 11, 5},     {14, 32, 7},    {17, 33, 65},  {5, 600, 9},   {64, 64, 0},
+                               {33, 50, 700},  {130, 70, 513}, {3, 25, 1000}, {1, 1200, 50}, {700, 1, 90},
+                               {100, 13, 40},  {60, 30, 1700}, {1, 90, 1700}, {40, 64, 33},  {11, 20, 6},
+                               {30, 40, 1021},  // rows of the left side a page apart
+                               {24, 16, 3},    {29, 20, 4},    {61, 76, 50},  {36, 28, 13},  {27, 56, 8}};
   for (const auto& [m, n, k] : shapes) {
     for (int transposition = 0; transposition < 4; ++transposition) {
       const Problem p{m, n, k, (transposition & 1) != 0, (transposition & 2) != 0};
@@ -104,7 +105,7 @@ TEST_P(Gemm, HasTheSameBitsForAnyNumberOfThreads) {
   const ScopedIsa forced(GetParam());
   ThreadPool one(1), many(5);
   for (const auto& [m, n, k] :
-       {std::array<int64_t, 3>{1, 700, 900}, {61, 95, 1700}, {300, 90, 500}, {140, 500, 1700}}) {
+       {std::array<int64_t, 3>{1, 700, 900}, {61, 95, 1700}, {300, 90, 500}, {140, 500, 1700}, {999, 64, 64}}) {
     const Problem p{m, n, k};
     GemmEpilogue e{2, 3, p.addend.data(), 1, 0, -0.5f, 0.5f};
     if (n == 500) e.activation = square;
@@ -171,8 +172,8 @@ TEST_P(Gemm, SomeColumnsAreTheSame) {
 TEST_P(Gemm, AddsToItsOutputInPlace) {
   const ScopedIsa forced(GetParam());
   ThreadPool pool(2);
-  for (int64_t k : {5, 900}) {
-    const Problem p{21, 35, k};
+  for (const auto& [m, n, k] : {std::array<int64_t, 3>{21, 35, 5}, {21, 35, 900}, {51, 36, 25}}) {
+    const Problem p{m, n, k};
     auto c = p.addend;
     for (int64_t i = 0; i < p.m; ++i) c[static_cast<size_t>(i * p.ldc() + p.n)] = 77.0f;
     const GemmEpilogue in_place{2, 0.5f, c.data(), p.ldc(), 1};

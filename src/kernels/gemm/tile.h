@@ -56,6 +56,9 @@ using GemvKernel = void (*)(const float* x, int64_t ldx, const float* b, int64_t
 
 inline constexpr int most_gemv_rows_at_once = 4;
 
+// Tiles of products of which neither side is packed: so many rows, and up to so many vectors of columns.
+inline constexpr int unpacked_rows = 6, most_unpacked_vectors = 4;
+
 struct GemmKernels {
   Isa isa;
   int tile_rows;
@@ -79,6 +82,10 @@ struct GemmKernels {
   GemvKernel add_4_rows[most_gemv_rows_at_once + 1];
   // y[i] = dot product of x with b[i * ldb + 0..k), for i < 4.
   void (*dot_4_rows)(const float* x, const float* b, int64_t ldb, float* y, int64_t k);
+  // unpacked_rows rows and all rows of B where they are, by the number of vectors, 1..most_unpacked_vectors; null where
+  // it would be slower than to pack them.
+  GemmRowsKernel unpacked[most_unpacked_vectors + 1];
+  int vector_width;
 };
 
 TENON_ISA_TABLES(GemmKernels, gemm_kernels)

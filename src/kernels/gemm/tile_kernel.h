@@ -35,7 +35,7 @@ struct RowsAt {
 
 // Tile is a struct of internal linkage: Arch, rows, vectors (columns in vectors) and multiply, which adds the product
 // of k steps to what `acc` holds and brings `ahead` near; where multiplies_rows_in_place, of rows that are GemmPanel
-// too.
+// too. It may have multiply_unpacked, which sets `acc` to the product of sides that are not packed.
 template <class Tile>
 struct GemmTileKernels {
   using S = Simd<typename Tile::Arch>;
@@ -195,6 +195,21 @@ struct GemmTileKernels {
     }
   }
 
+  template <int V>
+  [[gnu::noinline]] static void run_unpacked(int64_t k, const GemmPanel& a, const GemmPanel& b, const GemmTile& t) {
+    F acc[unpacked_rows][V];
+    Tile::template multiply_unpacked<V>(k, a, b, acc);
+    finish_any<unpacked_rows, V>(acc, *plain_address(&t));
+  }
+
+  template <int V>
+  static constexpr GemmRowsKernel unpacked_kernel() {
+    if constexpr (requires { &Tile::template multiply_unpacked<V, F>; })
+      return &run_unpacked<V>;
+    else
+      return nullptr;
+  }
+
   // A few rows at a time, so that long rows are read in order.
   static void pack_columns(const float* b, int64_t ld, int64_t panels, int64_t k, float* out) {
     constexpr int64_t rows_at_once = 8, columns = vectors * S::width;
@@ -349,7 +364,9 @@ struct GemmTileKernels {
             panels_at_once,
             {nullptr, &run_row_of_panels<P + 1>...},
             {nullptr, &add_4_rows<1>, &add_4_rows<2>, &add_4_rows<3>, &add_4_rows<4>},
-            dot_4_rows};
+            dot_4_rows,
+            {nullptr, unpacked_kernel<1>(), unpacked_kernel<2>(), unpacked_kernel<3>(), unpacked_kernel<4>()},
+            S::width};
   }
   static constexpr GemmKernels table() {
     return table(std::make_integer_sequence<int, rows>{}, std::make_integer_sequence<int, panels_at_once>{});
