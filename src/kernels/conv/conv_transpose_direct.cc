@@ -220,6 +220,7 @@ bool PackedConvTransposeWeights::suits(const ConvShape& shape) {
     if (shape.stride[d] > most_parts / parts) return false;
     parts *= shape.stride[d];
   }
+  if (suits_pairs(shape)) return true;
   return kernels.least_plain_depth > 0 &&
          static_cast<double>(channels) >= least_filled * static_cast<double>(round_up(channels, kernels.block));
 }

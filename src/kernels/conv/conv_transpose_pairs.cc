@@ -13,17 +13,23 @@ constexpr int64_t tasks_per_thread = 4;
 constexpr int64_t flops_per_task = 200'000;
 constexpr int64_t line = 16;  // floats of a cache line
 
+// Panels of pixels that are multiplied before their products become outputs: with few pixels of a panel, most of the
+// time would go into beginning and ending rows of outputs.
+int64_t panels_at_once(const GemmKernels& kernels) { return kernels.tile_columns < 2 * line ? 8 : 1; }
+
 // Outputs of one group of one image, where all windows are inside of them and nothing else is.
 class PairsConv {
  public:
   PairsConv(const ConvShape& shape, const float* x, const PackedMatrix& weights, float* y, const ConvEpilogue& epilogue)
       : s_(shape),
         kernels_(gemm_kernels_of(weights.isa())),
+        at_once_(panels_at_once(kernels_)),
         left_(weights),
         right_(kernels_, GemmSide::right, x, shape.input_size(), true, shape.input_size(), false),
         x_(x),
         rows_(weights.rows()),
         k_(weights.columns()),
+        k_block_(gemm_k_block(kernels_, k_)),
         y_(y),
         bias_(static_cast<size_t>(rows_)) {
     for (int64_t i = 0; epilogue.bias && i < rows_; ++i)
@@ -32,7 +38,7 @@ class PairsConv {
       for (int64_t plane = 0; plane < s_.kernel[0]; ++plane)
         for (int64_t row = 0; row < s_.kernel[1]; ++row)
           y_offsets_.push_back(channel * s_.output_size() + (plane * s_.output[1] + row) * s_.output[2]);
-    tile_.ldc = kernels_.tile_columns;
+    tile_.ldc = at_once_ * kernels_.tile_columns;
     tile_.columns = kernels_.tile_columns;
     tile_.alpha = tile_.beta = 1;
     tile_.addend_row_stride = 1;
@@ -44,37 +50,43 @@ class PairsConv {
 
   int64_t row_panels() const { return divide_up(rows_, int64_t{kernels_.tile_rows}); }
   int64_t column_panels() const { return divide_up(s_.input_size(), int64_t{kernels_.tile_columns}); }
-  int64_t flops_of_tile() const { return 2 * kernels_.tile_rows * kernels_.tile_columns * k_; }
+  // Of panels of pixels.
+  int64_t column_groups() const { return divide_up(column_panels(), at_once_); }
+  int64_t flops_of_group() const { return 2 * kernels_.tile_rows * kernels_.tile_columns * k_ * at_once_; }
 
-  // The rows of panels [begin, end) for the pixels of one column panel.
-  void run(int64_t column_panel, int64_t begin, int64_t end) const {
-    const int64_t width = kernels_.tile_columns, height = kernels_.tile_rows;
-    const Scratch scratch(static_cast<size_t>((k_ + height) * width) * sizeof(float));
-    float *packed = scratch.as<float>(), *sums = packed + k_ * width;
-    right_.pack(0, k_, column_panel, column_panel + 1, packed);
-    const std::vector<Piece> pieces = pieces_of(column_panel);
-    const float* next = x_ + std::min(column_panel + 1, column_panels() - 1) * width;
+  // The rows of panels [begin, end) for the pixels of one group.
+  void run(int64_t group, int64_t begin, int64_t end) const {
+    const int64_t width = kernels_.tile_columns, height = kernels_.tile_rows, panel_floats = k_ * width;
+    const int64_t first_panel = group * at_once_, panels = std::min(at_once_, column_panels() - first_panel);
+    const Scratch scratch(static_cast<size_t>(panels * panel_floats + height * tile_.ldc) * sizeof(float));
+    float *packed = scratch.as<float>(), *sums = packed + panels * panel_floats;
+    right_.pack(0, k_, first_panel, first_panel + panels, packed);
+    const std::vector<Piece> pieces = pieces_of(first_panel, panels);
     for (int64_t panel = begin; panel < end; ++panel) {
       const int64_t first = panel * height, count = std::min(height, rows_ - first);
-      multiply(panel, count, packed, next, sums);
+      for (int64_t j = 0; j < panels; ++j) {
+        const float* next = x_ + std::min(first_panel + j + at_once_, column_panels() - 1) * width;
+        multiply(panel, count, packed + j * panel_floats, next, sums + j * width);
+      }
       for (int64_t row = 0; row < count; row += 2) {
         fetch(pieces, std::min(first + row + height, rows_ - 2));
         for (const Piece& piece : pieces)
-          kernels_.interleave(sums + row * width + piece.first, sums + (row + 1) * width + piece.first, piece.count,
-                              y_ + y_offset(first + row) + piece.y);
+          kernels_.interleave(sums + row * tile_.ldc + piece.first, sums + (row + 1) * tile_.ldc + piece.first,
+                              piece.count, y_ + y_offset(first + row) + piece.y);
       }
     }
   }
 
  private:
-  // Pixels of a panel that lie side by side in a row, and where the outputs of the first tap begin.
+  // Pixels of some panels that lie side by side in a row, and where the outputs of the first tap begin.
   struct Piece {
     int64_t first, count, y;
   };
 
-  std::vector<Piece> pieces_of(int64_t panel) const {
+  std::vector<Piece> pieces_of(int64_t panel, int64_t panels) const {
     std::vector<Piece> pieces;
-    const int64_t begin = panel * kernels_.tile_columns, end = std::min(begin + kernels_.tile_columns, s_.input_size());
+    const int64_t begin = panel * kernels_.tile_columns,
+                  end = std::min((panel + panels) * kernels_.tile_columns, s_.input_size());
     for (int64_t pixel = begin; pixel < end; pixel += pieces.back().count) {
       const int64_t column = pixel % s_.input[2], row = pixel / s_.input[2] % s_.input[1],
                     plane = pixel / s_.input[2] / s_.input[1];
@@ -95,11 +107,11 @@ class PairsConv {
 
   // `next` is what the panel of pixels after this one is packed from; every second tile fetches the same lines of it.
   void multiply(int64_t panel, int64_t count, const float* packed, const float* next, float* sums) const {
-    const int64_t k_block = gemm_k_block(kernels_, k_), width = kernels_.tile_columns;
+    const int64_t width = kernels_.tile_columns;
     GemmTile tile = tile_;
     tile.c = sums;
-    for (int64_t k_begin = 0; k_begin < k_; k_begin += k_block) {
-      const int64_t k = std::min(k_block, k_ - k_begin);
+    for (int64_t k_begin = 0; k_begin < k_; k_begin += k_block_) {
+      const int64_t k = std::min(k_block_, k_ - k_begin);
       tile.accumulate = k_begin > 0;
       tile.addend = tile.accumulate ? nullptr : bias_.data() + panel * kernels_.tile_rows;
       tile.clamp = has_limits_ && k_begin + k == k_;
@@ -110,10 +122,11 @@ class PairsConv {
 
   const ConvShape& s_;
   const GemmKernels& kernels_;
+  int64_t at_once_;  // panels of pixels
   PackedPanels left_;
   MatrixPanels right_;
   const float* x_;
-  int64_t rows_, k_;
+  int64_t rows_, k_, k_block_;
   float* y_;
   std::vector<float> bias_;         // of each row
   std::vector<int64_t> y_offsets_;  // of each two rows
@@ -123,16 +136,16 @@ class PairsConv {
 
 void run_pairs(ThreadPool* pool, const PairsConv& conv) {
   const int64_t wanted = pool ? tasks_per_thread * pool->size() : 1;
-  const int64_t parts = std::min(conv.row_panels(), divide_up(wanted, conv.column_panels()));
+  const int64_t parts = std::min(conv.row_panels(), divide_up(wanted, conv.column_groups()));
   const auto run = [&](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; ++task) {
       const int64_t part = task % parts;
       conv.run(task / parts, part * conv.row_panels() / parts, (part + 1) * conv.row_panels() / parts);
     }
   };
-  const int64_t tasks = conv.column_panels() * parts;
+  const int64_t tasks = conv.column_groups() * parts;
   if (!pool) return run(0, tasks);
-  pool->parallel_for(tasks, 1 + flops_per_task / (conv.flops_of_tile() * conv.row_panels() / parts + 1), run);
+  pool->parallel_for(tasks, 1 + flops_per_task / (conv.flops_of_group() * conv.row_panels() / parts + 1), run);
 }
 
 // The convolution whose outputs are all windows.
