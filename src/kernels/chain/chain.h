@@ -8,7 +8,7 @@
 
 namespace tenon::kernels {
 
-// x is what the step before made, b the step's operand. Comparisons with NaN are false.
+// x is what the step before made, b the step's operand, which the first ten have. Comparisons with NaN are false.
 enum class ChainOperation : uint8_t {
   add,            // x + b
   subtract,       // x - b
@@ -22,7 +22,7 @@ enum class ChainOperation : uint8_t {
   maximum_of,     // b > x or NaN ? b : x
   negate,         // -x
   absolute,       // |x|
-  relu,           // x < 0 ? 0 : x
+  relu,           // x > 0 or NaN ? x : 0
   leaky_relu,     // x < 0 ? low * x : x
   clip,           // x < low ? low : x, then that > high ? high : that; of two zeros, either
   square,         // x * x

@@ -38,7 +38,7 @@ const Row rows[] = {
     {"maximum_of", O::maximum_of, [](float x, float b) { return greater(b, x); }},
     {"negate", O::negate, [](float x, float) { return -x; }},
     {"absolute", O::absolute, [](float x, float) { return std::fabs(x); }},
-    {"relu", O::relu, [](float x, float) { return x < 0 ? 0 : x; }},
+    {"relu", O::relu, [](float x, float) { return x <= 0 ? 0 : x; }},
     {"leaky_relu", O::leaky_relu, [](float x, float) { return x < 0 ? low * x : x; }},
     {"clip", O::clip, [](float x, float) { return x < low    ? low
                                                   : x > high ? high

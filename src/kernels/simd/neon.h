@@ -30,6 +30,8 @@ struct Neon {
   // NaN where either is NaN.
   static F max(F a, F b) { return (F)vmaxq_f32((float32x4_t)a, (float32x4_t)b); }
   static F min(F a, F b) { return (F)vminq_f32((float32x4_t)a, (float32x4_t)b); }
+  // Zero where it is not above that; NaN stays NaN.
+  static F relu(F x) { return (F)vmaxq_f32((float32x4_t)x, vdupq_n_f32(0)); }
   static F copy_sign(F magnitude, F sign) {
     return (F)vbslq_f32(vdupq_n_u32(0x80000000), (float32x4_t)sign, (float32x4_t)magnitude);
   }
