@@ -45,30 +45,44 @@ struct LayerNormRow {
     float values, squares;
   };
 
-  // Both sums of a row in one pass, which brings n floats of `next` near.
-  [[gnu::always_inline]] static Sums sums_of(const float* x, int64_t n, const float* next) {
-    constexpr int chains = Arch::isa == Isa::neon ? 8 : 4;
+  // The sums of a row while it is read. Those of values are left out where the mean is not subtracted.
+  template <bool Centered>
+  struct RowSums {
+    static constexpr int chains = Arch::isa == Isa::neon ? 8 : 4;
+    static constexpr int at_once = chains * width;  // floats
     F values[chains] = {}, squares[chains] = {};
+
+    [[gnu::always_inline]] void add(F v, int u) {
+      if constexpr (Centered) values[u] += v;
+      squares[u] = S::fma(v, v, squares[u]);
+    }
+    // Four vectors, to the chains from this one on.
+    [[gnu::always_inline]] void add_four(const float* x, int64_t chain) {
+#pragma GCC unroll 4
+      for (int u = 0; u < 4; ++u) add(S::load(x + u * width), static_cast<int>(chain) + u);
+    }
+    // With the rest of the row, from i on.
+    [[gnu::always_inline]] Sums total(const float* x, int64_t i, int64_t n) {
+      for (; i + width <= n; i += width) add(S::load(x + i), 0);
+#pragma GCC unroll 8
+      for (int u = 1; u < chains; ++u) values[0] += values[u], squares[0] += squares[u];
+      Sums result{S::sum(values[0]), S::sum(squares[0])};
+      for (; i < n; ++i) result.values += x[i], result.squares += x[i] * x[i];
+      return result;
+    }
+  };
+
+  // Of a whole row; meanwhile n floats of `later` are brought near.
+  template <bool Centered>
+  [[gnu::always_inline]] static Sums sums_of(const float* x, int64_t n, const float* later) {
+    RowSums<Centered> sums;
     int64_t i = 0;
-    for (; i + chains * width <= n; i += chains * width) {
-      fetch(next + i, chains * width);
-#pragma GCC unroll 8
-      for (int u = 0; u < chains; ++u) {
-        const F v = S::load(x + i + u * width);
-        values[u] += v;
-        squares[u] = S::fma(v, v, squares[u]);
-      }
+    for (; i + sums.at_once <= n; i += sums.at_once) {
+      fetch(later + i, sums.at_once);
+#pragma GCC unroll 2
+      for (int chain = 0; chain < sums.chains; chain += 4) sums.add_four(x + i + chain * width, chain);
     }
-    for (; i + width <= n; i += width) {
-      const F v = S::load(x + i);
-      values[0] += v;
-      squares[0] = S::fma(v, v, squares[0]);
-    }
-#pragma GCC unroll 8
-    for (int u = 1; u < chains; ++u) values[0] += values[u], squares[0] += squares[u];
-    Sums total{S::sum(values[0]), S::sum(squares[0])};
-    for (; i < n; ++i) total.values += x[i], total.squares += x[i] * x[i];
-    return total;
+    return sums.total(x, i, n);
   }
 
   static float sum(const float* x, int64_t n) {
@@ -108,41 +122,53 @@ struct LayerNormRow {
   }
   static float sum_of_squares(const float* x, float shift, int64_t n) { return squares_around(shift, x, n); }
 
-  template <bool Scale, bool Bias, bool Fetch = true>
-  [[gnu::always_inline]] static void apply_with(const float* x, float* y, int64_t n, float shift, float factor,
-                                                const float* scale, const float* bias) {
-    const auto normalized = [=](F v, const auto& load, const auto& load_addend) {
+  // What becomes of some floats of a row.
+  template <bool Scale, bool Bias>
+  struct Normalization {
+    float shift, factor;
+    const float *scale, *bias;
+
+    template <class Load, class LoadAddend>
+    [[gnu::always_inline]] F operator()(F v, const Load& load, const LoadAddend& load_addend) const {
       v = (v - shift) * factor;
       if (Scale && Bias) return S::fma(v, load(scale), load_addend(bias));
       if (Scale) v *= load(scale);
       if (Bias) v += load(bias);
       return v;
-    };
-    int64_t i = 0;
-    for (; i + 4 * width <= n; i += 4 * width) {
+    }
+    [[gnu::always_inline]] F vector(const float* x, int64_t at) const {
+      const auto load = [at](const float* p) { return S::load(p + at); };
+      return (*this)(load(x), load, [at](const float* p) { return S::addend(p + at); });
+    }
+    // Four vectors.
+    [[gnu::always_inline]] void four(const float* x, float* y, int64_t at) const {
       F v[4];
 #pragma GCC unroll 4
-      for (int u = 0; u < 4; ++u) {
-        const auto load = [at = i + u * width](const float* p) { return S::load(p + at); };
-        v[u] = normalized(load(x), load, [at = i + u * width](const float* p) { return S::addend(p + at); });
-      }
+      for (int u = 0; u < 4; ++u) v[u] = vector(x, at + u * width);
 #pragma GCC unroll 4
-      for (int u = 0; u < 4; ++u) S::store(y + i + u * width, v[u]);
-      if (Fetch) fetch(x + n + i, 4 * width);
+      for (int u = 0; u < 4; ++u) S::store(y + at + u * width, v[u]);
     }
-    for (; i + width <= n; i += width) {
-      const auto load = [i](const float* p) { return S::load(p + i); };
-      S::store(y + i, normalized(load(x), load, load));
+    // The rest of a row, from i on.
+    [[gnu::always_inline]] void finish(const float* x, float* y, int64_t i, int64_t n) const {
+      for (; i + width <= n; i += width) {
+        const auto load = [i](const float* p) { return S::load(p + i); };
+        S::store(y + i, (*this)(load(x), load, load));
+      }
+      if (i == n) return;
+      const auto load = [i, n](const float* p) { return S::load_part(p + i, n - i); };
+      S::store_part(y + i, (*this)(load(x), load, load), n - i);
     }
-    if (i == n) return;
-    const auto load = [i, n](const float* p) { return S::load_part(p + i, n - i); };
-    S::store_part(y + i, normalized(load(x), load, load), n - i);
-  }
+    [[gnu::always_inline]] void row(const float* x, float* y, int64_t n) const {
+      int64_t i = 0;
+      for (; i + 4 * width <= n; i += 4 * width) four(x, y, i);
+      finish(x, y, i, n);
+    }
+  };
 
   template <bool Scale, bool Bias>
   static void apply_to_row(const float* x, float* y, int64_t n, float shift, float factor, const float* scale,
                            const float* bias) {
-    apply_with<Scale, Bias>(x, y, n, shift, factor, scale, bias);
+    Normalization<Scale, Bias>{shift, factor, scale, bias}.row(x, y, n);
   }
 
   static void apply(const float* x, float* y, int64_t n, float shift, float factor, const float* scale,
@@ -152,28 +178,65 @@ struct LayerNormRow {
     kernel(x, y, n, shift, factor, scale, bias);
   }
 
+  // What a row is normalised with.
+  struct Statistics {
+    float mean, factor;
+  };
+
+  template <bool Centered>
+  [[gnu::always_inline]] static Statistics statistics_of(const Sums& sums, const float* x, int64_t n, float epsilon) {
+    const auto count = static_cast<float>(n);
+    float mean = 0, squares = sums.squares;
+    if constexpr (Centered) {
+      mean = sums.values / count, squares -= sums.values * mean;
+      // Far from zero little is left of the difference: then squares are those of values from which the mean is
+      // subtracted.
+      if (!(sums.values * mean <= 4 * squares)) squares = squares_around(mean, x, n);
+    }
+    return {mean, 1.0f / std::sqrt(squares / count + epsilon)};
+  }
+
+  // Normalises the row x and returns the sums of the next one.
+  template <bool Centered, bool Scale, bool Bias>
+  [[gnu::always_inline]] static Sums row_and_next_sums(const Normalization<Scale, Bias>& normalized, const float* x,
+                                                       float* y, int64_t n) {
+    const float* next = x + n;
+    if constexpr (Arch::isa != Isa::neon) {
+      normalized.row(x, y, n);
+      return sums_of<Centered>(next, n, next + std::max<int64_t>(n, floats_ahead));
+    }
+    // Both at once, so that memory is read and written all the time.
+    constexpr int64_t at_once = RowSums<Centered>::at_once;
+    RowSums<Centered> sums;
+    int64_t i = 0;
+    for (; i + at_once <= n; i += at_once) {
+      fetch(next + i + floats_ahead, at_once);
+#pragma GCC unroll 2
+      for (int64_t part = 0; part < at_once; part += 4 * width) {
+        normalized.four(x, y, i + part);
+        sums.add_four(next + i + part, part / width);
+      }
+    }
+    normalized.finish(x, y, i, n);
+    return sums.total(next, i, n);
+  }
+
   // All in one, without calls: registers that are stored between rows would keep the core from writing whole lines
   // without reading them first.
   template <bool Centered, bool Scale, bool Bias>
   static void normalize_with(const NormRows& call, int64_t begin, int64_t end) {
+    if (begin >= end) return;
     const auto [n, scale, bias, epsilon] = std::tuple(call.n, call.scale, call.bias, call.epsilon);
-    const auto count = static_cast<float>(n);
     const float* x = call.x + begin * n;
     float* y = call.y + begin * n;
+    Sums sums = sums_of<Centered>(x, n, x + n);
     for (int64_t i = begin; i < end; ++i, x += n, y += n) {
-      float mean = 0, squares;
-      if constexpr (Centered) {
-        // What comes next is read from memory while the sums are made, this row written afterwards.
-        const Sums sums = sums_of(x, n, x + std::max<int64_t>(n, floats_ahead));
-        mean = sums.values / count, squares = sums.squares - sums.values * mean;
-        // Far from zero little is left of the difference: then squares are those of values from which the mean is
-        // subtracted.
-        if (!(sums.values * mean <= 4 * squares)) squares = squares_around(mean, x, n);
-      } else {
-        squares = squares_around(0, x, n);
-      }
-      const float factor = 1.0f / std::sqrt(squares / count + epsilon);
-      apply_with<Scale, Bias, !Centered>(x, y, n, mean, factor, scale, bias);
+      const auto [mean, factor] = statistics_of<Centered>(sums, x, n, epsilon);
+      const Normalization<Scale, Bias> normalized{mean, factor, scale, bias};
+      if (i + 1 < end)
+        sums = row_and_next_sums<Centered>(normalized, x, y, n);
+      else
+        normalized.row(x, y, n);
       if (Centered && call.mean) call.mean[i] = mean;
       if (call.inverse_deviation) call.inverse_deviation[i] = factor;
     }

@@ -49,6 +49,23 @@ TEST_P(LayerNorm, MatchesReference) {
   }
 }
 
+// Rows that are normalised one after the other, in place, and each alone.
+TEST_P(LayerNorm, RowsAloneHaveTheSameBits) {
+  const ScopedIsa forced(GetParam());
+  ThreadPool pool(2);
+  for (const auto normalize : {layer_norm, rms_norm}) {
+    for (int64_t n : {5, 32, 100, 768}) {
+      const int64_t rows = 7;
+      const auto x = values(rows * n, 0.7f), scale = values(n, 1.0f), bias = values(n, -0.2f);
+      std::vector<float> together = x, alone(x.size());
+      normalize(pool, {together.data(), together.data(), rows, n, scale.data(), bias.data()});
+      for (int64_t i = 0; i < rows; ++i)
+        normalize(pool, {x.data() + i * n, alone.data() + i * n, 1, n, scale.data(), bias.data()});
+      EXPECT_EQ(together, alone) << n;
+    }
+  }
+}
+
 // The mean of the squares less the square of the mean would leave nothing of such rows' variance.
 TEST_P(LayerNorm, RowsFarFromZero) {
   const ScopedIsa forced(GetParam());
