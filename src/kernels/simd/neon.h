@@ -30,6 +30,12 @@ struct Neon {
   // NaN where either is NaN.
   static F max(F a, F b) { return (F)vmaxq_f32((float32x4_t)a, (float32x4_t)b); }
   static F min(F a, F b) { return (F)vminq_f32((float32x4_t)a, (float32x4_t)b); }
+  // In the order of Simd::sum.
+  static float sum(F v) {
+    const float32x2_t halves = vadd_f32(vget_low_f32((float32x4_t)v), vget_high_f32((float32x4_t)v));
+    return vget_lane_f32(vpadd_f32(halves, halves), 0);
+  }
+  static float highest(F v) { return vmaxvq_f32((float32x4_t)v); }
   // Zero where it is not above that; NaN stays NaN.
   static F relu(F x) { return (F)vmaxq_f32((float32x4_t)x, vdupq_n_f32(0)); }
   static F copy_sign(F magnitude, F sign) {

@@ -83,6 +83,7 @@ struct Simd {
   }
 
   static float sum(F v) {
+    if constexpr (requires { Arch::sum(v); }) return Arch::sum(v);
     float lanes[width];
     std::memcpy(lanes, &v, sizeof v);
     for (int half = width / 2; half > 0; half /= 2)
@@ -91,6 +92,7 @@ struct Simd {
   }
   // NaN in, NaN out.
   static float highest(F v) {
+    if constexpr (requires { Arch::highest(v); }) return Arch::highest(v);
     float result = v[0];
     for (int i = 1; i < width; ++i) result = (v[i] > result || v[i] != v[i]) ? v[i] : result;
     return result;

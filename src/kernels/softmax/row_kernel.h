@@ -26,7 +26,7 @@ struct SoftmaxRow {
       c = S::at_least(c, S::load(x + i + 2 * width));
       d = S::at_least(d, S::load(x + i + 3 * width));
     }
-    float result = S::highest(S::max(S::max(a, b), S::max(c, d)));
+    float result = S::highest(S::at_least(S::at_least(a, b), S::at_least(c, d)));
     for (; i < n; ++i) result = x[i] > result ? x[i] : result;
     return result;
   }
