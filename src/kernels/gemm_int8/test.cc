@@ -145,7 +145,8 @@ void check_codes(const CodesCase& t, const std::vector<uint8_t>& a, const std::v
   EXPECT_EQ(y, expected) << t.m << " " << t.n << " " << t.k << " " << t.right_zero << " " << t.is_signed;
   std::ranges::fill(y, 99);
   gemm_int8(&one, t.m, left, {&left_zero}, packed, bias.data(), codes);
-  EXPECT_EQ(y, expected) << t.m << " " << t.n << " " << t.k << " " << t.right_zero << " " << t.is_signed << ", one thread";
+  EXPECT_EQ(y, expected) << t.m << " " << t.n << " " << t.k << " " << t.right_zero << " " << t.is_signed
+                         << ", one thread";
 }
 
 std::vector<int32_t> small_bias(int64_t n) {
@@ -155,8 +156,9 @@ std::vector<int32_t> small_bias(int64_t n) {
 }
 
 TEST(GemmInt8Codes, AreThoseOfSums) {
-  const int64_t shapes[][3] = {{33, 130, 300}, {70, 97, 128}, {64, 64, 64},  {17, 33, 192},   {2, 40, 64}, {3, 9, 8},
-                               {1, 64, 70},    {29, 8, 5},    {96, 32, 576}, {32, 260, 1024}, {13, 7, 0}, {80, 330, 64}};
+  const int64_t shapes[][3] = {{33, 130, 300}, {70, 97, 128},   {64, 64, 64}, {17, 33, 192},
+                               {2, 40, 64},    {3, 9, 8},       {1, 64, 70},  {29, 8, 5},
+                               {96, 32, 576},  {32, 260, 1024}, {13, 7, 0},   {80, 330, 64}};
   // Small ones, some that make numbers of more than 16 bits, and some that leave nothing but the limits.
   const float nan = std::numeric_limits<float>::quiet_NaN();
   for (const float every_fifth : {0.0001f, 0.1f, 1e7f, nan}) {
