@@ -51,6 +51,20 @@ int64_t block_size(int64_t bytes) {
 // The stream that a thread records to.
 thread_local Handle recording_stream = nullptr;
 
+// Launches a kernel that may be started before what was given last ends, which hides how long that takes. It waits by
+// itself (begin_kernel in kernel_text.cc).
+Result launch_early(const Libraries& api, Handle function, const Grid& grid, Handle stream, void** arguments) {
+  constexpr int begins_before_the_last_ends = 6;  // as the driver numbers attributes
+  LaunchAttribute attribute{.id = begins_before_the_last_ends, .unused = 0, .value = {1}};
+  const LaunchConfiguration configuration{.blocks = {grid.blocks[0], grid.blocks[1], grid.blocks[2]},
+                                          .threads = {grid.threads, 1, 1},
+                                          .shared_bytes = grid.shared_bytes,
+                                          .stream = stream,
+                                          .attributes = &attribute,
+                                          .attribute_count = 1};
+  return api.cuLaunchKernelEx(&configuration, function, arguments, nullptr);
+}
+
 class Graph final : public Recording {
  public:
   Graph(std::shared_ptr<Gpu> gpu, Handle executable) : gpu_(std::move(gpu)), executable_(executable) {}
@@ -498,6 +512,11 @@ void GpuQueue::fill(void* to, unsigned char byte, int64_t bytes) {
 void GpuQueue::launch_with(Function function, const Grid& grid, void** arguments) {
   gpu_->use();
   ++gpu_->counts_.launches;
+  if (recording_stream && gpu_->can_launch_early()) {
+    ++gpu_->counts_.early_launches;
+    gpu_->check(launch_early(gpu_->api(), function.handle, grid, recording_stream, arguments), "cuLaunchKernelEx");
+    return;
+  }
   gpu_->check(gpu_->api().cuLaunchKernel(function.handle, grid.blocks[0], grid.blocks[1], grid.blocks[2], grid.threads,
                                          1, 1, grid.shared_bytes, stream(), arguments, nullptr),
               "cuLaunchKernel");

@@ -35,7 +35,8 @@ struct Grid {
 // What calls cost the host, for tests: counted since the process began. Pinned memory counts as allocations.
 struct CallCounts {
   int64_t launches = 0, replays = 0, allocations = 0, compilations = 0, waits = 0, uploads = 0, downloads = 0;
-  int64_t beside = 0;  // uploads and downloads in streams of their own
+  int64_t beside = 0;          // uploads and downloads in streams of their own
+  int64_t early_launches = 0;  // of recorded kernels, while what is before them may still run
 };
 
 class Event;
@@ -93,6 +94,8 @@ class Gpu final : public Device, public std::enable_shared_from_this<Gpu> {
   int processors() const { return facts_.processors; }
   int64_t total_bytes() const { return facts_.total_bytes; }
   int driver_version() const { return driver_version_; }
+  // Whether recorded kernels can be launched while what was given before them still runs.
+  bool can_launch_early() const { return facts_.major >= 9 && driver_version_ >= 12030; }
   CallCounts counts() const { return counts_; }
   void count_replay() { ++counts_.replays; }
   void count_allocation() { ++counts_.allocations; }

@@ -63,6 +63,14 @@ template <typename T, typename F> inline T narrow(F x) { return Narrow<T>::from(
 // V elements side by side, read and written as one.
 template <typename T, int V> struct alignas(sizeof(T) * V) Pack { T v[V]; };
 
+// Every kernel's first statement: a kernel may have been launched while what was given before it still runs, and waits
+// here until that has ended.
+inline void begin_kernel() {
+#if !defined(TENON_EMULATED) && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
 #define THREAD ((i64)blockIdx.x * blockDim.x + threadIdx.x)
 #define THREADS ((i64)gridDim.x * blockDim.x)
 #define INFINITE float_of(0x7f800000)

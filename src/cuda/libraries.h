@@ -13,6 +13,18 @@ using Result = int;                  // of a call; 0: it worked
 using Handle = void*;                // to one of the libraries' objects
 using Address = unsigned long long;  // in the device's memory
 
+// How a kernel is launched, as the driver lays that out.
+struct LaunchAttribute {
+  int id, unused;
+  alignas(8) int value[16];
+};
+struct LaunchConfiguration {
+  unsigned blocks[3], threads[3], shared_bytes;
+  Handle stream;
+  LaunchAttribute* attributes;
+  unsigned attribute_count;
+};
+
 // How cublasLt multiplies, as it describes that itself.
 struct MatmulAlgorithm {
   uint64_t data[8];

@@ -74,7 +74,9 @@ std::string callers(const std::string& source) {
                  "};\nextern \"C\" const int " + name + "_count = " + std::to_string(types.size()) + ";\n";
   }
   const bool waits = source.find("__sync") != std::string::npos || source.find("__shfl") != std::string::npos;
-  return text + "\";\nextern \"C\" const int tenon_waits = " + (waits ? "1" : "0") + ";\n" + functions;
+  const bool begins = source.find("begin_kernel();", source.find(mark)) != std::string::npos;
+  return text + "\";\nextern \"C\" const int tenon_waits = " + (waits ? "1" : "0") +
+         ", tenon_begins = " + (begins ? "1" : "0") + ";\n" + functions;
 }
 
 }  // namespace

@@ -31,6 +31,7 @@ namespace {
 
 using tenon::cuda::Address;
 using tenon::cuda::Handle;
+using tenon::cuda::LaunchConfiguration;
 using tenon::cuda::MatmulAlgorithm;
 using tenon::cuda::MatmulChoice;
 using tenon::cuda::Result;
@@ -64,7 +65,7 @@ struct Kernel {
   void (*call)(void**);
   const size_t* sizes;
   int parameters;
-  int waits;
+  int waits, begins;  // whether its threads wait for each other, whether it calls begin_kernel
   void (*run)(void (*)(void**), void**, const unsigned*, int);
 };
 
@@ -474,6 +475,7 @@ Result cuModuleGetFunction(Handle* function, Handle module, const char* name) {
             static_cast<const size_t*>(find(base + "_sizes")),
             *static_cast<const int*>(find(base + "_count")),
             *static_cast<const int*>(find("tenon_waits")),
+            *static_cast<const int*>(find("tenon_begins")),
             reinterpret_cast<decltype(Kernel::run)>(find("tenon_run_kernel"))};
   *function = &kernel;
   return success;
@@ -500,6 +502,15 @@ Result cuLaunchKernel(Handle function, unsigned x, unsigned y, unsigned z, unsig
     kernel.run(kernel.call, pointers.data(), grid, kernel.waits);
   };
   return give(stream, run, Kind::kernel);
+}
+
+// Only recorded kernels may be launched before what is ahead of them ends, and only those that wait by themselves.
+Result cuLaunchKernelEx(const LaunchConfiguration* how, Handle function, void** arguments, void** extra) {
+  const Stream* stream = made(how->stream);
+  if (how->attribute_count != 1 || how->attributes[0].id != 6 || how->attributes[0].value[0] != 1) return invalid;
+  if (!stream || !stream->records || !static_cast<Kernel*>(function)->begins) return invalid;
+  return cuLaunchKernel(function, how->blocks[0], how->blocks[1], how->blocks[2], how->threads[0], how->threads[1],
+                        how->threads[2], how->shared_bytes, how->stream, arguments, extra);
 }
 
 // As emulated_kernels.h reads it: address, axes, whether places change, sizes and box of four axes.

@@ -92,7 +92,9 @@ CudaElementwise::Prepared CudaElementwise::prepare(KernelRun& run, const Tensor&
                                  std::max<size_t>(inputs.size(), 1), rank);
   text += fmt::format("extern \"C\" __global__ void elementwise(Sizes s, {}* y", type_text(y.type()));
   for (size_t i = 0; i < inputs.size(); ++i) text += fmt::format(", const {}* x{}", type_text(inputs[i]->type()), i);
-  text += fmt::format(") {{\n  const i64 i = THREAD;\n  if (i >= s.packs) return;\n  {} rest = ({})i;\n", index, index);
+  text +=
+      fmt::format(") {{\n  begin_kernel();\n  const i64 i = THREAD;\n  if (i >= s.packs) return;\n  {} rest = ({})i;\n",
+                  index, index);
   for (size_t i = 0; i < inputs.size(); ++i) text += fmt::format("  i64 at{} = 0;\n", i);
   for (size_t axis = rank; axis-- > 0;) {
     const std::string here = axis == 0 ? "rest" : fmt::format("c{}", axis);

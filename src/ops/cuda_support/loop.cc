@@ -24,7 +24,7 @@ CudaLoop::CudaLoop(KernelRun& run, int64_t count, std::string_view pointers, std
   const std::string text = fmt::format(
       "struct Numbers {{ i64 count, v[{}]; }};\n{}\n"
       "extern \"C\" __global__ void kernel(Numbers numbers, {}) {{\n"
-      "  const i64* v = numbers.v;\n"
+      "  begin_kernel();\n  const i64* v = numbers.v;\n"
       "  for (i64 i = THREAD; i < numbers.count; i += THREADS) {{\n    {}\n  }}\n}}\n",
       std::max<size_t>(numbers_.size(), 1), functions, pointers, body);
   function_ = queue_of(run).gpu().function(text, "kernel");
@@ -62,7 +62,7 @@ CudaBlocks::CudaBlocks(KernelRun& run, std::string_view pointers, std::string_vi
   const std::string text = fmt::format(
       "struct Numbers {{ i64 v[{}]; }};\n{}\n"
       "extern \"C\" __global__ void __launch_bounds__({}{}) kernel(Numbers numbers, {}) {{\n"
-      "  const i64* v = numbers.v;\n  {}\n}}\n",
+      "  begin_kernel();\n  const i64* v = numbers.v;\n  {}\n}}\n",
       numbers_.size(), functions, grid.threads, blocks_at_once > 0 ? fmt::format(", {}", blocks_at_once) : "", pointers,
       body);
   function_ = queue_of(run).gpu().function(text, "kernel");

@@ -116,6 +116,27 @@ TEST(Cuda, DoesTheLeastFromTheThirdRunOn) {
   expect_near(session.run({{"x", one}}).at("y"), expected(one));
 }
 
+TEST(Cuda, RecordedKernelsAreLaunchedEarly) {
+  ModelBuilder b;
+  b.input("x", ElementType::float32, SymbolicShape{2, 3, 4});
+  b.initializer("last", Tensor(Shape{1}, {int64_t{2}})).initializer("w", Tensor(Shape{3, 1}, {1.0f, 2.0f, 3.0f}));
+  b.node("Softmax", {"x"}, {"shares"}).set_attribute({"axis", int64_t{1}});
+  b.node("ReduceMax", {"shares", "last"}, {"largest"}).set_attribute({"keepdims", int64_t{0}});
+  b.node("MatMul", {"largest", "w"}, {"products"});
+  b.node("Softplus", {"products"}, {"y"});
+  b.output("y");
+  Tensor x(ElementType::float32, Shape{2, 3, 4});
+  for (size_t i = 0; i < 24; ++i) x.mutable_data<float>()[i] = static_cast<float>(i * 7 % 5);
+  const Value expected = b.session().run({{"x", x}}).at("y");
+  const Session session = b.session(on_cuda({"cuda"}));
+  const auto gpu = cuda::Gpu::open();
+  const int64_t before = gpu->counts().early_launches;
+  expect_near(session.run({{"x", x}}).at("y"), expected);
+  EXPECT_EQ(gpu->counts().early_launches, before) << "only what is recorded does";
+  for (int i = 0; i < 2; ++i) expect_near(session.run({{"x", x}}).at("y"), expected);
+  EXPECT_EQ(gpu->counts().early_launches, before + 3) << "all but the product, which a library multiplies";
+}
+
 TEST(Cuda, TakesAndGivesTensorsOnTheGpu) {
   const Session session = network().session(on_cuda());
   const Tensor x = on_device(rows), y = on_device(Tensor(ElementType::float32, Shape{2, 3}));
