@@ -79,6 +79,14 @@ def first_conv(shape, outputs, kernel, pads, strides=(2, 2), **attributes):
     return "ChannelsLastConv", inputs, {"strides": list(strides), "pads": pads, **attributes}, F16
 
 
+def windows(shape, outputs, kernel, pads, kind=F16, residual=None, **attributes):
+    """A convolution by groups of warps. Weights are small, as many of them are added up."""
+    weights, bias = [values / 4 for values in (halves(outputs, *kernel, shape[-1]), halves(outputs))]
+    if kind == BF16:
+        weights, bias = [bfloat16(values) for values in (weights, bias)]
+    return "ChannelsLastConv", [shape, weights, bias] + ([residual] if residual else []), {"pads": pads, **attributes}, kind
+
+
 def product(rows, depth, columns, kind=F16, transposed=False, residual=False, **attributes):
     """A product with a bias and what follows, by groups of warps."""
     weights, bias = halves(*((columns, depth) if transposed else (depth, columns))), halves(columns)
@@ -162,6 +170,8 @@ CASES = {
     "pixels_one": pixels([3, 1, 1, 72], 8, activation="Sigmoid", kind=BF16),
     "product_gelu": product([300], 72, 264, activation="Gelu"),
     "product_transposed": product([2, 190], 136, 200, kind=BF16, transposed=True, residual=True, activation="Swish"),
+    "product_of_many_tiles": product([600], 72, 264, residual=True, activation="Gelu"),
+    "product_of_many_narrow_tiles": product([1510], 40, 56, kind=BF16, transposed=True),
     "product_of_many_pieces": product([520], 520, 136, residual=True),
     "product_of_few_tiles": product([3, 20], 200, 40, activation="Gelu"),
     "product_of_few_tiles_transposed": product([130], 64, 72, transposed=True, residual=True, activation="HardSwish"),
@@ -177,6 +187,11 @@ CASES = {
     "first_conv_small_window": first_conv([1, 13, 14, 3], 16, (3, 3), [1, 1, 1, 1], activation="HardSwish"),
     "first_conv_wide": first_conv([1, 9, 290, 4], 64, (2, 8), [0, 5, 1, 2], strides=(1, 2)),
     "first_conv_one_channel": first_conv([2, 16, 16, 1], 8, (5, 4), [0, 0, 0, 0]),
+    "windows": windows([2, 14, 15, 64], 64, (3, 3), [1, 1, 1, 1], activation="Relu"),
+    "windows_of_many_tiles": windows([3, 21, 22, 16], 80, (3, 3), [1, 1, 1, 1]),
+    "windows_stride": windows([1, 15, 14, 72], 40, (3, 3), [1, 1, 1, 1], strides=[2, 2], residual=[1, 8, 7, 40], activation="HardSwish"),
+    "windows_of_one_pixel": windows([3, 9, 8, 16], 136, (1, 1), [0, 0, 0, 0], kind=BF16, strides=[2, 2]),
+    "windows_uneven": windows([2, 11, 9, 24], 48, (2, 5), [0, 3, 2, 1], strides=[1, 3], dilations=[3, 1]),
     "channels_last_max_pool": ("ChannelsLastMaxPool", [[2, 17, 19, 24]], {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1]}, F16),
     "channels_last_large_pool": ("ChannelsLastAveragePool", [[2, 17, 19, 3]],
                                  {"kernel_shape": [6, 5], "strides": [2, 3], "pads": [2, 1, 3, 4], "dilations": [2, 1], "count_include_pad": 1}, F16),
@@ -210,12 +225,18 @@ KERNELS = {
     "fused_flat": "group_64xNx16<Q, TILE",
     "fused_causal_past": "key_parts(own",
     "fused_tf32": "key_parts(own",
-    "pixels": "#define BM",
+    "pixels": "STAGES > 1) fetch(step",
     "first_conv": "X_WIDTH",
     "depthwise": "DYNAMIC_SHARED(box",
     "depthwise_uneven": "Some taps[",
-    "product_gelu": "#define IN_TURN 1",
-    "product_of_few_tiles": "#define IN_TURN 0",
+    "windows": "copy_windows(to, a",
+    "windows_stride": "copy_windows(to, a",
+    "windows_of_one_pixel": "copy_windows(to, a",
+    "windows_uneven": "copy_windows(to, a",
+    "product_of_many_tiles": "#define BM 128\n#define BN 128",
+    "product_of_many_narrow_tiles": "#define BM 128\n#define BN 64",
+    "product_gelu": "#define BM 64\n#define BN 128",
+    "product_of_few_tiles": "#define BM 64\n#define BN 64",
     "product_of_a_row": "float parts[WARPS][ROWS]",
     "product_of_rows_transposed": "#define ROWS 4",
     "gemm_of_rows": "#define ROWS 3",

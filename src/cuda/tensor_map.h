@@ -18,5 +18,18 @@ struct alignas(64) TensorMap {
 // from row to row, as products by groups of warps want them.
 TensorMap tensor_map(const Gpu& gpu, const void* address, std::span<const int64_t> sizes, std::span<const int64_t> box,
                      bool mixed);
+// The same for a tensor whose rows, and what follows, are `steps` elements apart: one for each axis but the first.
+TensorMap tensor_map(const Gpu& gpu, const void* address, std::span<const int64_t> sizes,
+                     std::span<const int64_t> steps, std::span<const int64_t> box, bool mixed);
+
+// How windows lie over images: across, down.
+struct Windows {
+  int64_t kernel[2], strides[2], dilations[2], pads_begin[2], pads_end[2];
+};
+
+// Of images of 16 bits, as sizes {channels, width, height, images}: boxes of one element of as many windows as
+// `windows_of_box`, in the order that a convolution has its results, and of 64 channels in mixed places, as above.
+TensorMap window_map(const Gpu& gpu, const void* address, std::span<const int64_t, 4> sizes, const Windows& windows,
+                     int64_t windows_of_box);
 
 }  // namespace tenon::cuda

@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -513,7 +514,8 @@ Result cuLaunchKernelEx(const LaunchConfiguration* how, Handle function, void** 
                         how->threads[2], how->shared_bytes, how->stream, arguments, extra);
 }
 
-// As emulated_kernels.h reads it: address, axes, whether places change, sizes and box of four axes.
+// As emulated_kernels.h reads it: address, axes, whether places change, sizes and box of four axes, and how many
+// elements it is to the next one of each axis but the first.
 Result cuTensorMapEncodeTiled(void* map, int type, unsigned axes, void* address, const uint64_t* sizes,
                               const uint64_t* steps, const uint32_t* box, const uint32_t*, int, int swizzle, int, int) {
   constexpr uint32_t most_in_box = 256, bytes_of_mixed_rows = 128;
@@ -524,8 +526,33 @@ Result cuTensorMapEncodeTiled(void* map, int type, unsigned axes, void* address,
     words[3 + axis] = axis < axes ? sizes[axis] : 1;
     words[7 + axis] = axis < axes ? box[axis] : 1;
     if (words[3 + axis] == 0 || words[7 + axis] == 0 || words[7 + axis] > most_in_box) return invalid;
-    if (axis + 1 < axes && steps[axis] % 16 != 0) return invalid;
+    if (axis + 1 >= axes) continue;
+    if (steps[axis] % 16 != 0) return invalid;
+    words[11 + axis] = steps[axis] / 2;
   }
+  std::memcpy(map, words, sizeof words);
+  return success;
+}
+
+// The same for windows over images: the box is their channels and how many there are; then come the places of the first
+// and the last window, and strides, two numbers in a word.
+Result cuTensorMapEncodeIm2col(void* map, int type, unsigned axes, void* address, const uint64_t* sizes,
+                               const uint64_t* steps, const int* first, const int* last, unsigned channels,
+                               unsigned windows, const uint32_t* strides, int, int swizzle, int, int) {
+  if (axes != 4 || type != 1 || swizzle != 3 || channels != 64 || windows > 256) return invalid;
+  if (reinterpret_cast<uintptr_t>(address) % 16 != 0) return invalid;
+  uint64_t words[16] = {reinterpret_cast<uint64_t>(address), axes, 1};
+  for (unsigned axis = 0; axis < 4; ++axis) {
+    words[3 + axis] = sizes[axis];
+    words[7 + axis] = axis == 0 ? channels : axis == 1 ? windows : 1;
+    if (sizes[axis] == 0 || strides[axis] == 0 || strides[axis] > 8 || (axis < 3 && steps[axis] % 16 != 0))
+      return invalid;
+  }
+  for (unsigned axis = 0; axis < 2; ++axis)
+    if (std::min(first[axis], last[axis]) < -128 || std::max(first[axis], last[axis]) > 127) return invalid;
+  std::memcpy(words + 11, first, 8);
+  std::memcpy(words + 12, last, 8);
+  std::memcpy(words + 13, strides + 1, 8);
   std::memcpy(map, words, sizeof words);
   return success;
 }

@@ -105,29 +105,63 @@ inline void end_phase_if_complete(Barrier& barrier) {
   barrier.missing = barrier.arrivals;
 }
 
-// What tests/cuda/emulated_driver.cc writes for cuTensorMapEncodeTiled.
+// What tests/cuda/emulated_driver.cc writes for cuTensorMapEncodeTiled, and for cuTensorMapEncodeIm2col.
 struct Map {
   unsigned long long address, axes, is_mixed, sizes[4], box[4];
+  union {
+    long long steps[3];  // from the second axis on
+    struct {
+      int first[2], last[2], strides[2];  // of windows
+    };
+  };
+};
+// Where the taps of windows are.
+struct Taps {
+  bool are_wanted = false;
+  long long x = 0, y = 0;
 };
 struct BoxCopy {
   unsigned char* to;
   Map map;
   Barrier* barrier;
   long long at[4];
+  Taps taps = {};
+
+  // Element i of the box, from the first axis on.
+  void find(long long i, long long (&own)[4]) const {
+    const long long* box = reinterpret_cast<const long long*>(map.box);
+    for (int axis = 0; axis < 4; ++axis) {
+      own[axis] = at[axis] + i % box[axis];
+      i /= box[axis];
+    }
+  }
+  // The same of windows, one after the other from that whose corner is there, line by line and image by image.
+  void find_in_windows(long long i, long long (&own)[4]) const {
+    const long long* sizes = reinterpret_cast<const long long*>(map.sizes);
+    long long counts[2], places[2];
+    for (int axis = 0; axis < 2; ++axis) {
+      counts[axis] = (sizes[axis + 1] - 1 + map.last[axis] - map.first[axis]) / map.strides[axis] + 1;
+      places[axis] = (at[axis + 1] - map.first[axis]) / map.strides[axis];
+    }
+    const long long window = (at[3] * counts[1] + places[1]) * counts[0] + places[0] + i / map.box[0];
+    own[0] = at[0] + i % map.box[0];
+    own[1] = window % counts[0] * map.strides[0] + map.first[0] + taps.x;
+    own[2] = window / counts[0] % counts[1] * map.strides[1] + map.first[1] + taps.y;
+    own[3] = window / counts[0] / counts[1];
+  }
 
   void run() const {
     const long long* box = reinterpret_cast<const long long*>(map.box);
     const long long* sizes = reinterpret_cast<const long long*>(map.sizes);
     const long long bytes = box[0] * box[1] * box[2] * box[3] * 2;
     for (long long i = 0; i < bytes / 2; ++i) {
-      long long rest = i, place = 0, step = 1;
+      long long own[4], place = 0, step = 1;
       bool is_inside = true;
+      taps.are_wanted ? find_in_windows(i, own) : find(i, own);
       for (int axis = 0; axis < 4; ++axis) {
-        const long long own = at[axis] + rest % box[axis];
-        rest /= box[axis];
-        is_inside &= own >= 0 && own < sizes[axis];
-        place += own * step;
-        step *= sizes[axis];
+        is_inside &= own[axis] >= 0 && own[axis] < sizes[axis];
+        place += own[axis] * step;
+        step = taps.are_wanted ? step * sizes[axis] : map.steps[axis < 3 ? axis : 0];
       }
       const auto target = reinterpret_cast<uintptr_t>(to) + static_cast<uintptr_t>(i) * 2;
       auto* element = reinterpret_cast<unsigned short*>(map.is_mixed ? target ^ (target >> 3 & 0x70) : target);
@@ -444,7 +478,7 @@ void copy_async_wait() {
 // Those of box_copies.h.
 struct TensorMap {
   emulated::Map map;
-  unsigned long long rest[5];
+  unsigned long long rest[2];
 };
 static_assert(sizeof(TensorMap) == 128);
 inline void barrier_make(unsigned long long* barrier, unsigned arrivals) {
@@ -475,6 +509,15 @@ inline void copy_box(void* to, const TensorMap* map, unsigned long long* barrier
   emulated::require_aligned(to, map->map.is_mixed ? 1024 : 128);
   emulated::box_copies.push_back(
       {static_cast<unsigned char*>(to), map->map, &emulated::barrier_of(barrier), {x, y, z, n}});
+}
+inline void copy_windows(void* to, const TensorMap* map, unsigned long long* barrier, int channel, int x, int y,
+                         int image, int tap_x, int tap_y) {
+  emulated::require_aligned(to, 1024);
+  emulated::box_copies.push_back({static_cast<unsigned char*>(to),
+                                  map->map,
+                                  &emulated::barrier_of(barrier),
+                                  {channel, x, y, image},
+                                  {true, tap_x, tap_y}});
 }
 template <int N, bool More>
 void change_registers() {}

@@ -9,6 +9,7 @@
 #include "ops/cuda_support/element_text.h"
 #include "ops/cuda_support/epilogue.h"
 #include "ops/cuda_support/first_conv.h"
+#include "ops/cuda_support/group_conv.h"
 #include "ops/cuda_support/loop.h"
 #include "ops/cuda_support/own_products.h"
 #include "ops/cuda_support/packs.h"
@@ -82,6 +83,7 @@ class Conv final : public Kernel {
     if (plan.depthwise) plan.depthwise->run(run, !has_fixed_weights_);
     if (plan.own_product) plan.own_product->run(run);
     if (plan.first) plan.first->run(run, !has_fixed_weights_);
+    if (plan.by_groups) plan.by_groups->run(run);
     run_library(run, plan);
   }
 
@@ -91,6 +93,7 @@ class Conv final : public Kernel {
     std::optional<CudaDepthwise> depthwise;
     std::optional<CudaOwnProduct> own_product;
     std::optional<CudaFirstConvolution> first;
+    std::optional<CudaGroupConvolution> by_groups;
     std::shared_ptr<const size_t> chosen;  // of a library's way and ours
     std::optional<cuda::Gemm> gemm;
     std::optional<cuda::Convolution> by_cudnn;
@@ -158,7 +161,11 @@ class Conv final : public Kernel {
     }
     plan.rest = epilogue_.prepare(run, y, 1, shape.y[1], plan.done);
     if (plan.gemm) choose_product(run, shape, plan);
-    if (!plan.is_empty && !is_product(shape) && CudaFirstConvolution::takes(run, shape)) choose_first(run, shape, plan);
+    if (plan.is_empty || is_product(shape)) return plan;
+    if (CudaFirstConvolution::takes(run, shape))
+      choose_first(run, shape, plan);
+    else if (CudaGroupConvolution::takes(run, shape))
+      choose_by_groups(run, shape, plan);
     return plan;
   }
 
@@ -184,6 +191,14 @@ class Conv final : public Kernel {
   void choose_first(KernelRun& run, const cuda::ConvolutionShape& s, Plan& plan) const {
     CudaFirstConvolution own(run, s, epilogue_);
     if (choose(run, s, plan, 1, [&](size_t) { own.run(run, false); }) > 0) plan.first = std::move(own);
+  }
+
+  void choose_by_groups(KernelRun& run, const cuda::ConvolutionShape& s, Plan& plan) const {
+    std::vector<CudaGroupConvolution> ways;
+    for (const GroupMatMulTile& tile : CudaGroupConvolution::tiles(s, queue_of(run).gpu().processors()))
+      ways.emplace_back(run, s, epilogue_, tile);
+    const size_t chosen = choose(run, s, plan, ways.size(), [&](size_t way) { ways[way].run(run); });
+    if (chosen > 0) plan.by_groups = std::move(ways[chosen - 1]);
   }
 
   // Between a library's way, which is 0, and `count` of ours. Nodes of the same shape choose once.

@@ -15,6 +15,8 @@ namespace tenon::ops {
 //   copy_box(to, map, barrier, x, y[, z, n]): the box that begins there, of a tensor of two or four axes, the last one
 //     first. `map` is a parameter of the kernel: const __grid_constant__ TensorMap. `to` is a multiple of 128 bytes, of
 //     1024 where 16 bytes at a time change places (tensor_map.h).
+//   copy_windows(to, map, barrier, channel, x, y, image, tap_x, tap_y): of windows over images, the first one with its
+//     corner at x, y, the element that is so far from each one's corner.
 // change_registers<N, MORE>: how many a thread may have from here on; all of four warps call it.
 inline constexpr std::string_view box_copies = R"cuda(
 #ifndef TENON_EMULATED
@@ -42,6 +44,12 @@ inline void copy_box(void* to, const TensorMap* map, u64* barrier, int x, int y,
   asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], "
                "[%1, {%3, %4, %5, %6}], [%2];"
                :: "r"(shared_address(to)), "l"(map), "r"(shared_address(barrier)), "r"(x), "r"(y), "r"(z), "r"(n) : "memory");
+}
+inline void copy_windows(void* to, const TensorMap* map, u64* barrier, int channel, int x, int y, int image, int tap_x, int tap_y) {
+  asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%0], "
+               "[%1, {%3, %4, %5, %6}], [%2], {%7, %8};"
+               :: "r"(shared_address(to)), "l"(map), "r"(shared_address(barrier)), "r"(channel), "r"(x), "r"(y), "r"(image),
+                  "h"((u16)tap_x), "h"((u16)tap_y) : "memory");
 }
 template <int N, bool MORE> inline void change_registers() {
   if (MORE)

@@ -15,7 +15,7 @@
 namespace tenon::ops {
 namespace {
 
-constexpr int64_t depth_of_stage = 64, row_bytes = depth_of_stage * 2, threads = 384, held_row = 72;
+constexpr int64_t depth_of_stage = group_matmul_depth, row_bytes = depth_of_stage * 2, threads = 384, held_row = 72;
 
 // Which tiles a block has, one after the other: every gridDim-th of the whole ones, then those that have at most half
 // of their rows. These go to the blocks that have one whole tile less, where two each are enough. v: rows, columns,
@@ -35,13 +35,30 @@ struct OwnTiles {
 template <int N> struct Count { static constexpr int value = N; };
 )cuda";
 
+// What a stage is filled with, for a tile that begins at `row` and `column`: 64 columns of a and rows of b.
+constexpr std::string_view from_matrices = R"cuda(
+struct Fetches {
+  int row, column, depth = 0;
+
+  Fetches(const i64*, int first_row, int first_column) : row(first_row), column(first_column) {}
+  void fetch(u8* to, const TensorMap* a, const TensorMap* b, u64* barrier) {
+    u8* const right = to + A_BYTES;
+    copy_box(to, a, barrier, depth, row);
+    if (TRANSPOSED)
+      copy_box(right, b, barrier, depth, column);
+    else
+      for (int slab = 0; slab < BN / 64; ++slab) copy_box(right + slab * 64 * ROW, b, barrier, column + slab * 64, depth);
+    depth += 64;
+  }
+};
+)cuda";
+
 // A thread of the first group fetches STAGES pieces of 64 columns of a and rows of b ahead. The other two groups
-// multiply: IN_TURN, each its own tiles, one after the other, so that one stores results while the other multiplies;
-// else each half of a tile. Results go through shared memory, 16 rows and 64 columns of a warp at a time, so that they
-// are written, and residuals read, 16 bytes at a time.
+// multiply, each its own tiles, one after the other, so that one stores results while the other multiplies. Results go
+// through shared memory, 16 rows and 64 columns of a warp at a time, so that they are written, and residuals read, 16
+// bytes at a time.
 constexpr std::string_view product = R"cuda(
-  constexpr int ROW = 128, GROUP_ROWS = M_TILES * 64, BM = IN_TURN ? GROUP_ROWS : 2 * GROUP_ROWS, A_BYTES = BM * ROW;
-  constexpr int STAGE = A_BYTES + BN * ROW, HELD = 72, ARRIVALS = IN_TURN ? 4 : 8;
+  constexpr int STAGE = A_BYTES + BN * ROW, HELD = 72;
   DYNAMIC_SHARED(shared, SHARED_BYTES);
   __shared__ u64 full[STAGES], empty[STAGES], turns[2];
   const int rows = (int)v[0], columns = (int)v[1], steps = ((int)v[2] + 63) / 64;
@@ -50,7 +67,7 @@ constexpr std::string_view product = R"cuda(
   if (threadIdx.x == 0) {
     for (int i = 0; i < STAGES; ++i) {
       barrier_make(full + i, 1);
-      barrier_make(empty + i, ARRIVALS);
+      barrier_make(empty + i, 4);
     }
     barrier_make(turns, 4);
     barrier_make(turns + 1, 4);
@@ -64,17 +81,11 @@ constexpr std::string_view product = R"cuda(
     u32 parity = 1;
     for (u32 i = 0; i < tiles.all && threadIdx.x == 0; ++i) {
       const u32 number = tiles.number(i);
-      const int row = number / tiles.across * BM, column = number % tiles.across * BN;
+      Fetches fetches(v, number / tiles.across * BM, number % tiles.across * BN);
       for (int step = 0; step < steps; ++step) {
         barrier_wait(empty + stage, parity);
         barrier_expect(full + stage, STAGE);
-        u8* const to = shared + stage * STAGE;
-        copy_box(to, &a, full + stage, step * 64, row);
-        if (TRANSPOSED)
-          copy_box(to + A_BYTES, &b, full + stage, step * 64, column);
-        else
-          for (int slab = 0; slab < BN / 64; ++slab)
-            copy_box(to + A_BYTES + slab * 64 * ROW, &b, full + stage, column + slab * 64, step * 64);
+        fetches.fetch(shared + stage * STAGE, &a, &b, full + stage);
         if (++stage == STAGES) stage = 0, parity ^= 1;
       }
     }
@@ -84,20 +95,19 @@ constexpr std::string_view product = R"cuda(
   change_registers<232, true>();
   const int own = group - 1, lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4, g = lane / 4, c = lane % 4;
   T* const held = (T*)(shared + STAGES * STAGE) + (own * 4 + warp) * 16 * HELD;
-  int done = IN_TURN ? own * steps : 0;  // pieces that were multiplied before, by both groups
+  int done = own * steps;  // pieces that were multiplied before, by both groups
 
-  // The first PARTS times 64 of the group's rows.
+  // The first PARTS times 64 rows of a tile.
   auto multiply = [&](auto parts, u32 number, u32 turn) {
     constexpr int PARTS = decltype(parts)::value;
-    const int first_row = number / tiles.across * BM + (IN_TURN ? 0 : own * GROUP_ROWS);
-    const int first_column = number % tiles.across * BN;
+    const int first_row = number / tiles.across * BM, first_column = number % tiles.across * BN;
     float sums[PARTS][BN / 8][4];
-    if (IN_TURN) barrier_wait(turns + own, turn % 2 ^ (own == 0));
+    barrier_wait(turns + own, turn % 2 ^ (own == 0));
     int stage = done % STAGES, before = 0;
     u32 parity = done / STAGES % 2;
     for (int step = 0; step < steps; ++step) {
       barrier_wait(full + stage, parity);
-      const u8 *right = shared + stage * STAGE + A_BYTES, *left = right - A_BYTES + (IN_TURN ? 0 : own * GROUP_ROWS * ROW);
+      const u8 *left = shared + stage * STAGE, *right = left + A_BYTES;
       group_begin();
 #pragma unroll
       for (int f = 0; f < 4; ++f)
@@ -118,14 +128,14 @@ constexpr std::string_view product = R"cuda(
       before = stage;
       if (++stage == STAGES) stage = 0, parity ^= 1;
     }
-    if (IN_TURN && lane == 0) barrier_arrive(turns + 1 - own);
+    if (lane == 0) barrier_arrive(turns + 1 - own);
     group_wait<0>();
     if (lane == 0) barrier_arrive(empty + before);
 #pragma unroll
     for (int m = 0; m < PARTS; ++m)
 #pragma unroll
       for (int n = 0; n < BN / 8; ++n) group_done(sums[m][n]);
-    done += IN_TURN ? 2 * steps : steps;
+    done += 2 * steps;
 
 #pragma unroll
     for (int part = 0; part < BN / 64; ++part) {
@@ -174,13 +184,12 @@ constexpr std::string_view product = R"cuda(
       }
     }
   };
-  u32 i = IN_TURN ? own : 0, turn = 0;
-  for (; i < (IN_TURN ? tiles.whole : tiles.all); i += IN_TURN ? 2 : 1, ++turn)
-    multiply(Count<M_TILES>(), tiles.number(i), turn);
+  u32 i = own, turn = 0;
+  for (; i < tiles.whole; i += 2, ++turn) multiply(Count<BM / 64>(), tiles.number(i), turn);
   for (; i < tiles.all; i += 2, ++turn) multiply(Count<1>(), tiles.number(i), turn);
 )cuda";
 
-int64_t stage_bytes(const GroupMatMulTile& tile) { return (tile.rows() + tile.columns) * row_bytes; }
+int64_t stage_bytes(const GroupMatMulTile& tile) { return (tile.rows + tile.columns) * row_bytes; }
 int64_t held_bytes() { return 8 * 16 * held_row * 2; }
 
 int64_t stages_of(const GroupMatMulTile& tile) {
@@ -192,32 +201,38 @@ int64_t stages_of(const GroupMatMulTile& tile) {
 // the others.
 std::array<int64_t, 5> schedule_of(const MatMulShape& s, const GroupMatMulTile& tile, int64_t processors,
                                    int64_t& blocks) {
-  const int64_t across = divide_up(s.columns, tile.columns), rest = s.rows % tile.rows();
-  const bool has_others = tile.in_turn && rest > 0 && rest <= tile.rows() / 2;
-  const int64_t whole = across * (s.rows / tile.rows() + (rest > 0 && !has_others ? 1 : 0));
+  const int64_t across = divide_up(s.columns, tile.columns), rest = s.rows % tile.rows;
+  const bool has_others = tile.rows > 64 && rest > 0 && rest <= tile.rows / 2;
+  const int64_t whole = across * (s.rows / tile.rows + (rest > 0 && !has_others ? 1 : 0));
   const int64_t others = has_others ? across : 0;
   blocks = std::min(processors, whole + others);
   const int64_t with_more = whole % blocks, with_less = blocks - with_more;
   return {across, whole, others, with_more, others <= 2 * with_less ? with_less : blocks};
 }
 
-CudaBlocks blocks_of(KernelRun& run, const MatMulShape& s, const CudaEpilogue& epilogue, const GroupMatMulTile& tile) {
+}  // namespace
+
+CudaBlocks group_matmul_blocks(KernelRun& run, const MatMulShape& s, const CudaEpilogue& epilogue,
+                               const GroupMatMulTile& tile, std::string_view fetches,
+                               std::span<const int64_t> more_numbers) {
   const int64_t stages = stages_of(tile);
   cuda::Grid grid;
   int64_t blocks = 0;
   std::vector<int64_t> numbers{s.rows, s.columns, s.depth};
   const std::array<int64_t, 5> order = schedule_of(s, tile, queue_of(run).gpu().processors(), blocks);
   numbers.insert(numbers.end(), order.begin(), order.end());
+  numbers.insert(numbers.end(), more_numbers.begin(), more_numbers.end());
   grid.blocks[0] = static_cast<unsigned>(blocks);
   grid.threads = threads;
   grid.shared_bytes = static_cast<unsigned>(stages * stage_bytes(tile) + held_bytes());
   const std::string constants =
-      fmt::format("#define WARP_GROUPS 1\n#define IN_TURN {}\n#define M_TILES {}\n#define BN {}\n#define STAGES {}\n",
-                  tile.in_turn ? 1 : 0, tile.rows_of_group / 64, tile.columns, stages) +
+      fmt::format("#define WARP_GROUPS 1\n#define BM {}\n#define BN {}\n#define STAGES {}\n", tile.rows, tile.columns,
+                  stages) +
       fmt::format("#define SHARED_BYTES {}\n#define TRANSPOSED {}\n#define HAS_BIAS {}\n#define HAS_RESIDUAL {}\n",
                   grid.shared_bytes, s.transpose_b ? 1 : 0, epilogue.for_library().bias ? 1 : 0,
                   epilogue.for_library().residual ? 1 : 0) +
-      fmt::format("typedef {} T;\ntypedef Pack<T, 8> Some;\n", cuda::type_text(s.type));
+      fmt::format("typedef {} T;\ntypedef Pack<T, 8> Some;\n", cuda::type_text(s.type)) +
+      "constexpr int ROW = 128, A_BYTES = BM * ROW;\n";
   std::string text(product);
   const std::string_view place = "EPILOGUE";
   text.replace(text.find(place), place.size(), epilogue.text({}, "biases[n].v[e]", "added.v[e]"));
@@ -225,16 +240,14 @@ CudaBlocks blocks_of(KernelRun& run, const MatMulShape& s, const CudaEpilogue& e
   return {run,
           "const __grid_constant__ TensorMap a, const __grid_constant__ TensorMap b, T* y, const T* bias, "
           "const T* residual",
-          fmt::format("{}{}{}{}{}{}", constants, tensor_core_functions,
+          fmt::format("{}{}{}{}{}{}{}", constants, tensor_core_functions,
                       group_products_text(s.transpose_b ? columns : none, {}, s.transpose_b ? none : columns),
-                      read_or_zeros, box_copies, schedule),
+                      read_or_zeros, box_copies, schedule, fetches),
           text,
           numbers,
           grid,
           1};
 }
-
-}  // namespace
 
 bool CudaGroupMatMul::takes(KernelRun& run, const MatMulShape& s) {
   constexpr int64_t most = int64_t{1} << 30;
@@ -246,22 +259,24 @@ bool CudaGroupMatMul::takes(KernelRun& run, const MatMulShape& s) {
          std::max({s.rows, s.columns, s.depth}) < most;
 }
 
-GroupMatMulTile CudaGroupMatMul::tile(const MatMulShape& s, int processors) {
-  const GroupMatMulTile large{.columns = s.columns <= 64 ? 64 : 128};
-  const int64_t tiles = divide_up(s.rows, large.rows()) * divide_up(s.columns, large.columns);
-  return tiles >= processors ? large : GroupMatMulTile{.in_turn = false, .rows_of_group = 64, .columns = 64};
+std::vector<GroupMatMulTile> CudaGroupMatMul::tiles(const MatMulShape& s, int processors) {
+  const int64_t columns = s.columns <= 64 ? 64 : 128;
+  const GroupMatMulTile large{.rows = 128, .columns = columns}, flat{.rows = 64, .columns = columns};
+  const int64_t count = divide_up(s.rows, large.rows) * divide_up(s.columns, large.columns);
+  if (count >= 3 * processors) return {large};
+  return columns > 64 ? std::vector{large, GroupMatMulTile{.rows = 64, .columns = 64}, flat} : std::vector{large, flat};
 }
 
 CudaGroupMatMul::CudaGroupMatMul(KernelRun& run, const MatMulShape& shape, const CudaEpilogue& epilogue,
                                  const GroupMatMulTile& tile)
-    : shape_(shape), tile_(tile), blocks_(blocks_of(run, shape, epilogue, tile)) {}
+    : shape_(shape), tile_(tile), blocks_(group_matmul_blocks(run, shape, epilogue, tile, from_matrices, {})) {}
 
 void CudaGroupMatMul::run(KernelRun& run) const {
   auto map = [&](size_t input, int64_t rows, int64_t columns, int64_t box_rows) {
     const int64_t sizes[] = {columns, rows}, box[] = {depth_of_stage, box_rows};
     return cuda::tensor_map(queue_of(run).gpu(), run.input(input).raw(), sizes, box, true);
   };
-  const cuda::TensorMap a = map(0, shape_.rows, shape_.depth, tile_.rows());
+  const cuda::TensorMap a = map(0, shape_.rows, shape_.depth, tile_.rows);
   const cuda::TensorMap b = shape_.transpose_b ? map(1, shape_.columns, shape_.depth, tile_.columns)
                                                : map(1, shape_.depth, shape_.columns, depth_of_stage);
   blocks_.run(run, {&a, &b}, {run.output(0).raw(), CudaEpilogue::bias_of(run), CudaEpilogue::residual_of(run)});

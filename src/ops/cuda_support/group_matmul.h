@@ -7,21 +7,17 @@
 
 namespace tenon::ops {
 
-// How a block works. Two groups either have a tile each, and one finishes its own while the other multiplies, or half
-// of a tile.
+// What a group of warps works on at a time.
 struct GroupMatMulTile {
-  bool in_turn = true;
-  int64_t rows_of_group = 128, columns = 128;
-
-  int64_t rows() const { return in_turn ? rows_of_group : 2 * rows_of_group; }
+  int64_t rows = 128, columns = 128;
 };
 
 class CudaGroupMatMul {
  public:
   // float16 and bfloat16, rows of all matrices that begin at multiples of 16 bytes. Inputs are those of a FusedMatMul.
   static bool takes(KernelRun& run, const MatMulShape& shape);
-  // In turn where there is work for the whole GPU.
-  static GroupMatMulTile tile(const MatMulShape& shape, int processors);
+  // Those that may be the fastest: large ones where there is work for the whole GPU nonetheless.
+  static std::vector<GroupMatMulTile> tiles(const MatMulShape& shape, int processors);
 
   CudaGroupMatMul(KernelRun& run, const MatMulShape& shape, const CudaEpilogue& epilogue, const GroupMatMulTile& tile);
   void run(KernelRun& run) const;
@@ -31,5 +27,14 @@ class CudaGroupMatMul {
   GroupMatMulTile tile_;
   CudaBlocks blocks_;
 };
+
+// How many columns of a and rows of b are fetched at a time.
+inline constexpr int64_t group_matmul_depth = 64;
+
+// The kernel: `fetches` is text with a struct Fetches that has them fetched, which may use `more_numbers` from v[8] on.
+// Its parameters are the maps of a and b, then the addresses of y, bias and residual.
+CudaBlocks group_matmul_blocks(KernelRun& run, const MatMulShape& shape, const CudaEpilogue& epilogue,
+                               const GroupMatMulTile& tile, std::string_view fetches,
+                               std::span<const int64_t> more_numbers);
 
 }  // namespace tenon::ops

@@ -20,11 +20,10 @@ class CudaOwnProduct {
   std::variant<CudaFewRows, CudaGroupMatMul, CudaPixelProduct> way_;
 };
 
-// Those that may be faster than a library, which `leaves_rest` of the epilogue to another pass or not. Of a few rows,
-// or by groups of warps where nothing of the epilogue is left then, or where there is work for the whole GPU.
-std::vector<CudaOwnProduct> own_products(KernelRun& run, const MatMulShape& shape, const CudaEpilogue& epilogue,
-                                         bool leaves_rest);
-// The same for 1x1 convolutions of images, as products of their pixels.
+// Those that may be faster than a library: of a few rows, or by groups of warps.
+std::vector<CudaOwnProduct> own_products(KernelRun& run, const MatMulShape& shape, const CudaEpilogue& epilogue);
+// The same for 1x1 convolutions of images, as products of their pixels; a library `leaves_rest` of the epilogue to
+// another pass or not.
 std::vector<CudaOwnProduct> own_products_of_pixels(KernelRun& run, const MatMulShape& shape,
                                                    const CudaEpilogue& epilogue, bool leaves_rest);
 

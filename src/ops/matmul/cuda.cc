@@ -243,8 +243,7 @@ class MatMul final : public Kernel {
 
   // Between the library's way, which is 0, and ours. Nodes of the same shape choose once.
   void choose_way(KernelRun& run, const MatMulShape& s, Plan& plan) const {
-    std::vector<CudaOwnProduct> ways =
-        own_products(run, s, own_epilogue_, plan.epilogue.has_value() || plan.adds_c.has_value());
+    std::vector<CudaOwnProduct> ways = own_products(run, s, own_epilogue_);
     if (ways.empty()) return;
     const std::string key =
         fmt::format("product {} {}x{}x{} {} {} {} {}", name_of(s.type), s.rows, s.columns, s.depth, s.transpose_b,
