@@ -5,6 +5,7 @@
 #include "base/fail.h"
 #include "ops/attention/cuda_fused.h"
 #include "ops/attention/cuda_groups.h"
+#include "ops/attention/cuda_long.h"
 #include "ops/attention/cuda_products.h"
 #include "ops/attention/cuda_text.h"
 #include "ops/cuda_support/arguments.h"
@@ -93,6 +94,8 @@ class Attention final : public Kernel {
     if (plan.products && y) plan.products->run(run, joined[0], joined[1], run.output(0));
     if (plan.attend && y)
       plan.attend->run(run, {q, sources[0], sources[1], mask, past_k, past_v, lengths, y, plan.partial.get()});
+    if (plan.attend_long && y)
+      plan.attend_long->run(run, {q, sources[0], sources[1], mask, past_k, past_v, lengths, y, nullptr});
     if (plan.put_together && y) plan.put_together->run(run, {plan.partial.get(), y});
     if (plan.scores) plan.scores->run(run, {q, sources[0], mask, past_k, lengths, run.output(3).raw()});
   }
@@ -108,6 +111,7 @@ class Attention final : public Kernel {
     AttentionSizes sizes;
     Join joins[2] = {};
     std::optional<AttentionProducts> products = {};
+    std::optional<LongAttention> attend_long = {};
     std::optional<CudaBlocks> attend = {}, put_together = {}, scores = {};
     std::shared_ptr<void> partial = {};
   };
@@ -125,7 +129,9 @@ class Attention final : public Kernel {
     const bool in_groups = n.all_queries() > 0 && takes_group_attention(run, n);
     const bool is_fused = !in_groups && n.all_queries() > 0 && takes_fused_attention(run, n, allow_tf32_);
     const bool by_products = !in_groups && !is_fused && n.all_queries() > 0 && AttentionProducts::takes(n, run);
-    if (in_groups)
+    if (in_groups && !has_one_tile(n))
+      plan.attend_long.emplace(run, n, pointers, functions, numbers);
+    else if (in_groups)
       plan.attend.emplace(group_attention(run, n, pointers, functions, numbers));
     else if (is_fused)
       plan.attend.emplace(fused_attention(run, n, pointers, functions, numbers));

@@ -1,0 +1,181 @@
+// The text that kernels of attention by groups of four warps share.
+#pragma once
+
+#include <string_view>
+
+namespace tenon::ops::attention_text {
+
+// What a row of the mask has for keys j and j + 1. Whatever it has no keys for is read from those that it has, and is
+// hidden later: without a branch, all reads are under way together.
+inline constexpr std::string_view mask_pair = R"cuda(
+inline Pack<M, 2> mask_pair(const i64* v, const M* row, int j) {
+  const int last = (int)MASK_KEYS - 1, step = (int)v[22];
+  if (MASK_PAIRS) return *(const Pack<M, 2>*)(row + least(j, last - 1));
+  return {row[least(j, last) * step], row[least(j + 1, last) * step]};
+}
+)cuda";
+
+// A group of four warps has 64 queries of a head, and works on TILE keys at a time. Each row has a softmax of its own,
+// which goes on from tile to tile, of base 2: scores are scaled on the way to it.
+inline constexpr std::string_view groups_begin = R"cuda(
+  constexpr int SLAB = ROW_BYTES / 2, V_TILES = V_SLABS * SLAB / 8;
+  constexpr bool COLUMNS = COLUMN_MASK && !(SOFTCAP > 0), MASKED = HAS_MASK && !COLUMNS;
+  // Scores that are only scaled, and hidden or not.
+  constexpr bool PLAIN = COLUMNS || ((!HAS_MASK || BOOL_MASK) && !(SOFTCAP > 0) && SCALE > 0);
+  constexpr float LOG2_E = 1.4426950408889634, FACTOR = PLAIN ? LOG2_E * SCALE : LOG2_E;
+  constexpr int K_BYTES = K_SLABS * TILE * ROW_BYTES, V_BYTES = V_SLABS * TILE * ROW_BYTES;
+  DYNAMIC_SHARED(shared, SHARED_BYTES);
+  __shared__ float addends[STAGES][TILE];
+  u8 *const queries = shared, *const fetched = shared + K_SLABS * 64 * ROW_BYTES;
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4, g = lane / 4, c = lane % 4;
+  const u32 tiles = ((u32)QUERIES + 63) / 64, item = blockIdx.x / tiles;
+  const u32 h = item % (u32)HEADS, b = item / (u32)HEADS, kv = h / ((u32)HEADS / (u32)KV_HEADS);
+  // Those with the most keys begin first.
+  const u32 own_tile = blockIdx.x % tiles;
+  const int first_query = (CAUSAL ? tiles - 1 - own_tile : own_tile) * 64, last_query = (int)QUERIES - 1;
+  const int warp_query = first_query + warp * 16;
+
+  // A later query sees neither earlier nor fewer keys at the end.
+  const Range first_range = seen_by(v, lengths, b, first_query);
+  const Range last_range = seen_by(v, lengths, b, least(last_query, first_query + 63));
+  const int first_key = first_range.first, last_key = last_range.last;
+
+  // Where the keys and the values of a stage are.
+  auto keys_of = [&](int stage) { return fetched + stage * (K_BYTES + V_BYTES); };
+  auto values_of = [&](int stage) { return keys_of(stage) + K_BYTES; };
+  float sums[V_SLABS][SLAB / 8][4], largest[2] = {-INFINITE, -INFINITE}, total[2] = {0, 0};
+  auto clear_sums = [&]() {
+#pragma unroll
+    for (int n = 0; n < V_TILES; ++n)
+#pragma unroll
+      for (int x = 0; x < 4; ++x) sums[n / (SLAB / 8)][n % (SLAB / 8)][x] = 0;
+  };
+  auto multiply_keys = [&](float (&scores)[TILE / 8][4], const u8* keys) {
+#pragma unroll
+    for (int f = 0; f < K_STEPS; ++f) {
+      const int slab = f * 16 / SLAB, at = f * 32 % ROW_BYTES;
+      group_64xNx16<Q, TILE, ROW_BYTES>(scores, queries + slab * 64 * ROW_BYTES + at,
+                                        keys + slab * TILE * ROW_BYTES + at, f > 0);
+    }
+    group_commit();
+  };
+  auto multiply_values = [&](const u32 (&weights)[TILE / 16][4], const u8* columns, bool adds) {
+#pragma unroll
+    for (int f = 0; f < TILE / 16; ++f)
+#pragma unroll
+      for (int slab = 0; slab < V_SLABS; ++slab)
+        group_by_rows_64xNx16<Q, SLAB, ROW_BYTES>(sums[slab], weights[f], columns + (slab * TILE + f * 16) * ROW_BYTES,
+                                                  adds || f > 0);
+    group_commit();
+  };
+  auto scores_done = [&](float (&scores)[TILE / 8][4]) {
+#pragma unroll
+    for (int n = 0; n < TILE / 8; ++n) group_done(scores[n]);
+  };
+  auto sums_done = [&]() {
+#pragma unroll
+    for (int n = 0; n < V_TILES; ++n) group_done(sums[n / (SLAB / 8)][n % (SLAB / 8)]);
+  };
+  auto weights_of = [&](u32 (&weights)[TILE / 16][4], const float (&scores)[TILE / 8][4]) {
+#pragma unroll
+    for (int f = 0; f < TILE / 16; ++f)
+#pragma unroll
+      for (int r = 0; r < 4; ++r)
+        weights[f][r] = pair_of<Q>(scores[f * 2 + r / 2][r % 2 * 2], scores[f * 2 + r / 2][r % 2 * 2 + 1]);
+  };
+
+  // What a mask of columns adds to the scores of a key.
+  auto addend_of = [&](int key) {
+    const bool is_there = key < least((i64)last_key, (i64)MASK_KEYS);
+    return is_there ? masked_by(mask[MASK_AT(b, h, 0, key)], 0) * LOG2_E : -INFINITE;
+  };
+  auto hide = [&](float (&scores)[TILE / 8][4], int key, int stage) {
+    if (COLUMNS) {
+#pragma unroll
+      for (int n = 0; n < TILE / 8; ++n) {
+        const Pack<float, 2> own = *(const Pack<float, 2>*)&addends[stage][n * 8 + c * 2];
+#pragma unroll
+        for (int x = 0; x < 4; ++x) scores[n][x] = fma(scores[n][x], FACTOR, own.v[x % 2]);
+      }
+    }
+    if (!MASKED && PLAIN && key >= last_range.first && key + TILE <= first_range.last) return;
+    // What all queries see.
+    const int surely_first = last_range.first, surely_last = first_range.last;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int s = least(last_query, warp_query + half * 8 + g);
+      const Range seen = seen_by(v, lengths, b, s);
+      // Keys that the mask does not have are hidden, too.
+      const int seen_first = seen.first, seen_last = HAS_MASK ? least(seen.last, (i64)MASK_KEYS) : seen.last;
+      Pack<M, 2> own_mask[TILE / 8];
+      if (MASKED) {
+        const M* row = mask + MASK_AT(b, h, s, 0);
+#pragma unroll
+        for (int n = 0; n < TILE / 8; ++n) own_mask[n] = mask_pair(v, row, key + n * 8 + c * 2);
+      }
+#pragma unroll
+      for (int n = 0; n < TILE / 8; ++n) {
+        if (PLAIN && !MASKED && key + n * 8 >= surely_first && key + n * 8 + 8 <= surely_last) continue;
+#pragma unroll
+        for (int x = half * 2; x < half * 2 + 2; ++x) {
+          const int j = key + n * 8 + c * 2 + x % 2;
+          float score = scores[n][x];
+          if (!PLAIN) score = capped(score * (float)SCALE);
+          if (MASKED) score = masked_by(own_mask[n].v[x % 2], score);
+          scores[n][x] = (j < seen_first) | (j >= seen_last) ? -INFINITE : score;
+        }
+      }
+    }
+  };
+  // Powers of scores, and by what sums that were made with other bases are to be multiplied.
+  auto raise = [&](float (&scores)[TILE / 8][4], float (&fading)[2]) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      float best = largest[half];
+#pragma unroll
+      for (int n = 0; n < TILE / 8; ++n) best = fmaxf(best, fmaxf(scores[n][half * 2], scores[n][half * 2 + 1]));
+      best = fmaxf(best, __shfl_xor_sync(0xffffffffu, best, 1));
+      best = fmaxf(best, __shfl_xor_sync(0xffffffffu, best, 2));
+      const float base = best == -INFINITE ? 0.0f : best;
+      // Those with addends are scaled already.
+      const float factor = COLUMNS ? 1.0f : FACTOR, subtrahend = base * factor;
+      float sum[2] = {0, 0};
+#pragma unroll
+      for (int n = 0; n < TILE / 8; ++n)
+#pragma unroll
+        for (int x = 0; x < 2; ++x) {
+          float& score = scores[n][half * 2 + x];
+          score = exp2_of(COLUMNS ? score - base : fma(score, factor, -subtrahend));
+          sum[x] += score;
+        }
+      if (STAGES == 1) {
+        total[half] = sum[0] + sum[1];
+        continue;
+      }
+      fading[half] = exp2_of((largest[half] - base) * factor);
+      total[half] = fma(total[half], fading[half], sum[0] + sum[1]);
+      largest[half] = best;
+    }
+  };
+)cuda";
+
+// What becomes of the sums.
+inline constexpr std::string_view groups_end = R"cuda(
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    float all = total[half];
+    all += __shfl_xor_sync(0xffffffffu, all, 1);
+    all += __shfl_xor_sync(0xffffffffu, all, 2);
+    const float factor = all == 0 ? 0.0f : 1.0f / all;
+    const int s = warp_query + half * 8 + g;
+    if (s > last_query) continue;
+    Q* to = y + Y_AT(b, h, s) + c * 2;
+#pragma unroll
+    for (int n = 0; n < V_TILES; ++n) {
+      const float(&own)[4] = sums[n / (SLAB / 8)][n % (SLAB / 8)];
+      if (n * 8 < V_SIZE) *(u32*)(to + n * 8) = pair_of<Q>(own[half * 2] * factor, own[half * 2 + 1] * factor);
+    }
+  }
+)cuda";
+
+}  // namespace tenon::ops::attention_text
