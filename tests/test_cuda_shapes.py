@@ -161,6 +161,10 @@ CASES = {
     "fused_negative_scale": fused(F16, 2, 2, 20, 90, 64, scale=-0.3),
     "fused_several_tiles": fused(F16, 2, 2, 100, 300, 64),
     "fused_several_tiles_causal": fused(BF16, 2, 1, 230, 230, 96, v_size=32, is_causal=1),
+    "fused_several_tiles_flat": fused(F16, 4, 2, 100, 300, 64, flat=True),
+    "fused_several_tiles_window": fused(F16, 2, 2, 140, 400, 32, left_window_size=150, right_window_size=3, softcap=2.0),
+    "fused_several_tiles_mask": fused(BF16, 2, 2, 70, 300, 128, mask=hidden(2, 1, 70, 300)),
+    "fused_several_tiles_lengths": fused(F16, 2, 2, 20, 300, 64, lengths=ints(3, 271), is_causal=1),
     "fused_columns_hidden": fused(F16, 2, 2, 70, 300, 32, mask=numbers(2, 1, 1, 300).astype(np.float16)),
     "fused_columns_hidden_by_bools": fused(F16, 2, 2, 70, 90, 64, mask=np.random.default_rng(3).random((2, 1, 1, 90)) < 0.5, left_window_size=20),
     "fused_queries_that_see_nothing": fused(F16, 1, 1, 130, 20, 64, lengths=ints(5, 0), is_causal=1),
@@ -223,6 +227,8 @@ def write_model(path, op, inputs, attributes, kind=F):
 # What the text of a kernel that runs there has, where several could: those of tensor cores and of plain copies beside others.
 KERNELS = {
     "fused_flat": "group_64xNx16<Q, TILE",
+    "fused_several_tiles": "values_are_there",
+    "fused_several_tiles_causal": "values_are_there",
     "fused_causal_past": "key_parts(own",
     "fused_tf32": "key_parts(own",
     "pixels": "STAGES > 1) fetch(step",
