@@ -275,8 +275,8 @@ class CodesOfPanels {
         is_limited_(std::all_of(codes.scales, codes.scales + b.lanes, [](float scale) { return scale < 0.5f; })) {}
 
   static bool can_make(const Product& product, const BytePanels& a, FinishSums finish) {
-    return finish.codes() && a.kernels->to_codes && a.lanes > a.kernels->few && a.k > 0 &&
-           product.adds_to_columns_alone();
+    return finish.codes() && !finish.codes()->added.addends && a.kernels->to_codes && a.lanes > a.kernels->few &&
+           a.k > 0 && product.adds_to_columns_alone();
   }
 
   void multiply(int64_t row, int64_t row_end, int64_t column, int64_t column_end) const {
@@ -330,9 +330,13 @@ class CodesOfTiles {
         a_(a),
         b_(b),
         codes_(codes),
-        scales_(static_cast<size_t>(b.panels() * b.width()) * sizeof(float)) {
-    std::copy_n(codes.scales, b.lanes, scales_.as<float>());
-    std::fill(scales_.as<float>() + b.lanes, scales_.as<float>() + b.panels() * b.width(), 0.0f);
+        columns_(b.panels() * b.width()),
+        numbers_(static_cast<size_t>(2 * columns_) * sizeof(float)),
+        scales_(numbers_.as<float>()),
+        addends_(codes.added.addends ? scales_ + columns_ : nullptr) {
+    std::fill_n(scales_, 2 * columns_, 0.0f);
+    std::copy_n(codes.scales, b.lanes, scales_);
+    if (addends_) std::copy_n(codes.added.addends, b.lanes, addends_);
     for (int64_t i = 0; i < b.lanes; ++i) {
       const double bias = column_bias ? std::abs(static_cast<double>(column_bias[i])) : 0;
       range_ = std::min(range_, code_range(bias + largest_product(i), codes.scales[i]));
@@ -368,19 +372,24 @@ class CodesOfTiles {
                                 .columns = product_.columns_of(column, panels),
                                 .of_rows = of_rows ? of_rows + first_row : nullptr,
                                 .of_columns = product_.of_columns() + first_column,
-                                .scales = scales_.as<float>() + first_column,
+                                .scales = scales_ + first_column,
                                 .range = range_,
                                 .lowest = codes_.is_signed ? -128 : 0,
                                 .highest = codes_.is_signed ? 127 : 255,
                                 .zero = codes_.zero,
                                 .y = codes_.y + first_row * codes_.ldy + first_column,
-                                .ldy = codes_.ldy});
+                                .ldy = codes_.ldy,
+                                .addends = addends_ ? addends_ + first_column : nullptr,
+                                .factor = codes_.added.factor,
+                                .code_zero = codes_.added.code_zero});
   }
 
   const Product& product_;
   const BytePanels &a_, &b_;
   const CodesOfSums& codes_;
-  const Scratch scales_;
+  int64_t columns_;  // of whole panels
+  const Scratch numbers_;
+  float *scales_, *addends_;
   CodeRange range_ = CodeRange::tiny;
 };
 
@@ -390,10 +399,19 @@ void CodesOfSums::operator()(const SumsBlock& block) const {
   const SumRows sums{block.sums, block.ld, block.rows, block.columns};
   const Scales of{scales + block.column, 1};
   uint8_t* to = y + block.row * ldy + block.column;
+  const auto store = [&](auto own_zero, auto* codes) {
+    AddedCodes own = added;
+    if (added.addends) {
+      own.addends += block.column;
+      requantize_and_add_rows(sums, of, own, own_zero, codes, ldy);
+    } else {
+      requantize_rows(sums, of, own_zero, codes, ldy);
+    }
+  };
   if (is_signed)
-    requantize_rows(sums, of, static_cast<int8_t>(zero), reinterpret_cast<int8_t*>(to), ldy);
+    store(static_cast<int8_t>(zero), reinterpret_cast<int8_t*>(to));
   else
-    requantize_rows(sums, of, static_cast<uint8_t>(zero), to, ldy);
+    store(static_cast<uint8_t>(zero), to);
 }
 
 void multiply_panels(ThreadPool* pool, const BytePanels& a, const BytePanels& b, const int32_t* column_bias,

@@ -9,6 +9,7 @@
 #include "base/thread_pool.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm_int8/panels.h"
+#include "kernels/quantize/requantize.h"
 
 namespace tenon::kernels {
 
@@ -36,13 +37,15 @@ struct SumsBlock {
   int64_t ld;
 };
 
-// Sums that become codes as requantize_rows makes them, with a scale for each column. Rows of y are ldy apart.
+// Sums that become codes as requantize_rows makes them, with a scale for each column, or requantize_and_add_rows where
+// there are addends. Rows of y are ldy apart.
 struct CodesOfSums {
   const float* scales;
   bool is_signed;
   int32_t zero;
   uint8_t* y;
   int64_t ldy;
+  AddedCodes added = {};  // without addends, nothing is added
 
   void operator()(const SumsBlock& block) const;
 };

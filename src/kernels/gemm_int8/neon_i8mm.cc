@@ -138,13 +138,14 @@ template <class Number>
 struct CodeColumns {
   int32x4_t first[rows / 2][column_pairs];
   int64_t row_step = 0;  // of `first`, which is the same for all rows unless something is added to rows
-  float32x4_t scales[column_pairs];
+  float32x4_t scales[column_pairs], addends[column_pairs];
 
   void set(const Int8CodeTiles& t, int64_t column) {
     const int32x4_t shift = vdupq_n_s32(t.range == CodeRange::any ? 0 : code_shift_bits);
     for (int j = 0; j < column_pairs; ++j) {
       first[0][j] = vaddq_s32(twice(t.of_columns + column + 2 * j), shift);
       scales[j] = vreinterpretq_f32_s32(twice(t.scales + column + 2 * j));
+      if (t.addends) addends[j] = vreinterpretq_f32_s32(twice(t.addends + column + 2 * j));
     }
   }
   void add_rows(const int32_t* of_rows) {
@@ -167,39 +168,91 @@ struct CodeColumns {
   }
 };
 
-template <CodeRange Range, bool Signed, int RowPairs>
-[[gnu::always_inline]] inline void store_codes(const NeonCodes& codes, const float32x4_t (&scales)[column_pairs],
+// Codes of a tile as numbers of 16 bits that are not limited yet: two sums of each of two rows, and two more.
+class CodesOfTile {
+ public:
+  explicit CodesOfTile(const Int8CodeTiles& t) : codes_(t, 0) {}
+
+  template <CodeRange Range>
+  [[gnu::always_inline]] int16x8_t halves(const CodeColumns& of, int pair, int32x4_t low, int32x4_t high) const {
+    return codes_.halves<Range>({low, high}, {of.scales[pair], of.scales[pair + 1]});
+  }
+
+ private:
+  NeonCodes codes_;
+};
+
+// The same where codes are added to those of the sums.
+class AddedCodesOfTile {
+ public:
+  explicit AddedCodesOfTile(const Int8CodeTiles& t)
+      : code_low_(number(t.lowest - t.code_zero)),
+        code_high_(number(t.highest - t.code_zero)),
+        factor_(vdupq_n_f32(t.factor)),
+        low_(number(t.lowest - t.zero)),
+        high_(number(t.highest - t.zero)),
+        zero_(vdupq_n_s16(static_cast<int16_t>(t.zero))) {}
+
+  template <CodeRange Range>
+  [[gnu::always_inline]] int16x8_t halves(const CodeColumns& of, int pair, int32x4_t low, int32x4_t high) const {
+    const int16x8_t first = shifted<Range>(low, of.scales[pair], of.addends[pair]),
+                    second = shifted<Range>(high, of.scales[pair + 1], of.addends[pair + 1]);
+    return vaddq_s16(vuzp1q_s16(first, second), zero_);
+  }
+
+ private:
+  static float32x4_t number(int32_t value) { return vdupq_n_f32(static_cast<float>(value)); }
+
+  // Whole numbers, as the lowest bits of floats.
+  template <CodeRange Range>
+  [[gnu::always_inline]] int16x8_t shifted(int32x4_t sum, float32x4_t scale, float32x4_t addend) const {
+    const float32x4_t shift = vdupq_n_f32(code_shift);
+    const float32x4_t whole =
+        Range == CodeRange::any ? vcvtq_f32_s32(sum) : vsubq_f32(vreinterpretq_f32_s32(sum), shift);
+    const float32x4_t limited = vminnmq_f32(vmaxnmq_f32(vmulq_f32(whole, scale), code_low_), code_high_);
+    const float32x4_t code = vsubq_f32(vaddq_f32(limited, shift), shift);
+    const float32x4_t value = vaddq_f32(vmulq_f32(code, factor_), addend);
+    return vreinterpretq_s16_f32(vaddq_f32(vminnmq_f32(vmaxnmq_f32(value, low_), high_), shift));
+  }
+
+  float32x4_t code_low_, code_high_, factor_, low_, high_;
+  int16x8_t zero_;
+};
+
+template <CodeRange Range, bool Signed, class Codes, int RowPairs>
+[[gnu::always_inline]] inline void store_codes(const Codes& codes, const CodeColumns& of,
                                                const int32x4_t (&acc)[RowPairs][column_pairs], uint8_t* to,
                                                int64_t ld) {
 #pragma GCC unroll 6
   for (int i = 0; i < RowPairs; ++i, to += 2 * ld) {
-    const int32x4_t low = vreinterpretq_s32_s16(codes.halves<Range>({acc[i][0], acc[i][1]}, {scales[0], scales[1]}));
-    const int32x4_t high = vreinterpretq_s32_s16(codes.halves<Range>({acc[i][2], acc[i][3]}, {scales[2], scales[3]}));
+    const int32x4_t low = vreinterpretq_s32_s16(codes.template halves<Range>(of, 0, acc[i][0], acc[i][1]));
+    const int32x4_t high = vreinterpretq_s32_s16(codes.template halves<Range>(of, 2, acc[i][2], acc[i][3]));
     vst1_u8(to, NeonCodes::narrowed<Signed>(vreinterpretq_s16_s32(vuzp1q_s32(low, high))));
     vst1_u8(to + ld, NeonCodes::narrowed<Signed>(vreinterpretq_s16_s32(vuzp2q_s32(low, high))));
   }
 }
 
 // A left panel of at most 2 * RowPairs rows by a right one. Not inlined: gcc would keep sums in memory.
-template <int RowPairs>
+template <int RowPairs, class Codes>
 [[gnu::noinline]] void code_tile(const Int8CodeTiles& t, const uint8_t* a, const uint8_t* b, const CodeColumns& of,
                                  uint8_t* to, int64_t ld) {
   int32x4_t acc[RowPairs][column_pairs];
   of.load(acc);
   add_all_products(t.groups, a, b, acc);
-  const NeonCodes codes(t, 0);
+  const Codes codes(t);
   for_kind(
       t, [&]<CodeRange Range, bool Signed>()
-             __attribute__((always_inline)) { store_codes<Range, Signed>(codes, of.scales, acc, to, ld); });
+             __attribute__((always_inline)) { store_codes<Range, Signed>(codes, of, acc, to, ld); });
 }
 
 // The same where maybe not all of its codes are stored.
 template <int RowPairs>
 void code_part(const Int8CodeTiles& t, const uint8_t* a, const uint8_t* b, const CodeColumns& of, int64_t row_count,
                int64_t column_count, uint8_t* to) {
-  if (row_count == 2 * RowPairs && column_count == columns) return code_tile<RowPairs>(t, a, b, of, to, t.ldy);
+  const auto multiply_tile = t.addends ? code_tile<RowPairs, AddedCodesOfTile> : code_tile<RowPairs, CodesOfTile>;
+  if (row_count == 2 * RowPairs && column_count == columns) return multiply_tile(t, a, b, of, to, t.ldy);
   uint8_t part[2 * RowPairs * columns];
-  code_tile<RowPairs>(t, a, b, of, part, columns);
+  multiply_tile(t, a, b, of, part, columns);
   for (int64_t i = 0; i < row_count; ++i)
     std::memcpy(to + i * t.ldy, part + i * columns, static_cast<size_t>(column_count));
 }

@@ -129,7 +129,7 @@ struct CodesCase {
 };
 
 void check_codes(const CodesCase& t, const std::vector<uint8_t>& a, const std::vector<uint8_t>& b,
-                 const std::vector<int32_t>& bias, const std::vector<float>& scales) {
+                 const std::vector<int32_t>& bias, const std::vector<float>& scales, AddedCodes added = {}) {
   ThreadPool one(1), pool(2);
   const AlignedBuffer memory(a.size());
   std::ranges::copy(a, memory.as<uint8_t>());
@@ -137,11 +137,22 @@ void check_codes(const CodesCase& t, const std::vector<uint8_t>& a, const std::v
   const ByteMatrix left{memory.as<uint8_t>(), false, t.k}, right{b.data(), true, t.n};
   const PackedBytes packed(pool, GemmSide::right, t.n, t.k, right, {&t.right_zero});
   std::vector<uint8_t> y(static_cast<size_t>(t.m * (t.n + 3)), 99), expected = y;
-  const CodesOfSums codes{scales.data(), t.is_signed, t.is_signed ? -9 : 77, y.data(), t.n + 3};
+  const CodesOfSums codes{scales.data(), t.is_signed, t.is_signed ? -9 : 77, y.data(), t.n + 3, added};
   gemm_int8(&pool, t.m, left, {&left_zero}, packed, bias.data(), codes);
-  CodesOfSums one_by_one = codes;
-  one_by_one.y = expected.data();
-  gemm_int8(&pool, t.m, left, {&left_zero}, packed, bias.data(), [&](const SumsBlock& block) { one_by_one(block); });
+  const auto store = [&](const SumsBlock& block, auto zero, auto* codes_of_rows) {
+    const SumRows sums{block.sums, block.ld, block.rows, block.columns};
+    const Scales own_scales{scales.data() + block.column, 1};
+    auto* to = codes_of_rows + block.row * codes.ldy + block.column;
+    if (!added.addends) return requantize_rows(sums, own_scales, zero, to, codes.ldy);
+    requantize_and_add_rows(sums, own_scales, {added.addends + block.column, added.factor, added.code_zero}, zero, to,
+                            codes.ldy);
+  };
+  gemm_int8(&pool, t.m, left, {&left_zero}, packed, bias.data(), [&](const SumsBlock& block) {
+    if (t.is_signed)
+      store(block, int8_t{-9}, reinterpret_cast<int8_t*>(expected.data()));
+    else
+      store(block, uint8_t{77}, expected.data());
+  });
   EXPECT_EQ(y, expected) << t.m << " " << t.n << " " << t.k << " " << t.right_zero << " " << t.is_signed;
   std::ranges::fill(y, 99);
   gemm_int8(&one, t.m, left, {&left_zero}, packed, bias.data(), codes);
@@ -163,12 +174,16 @@ TEST(GemmInt8Codes, AreThoseOfSums) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   for (const float every_fifth : {0.0001f, 0.1f, 1e7f, nan}) {
     for (const auto& [m, n, k] : shapes) {
-      std::vector<float> scales;
-      for (int64_t i = 0; i < n; ++i)
+      std::vector<float> scales, addends;
+      for (int64_t i = 0; i < n; ++i) {
         scales.push_back(i % 5 == 1 ? every_fifth : 0.0001f * static_cast<float>(1 + i % 7));
+        addends.push_back(i % 11 == 3 ? every_fifth : static_cast<float>(i % 13) * 7.3f - 40.0f);
+      }
       for (const bool is_signed : {false, true}) {
         for (const int32_t zero : {0, 7})
-          check_codes({m, n, k, zero, is_signed}, bytes(m * k, 3), bytes(k * n, 4), small_bias(n), scales);
+          for (const AddedCodes& added : {AddedCodes{}, {addends.data(), 0.37f, is_signed ? 5 : 133}}) {
+            check_codes({m, n, k, zero, is_signed}, bytes(m * k, 3), bytes(k * n, 4), small_bias(n), scales, added);
+          }
       }
     }
   }

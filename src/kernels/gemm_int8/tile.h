@@ -28,7 +28,7 @@ inline constexpr int most_int8_code_panels = 4;
 struct Int8CodeTiles {
   int64_t groups;
   const uint8_t *a, *b;
-  int64_t rows, columns;                // that are stored; of_rows, of_columns and scales are there for whole panels
+  int64_t rows, columns;                // that are stored; what is by row or column is there for whole panels
   const int32_t *of_rows, *of_columns;  // of_rows may be null, which is zero
   const float* scales;
   CodeRange range;
@@ -36,6 +36,11 @@ struct Int8CodeTiles {
   int32_t zero;
   uint8_t* y;
   int64_t ldy;
+  // Where there are addends, by column: codes with the zero point `code_zero` become others, round((code - code_zero) *
+  // factor + addend) plus the zero point, saturated.
+  const float* addends;
+  float factor;
+  int32_t code_zero;
 };
 
 // Tiles to be multiplied in turn. When one is asked for, all but the one before it are complete.

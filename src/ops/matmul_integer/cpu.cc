@@ -120,16 +120,19 @@ class CodesOfBlocks {
     if (is_whole_) rescaling.scales_of(batch, 0, scales_);
   }
 
-  // Where all rows are alike and nothing is added to their codes.
+  // Where all rows are alike.
   std::optional<kernels::CodesOfSums> simple() const {
-    if (!is_whole_ || !added_.addends.empty()) return {};
+    if (!is_whole_) return {};
     const auto zero = static_cast<int32_t>(static_cast<T>(rescaling_.y_zero.at(0)));
-    return kernels::CodesOfSums{scales_.data(), std::is_signed_v<T>, zero, reinterpret_cast<uint8_t*>(y_), batch_.n};
+    kernels::CodesOfSums codes{scales_.data(), std::is_signed_v<T>, zero, reinterpret_cast<uint8_t*>(y_), batch_.n};
+    if (added_.addends.empty()) return codes;
+    codes.added = {added_.addends.data(), added_.factor, zero};
+    codes.zero = static_cast<int32_t>(static_cast<T>(added_.zero));
+    return codes;
   }
 
   void operator()(const kernels::SumsBlock& block) const {
     T* to = y_ + block.row * batch_.n + block.column;
-    if (is_whole_) return add_to_rows(block, to);
     std::vector<float> scales;
     for (int64_t i = 0; i < block.rows; ++i) {
       rescaling_.scales_of(batch_, block.row + i, scales);
@@ -139,15 +142,6 @@ class CodesOfBlocks {
   }
 
  private:
-  void add_to_rows(const kernels::SumsBlock& block, T* to) const {
-    const kernels::SumRows sums{block.sums, block.ld, block.rows, block.columns};
-    const kernels::Scales scales{scales_.data() + block.column, 1};
-    const float zero = rescaling_.y_zero.at(0);
-    kernels::requantize_and_add_rows(sums, scales,
-                                     {added_.addends.data() + block.column, added_.factor, static_cast<int32_t>(zero)},
-                                     static_cast<T>(added_.zero), to, batch_.n);
-  }
-
   const MatrixBatch& batch_;
   const Rescaling& rescaling_;
   const ColumnCodes& added_;
