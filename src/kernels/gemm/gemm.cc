@@ -25,7 +25,7 @@ bool reads_left_in_place(const GemmKernels& kernels, GemmMatrix a, int64_t m, in
 }
 
 // Whether neither side is packed: both are read from the first cache then, and packing the left one would cost as much
-// as multiplying it with a few columns.
+// as multiplying it with a few columns. For cores with four vector pipes; others read rows of the left side in place.
 bool multiplies_unpacked(const GemmKernels& kernels, int64_t m, int64_t n, int64_t k, GemmMatrix a, GemmMatrix b) {
   constexpr int64_t least_columns = 16, most_columns = 256, least_rows = 4 * unpacked_rows;
   if (!kernels.unpacked[1] || !cpu_features().bf16 || a.transposed || b.transposed) return false;

@@ -158,9 +158,14 @@ struct LayerNormRow {
       const auto load = [i, n](const float* p) { return S::load_part(p + i, n - i); };
       S::store_part(y + i, (*this)(load(x), load, load), n - i);
     }
+    // A whole row; with Fetch, what lies behind it is brought near.
+    template <bool Fetch = false>
     [[gnu::always_inline]] void row(const float* x, float* y, int64_t n) const {
       int64_t i = 0;
-      for (; i + 4 * width <= n; i += 4 * width) four(x, y, i);
+      for (; i + 4 * width <= n; i += 4 * width) {
+        four(x, y, i);
+        if (Fetch) fetch(x + n + i, 4 * width);
+      }
       finish(x, y, i, n);
     }
   };
@@ -168,7 +173,7 @@ struct LayerNormRow {
   template <bool Scale, bool Bias>
   static void apply_to_row(const float* x, float* y, int64_t n, float shift, float factor, const float* scale,
                            const float* bias) {
-    Normalization<Scale, Bias>{shift, factor, scale, bias}.row(x, y, n);
+    Normalization<Scale, Bias>{shift, factor, scale, bias}.template row<true>(x, y, n);
   }
 
   static void apply(const float* x, float* y, int64_t n, float shift, float factor, const float* scale,
