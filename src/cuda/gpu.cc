@@ -178,8 +178,14 @@ void Gpu::set_choice(const std::string& key, const std::shared_ptr<const void>& 
 }
 
 Gpu::~Gpu() {
-  // The process may be at its end, and the driver with it: what is left goes with the context.
   trim();
+  // The process may be at its end, and the driver with it: then all goes with the context.
+  if (!is_usable()) return;
+  for (const auto& [source, module] : modules_) {
+    if (module) api_.cuModuleUnload(module);
+  }
+  if (blas_) api_.cublasLtDestroy(blas_);
+  if (dnn_) api_.cudnnDestroy(dnn_);
 }
 
 // Another GPU, or another library of the process, may have made its own the thread's since. The call costs little.

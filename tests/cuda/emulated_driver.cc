@@ -464,6 +464,12 @@ Result cuModuleLoadData(Handle* module, const void* image) {
   *module = load(static_cast<const char*>(image) + sizeof size, size);
   return *module ? success : invalid;
 }
+Result cuModuleUnload(Handle module) {
+  std::lock_guard lock(mutex);
+  auto* from = static_cast<Module*>(module);
+  dlclose(from->library);
+  return delete from, success;
+}
 Result cuModuleGetFunction(Handle* function, Handle module, const char* name) {
   std::lock_guard lock(mutex);
   auto* from = static_cast<Module*>(module);
@@ -558,6 +564,7 @@ Result cuTensorMapEncodeIm2col(void* map, int type, unsigned axes, void* address
 }
 
 Result cublasLtCreate(Handle* handle) { return *handle = new int, success; }
+Result cublasLtDestroy(Handle handle) { return delete static_cast<int*>(handle), success; }
 Result cublasLtMatmulDescCreate(Handle* description, int, int) { return *description = new Matmul, success; }
 Result cublasLtMatmulDescDestroy(Handle description) { return delete static_cast<Matmul*>(description), success; }
 Result cublasLtMatmulDescSetAttribute(Handle description, int attribute, const void* value, size_t bytes) {
@@ -628,6 +635,7 @@ Result cublasLtMatmul(Handle, Handle description, const void* alpha, const void*
 
 // Convolutions fall back to kernels of our own.
 Result cudnnCreate(Handle* handle) { return *handle = new int, success; }
+Result cudnnDestroy(Handle handle) { return delete static_cast<int*>(handle), success; }
 Result cudnnSetStream(Handle, Handle) { return success; }
 Result cudnnBackendCreateDescriptor(int, Handle*) { return not_supported; }
 Result cudnnBackendDestroyDescriptor(Handle) { return success; }

@@ -241,8 +241,9 @@ TEST(Qdq, ProductsOfUnknownLength) {
   b.node("MatMul", {"x", "z"}, {"m"});
   b.quantize("m", "y", 0.5f, zero_of(90));
   b.output("y_q");
+  const Session session = b.session();
   std::vector<std::string> ops;
-  for (const NodePlacement& node : b.session().placement()) ops.push_back(node.op_type);
+  for (const NodePlacement& node : session.placement()) ops.push_back(node.op_type);
   EXPECT_EQ(ops, (Ops{"QuantizeLinear", "QuantizeLinear", "QLinearMatMul"}));
 }
 
