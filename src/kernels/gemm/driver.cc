@@ -147,16 +147,8 @@ void multiply_tiles(const Product& p, const Block& block, int64_t row_begin, int
   const GemmEpilogue& e = p.epilogue;
   const int rows = p.kernels.tile_rows, columns = p.kernels.tile_columns;
   const bool last_k = block.k_begin + block.k == p.k;
-  GemmTile tile{};
-  tile.ldc = p.ldc;
-  tile.alpha = e.alpha;
-  tile.beta = e.beta;
+  GemmTile tile = tile_of(e, p.ldc, last_k);
   tile.accumulate = block.k_begin > 0;
-  tile.addend_row_stride = e.addend_row_stride;
-  tile.addend_column_stride = e.addend_column_stride;
-  tile.clamp = last_k && has_limits(e);
-  tile.lo = e.lo;
-  tile.hi = e.hi;
   const int64_t first_tile = p.m == 1 ? multiply_row(p, block, column_begin, column_end, tile) : column_begin;
   const int64_t rows_end = p.a.has_rows() ? p.a.ready() : 0;
   GemmPanel next = block.panel(p.b, block.packed_b, block.column_panel, first_tile, columns);

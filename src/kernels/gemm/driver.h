@@ -68,6 +68,20 @@ inline bool has_limits(const GemmEpilogue& e) {
   return e.lo > -std::numeric_limits<float>::infinity() || e.hi < std::numeric_limits<float>::infinity();
 }
 
+// What all tiles of a product have in common; limits are those of its last k block.
+inline GemmTile tile_of(const GemmEpilogue& e, int64_t ldc, bool last_k) {
+  GemmTile tile{};
+  tile.ldc = ldc;
+  tile.alpha = e.alpha;
+  tile.beta = e.beta;
+  tile.addend_row_stride = e.addend_row_stride;
+  tile.addend_column_stride = e.addend_column_stride;
+  tile.clamp = last_k && has_limits(e);
+  tile.lo = e.lo;
+  tile.hi = e.hi;
+  return tile;
+}
+
 // The length of k blocks: the same for every product of depth k with these kernels.
 int64_t gemm_k_block(const GemmKernels& kernels, int64_t k);
 

@@ -44,18 +44,10 @@ class UnpackedProduct {
         b_(b),
         c_(c),
         epilogue_(epilogue),
+        tile_(tile_of(epilogue, ldc, /*last_k=*/true)),
         columns_(int64_t{most_unpacked_vectors} * kernels.vector_width),
         whole_(kernels.unpacked[most_unpacked_vectors]),
-        last_(kernels.unpacked[n % columns_ / kernels.vector_width]) {
-    tile_.ldc = ldc;
-    tile_.alpha = epilogue.alpha;
-    tile_.beta = epilogue.beta;
-    tile_.addend_row_stride = epilogue.addend_row_stride;
-    tile_.addend_column_stride = epilogue.addend_column_stride;
-    tile_.clamp = has_limits(epilogue);
-    tile_.lo = epilogue.lo;
-    tile_.hi = epilogue.hi;
-  }
+        last_(kernels.unpacked[n % columns_ / kernels.vector_width]) {}
 
   // unpacked_rows rows from this one on.
   void multiply(int64_t row) const {
@@ -86,9 +78,9 @@ class UnpackedProduct {
   GemmMatrix a_, b_;
   float* c_;
   const GemmEpilogue& epilogue_;
+  GemmTile tile_;
   int64_t columns_;  // of a whole tile
   GemmRowsKernel whole_, last_;
-  GemmTile tile_{};
 };
 
 void run(ThreadPool* pool, const GemmKernels& kernels, int64_t m, int64_t n, int64_t k, GemmMatrix a, GemmMatrix b,

@@ -421,20 +421,15 @@ void multiply_panels(ThreadPool* pool, const BytePanels& a, const BytePanels& b,
   const Product product(a, b, nullptr, column_bias);
   const int height = a.kernels->tile_rows, width = a.kernels->tile_columns;
   const int64_t ld = columns_at_once * width;
-  if (CodesOfPanels::can_make(product, a, finish)) {
-    const CodesOfPanels codes(product, a, b, *finish.codes());
-    return share_panels(pool, *a.kernels, a.panels(), b.panels(), a.panel_bytes(),
-                        [&](int64_t row, int64_t row_end, int64_t column, int64_t column_end) {
-                          codes.multiply(row, row_end, column, column_end);
-                        });
-  }
-  if (CodesOfTiles::can_make(product, a, finish)) {
-    const CodesOfTiles codes(product, a, b, column_bias, *finish.codes());
-    return share_panels(pool, *a.kernels, a.panels(), b.panels(), a.panel_bytes(),
-                        [&](int64_t row, int64_t row_end, int64_t column, int64_t column_end) {
-                          codes.multiply(row, row_end, column, column_end);
-                        });
-  }
+  const auto share_codes = [&](const auto& codes) {
+    share_panels(pool, *a.kernels, a.panels(), b.panels(), a.panel_bytes(),
+                 [&](int64_t row, int64_t row_end, int64_t column, int64_t column_end) {
+                   codes.multiply(row, row_end, column, column_end);
+                 });
+  };
+  if (CodesOfPanels::can_make(product, a, finish)) return share_codes(CodesOfPanels(product, a, b, *finish.codes()));
+  if (CodesOfTiles::can_make(product, a, finish))
+    return share_codes(CodesOfTiles(product, a, b, column_bias, *finish.codes()));
   const bool in_turn = a.kernels->all_tiles && a.lanes > 1 && a.k > 0;
   const auto multiply_in_turn = [&](int64_t row, int64_t row_end, int64_t column, int64_t column_end) {
     FinishedTiles tiles(product, *a.kernels, row, row_end, column, column_end, finish);
