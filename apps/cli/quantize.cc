@@ -17,6 +17,7 @@ struct QuantizeFlags {
   std::string activations = "uint8", weights, max_loss = "1%";
   std::vector<float> mean = {0}, std = {1};
   double smooth = -1;
+  std::string float_type;
   int64_t block_size = 32;
   bool per_tensor = false, asymmetric_weights = false, no_measure = false, json = false;
   tools::QuantizeOptions options;
@@ -106,6 +107,7 @@ tools::QuantizeOptions options_of(const QuantizeFlags& flags) {
   options.block_size = flags.block_size;
   options.measure = !flags.no_measure;
   if (flags.smooth >= 0) options.smooth = flags.smooth;
+  if (!flags.float_type.empty()) options.float_type = tools::float_type(flags.float_type);
   options.overrides = read_overrides(flags.overrides);
   options.loss.most = parse_loss(flags.max_loss);
   if (!flags.metric.empty())
@@ -246,6 +248,13 @@ void add_quantize(CLI::App& program, Action& action) {
                    "SmoothQuant: how much of the differences between channels goes from activations into weights, "
                    "0 to 1 (often 0.5)")
       ->check(CLI::Range(0.0, 1.0))
+      ->group(how);
+  command
+      ->add_option(
+          "--float-type", flags->float_type,
+          "What stays float computes in float32 or float16 (default: in float16 where nodes stay float to hold "
+          "the budget and this machine is faster so)")
+      ->type_name("TYPE")
       ->group(how);
   command->add_option("--weight-method", flags->weight_method, "For weight-only: round (default) or gptq")
       ->type_name("METHOD")

@@ -64,6 +64,19 @@ std::string why_not_half(const Tensor& tensor, ElementType to) {
   return to == ElementType::float16 ? why_not<float16>(tensor) : why_not<bfloat16>(tensor);
 }
 
+double rounding_of(ElementType type) { return type == ElementType::float16 ? 0x1p-11 : 0x1p-8; }
+
+double largest_rounding_error(const Tensor& tensor, ElementType to) {
+  const Tensor rounded = cast_floats(cast_floats(tensor, to), ElementType::float32);
+  const auto numbers = tensor.data<float>(), near = rounded.data<float>();
+  double largest = 0;
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    const double error = std::abs(static_cast<double>(numbers[i]) - static_cast<double>(near[i]));
+    largest = std::max(largest, std::isnan(error) ? 0 : error);
+  }
+  return largest;
+}
+
 double largest_magnitude(const Tensor& tensor) {
   float largest = 0;
   for (float number : tensor.data<float>()) {

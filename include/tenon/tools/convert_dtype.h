@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,9 @@ struct DtypeOptions {
   // Whether the model is run to find what would overflow; with these inputs.
   bool check_overflow = true;
   InputSources inputs = {};
+  // The largest magnitudes of values by name, where they are known already: then the model is not run for them.
+  std::map<std::string, double> magnitudes = {};
+  bool compare = true;  // whether both models are run to see how far they differ
 };
 
 // A node that computes in float, and why.

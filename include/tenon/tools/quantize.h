@@ -73,6 +73,9 @@ struct QuantizeOptions {
   WeightMethod weight_method = WeightMethod::round;
   int64_t block_size = 32;  // of rows of a weight that share a scale, for weight_only; 0: all
   LossBudget loss = {};
+  // What stays float computes in this type, float32 or float16, in static quantization. None: in float16 where products
+  // stay float to hold the budget, that costs little of it, and this machine is faster so.
+  std::optional<ElementType> float_type = {};
   // Whether both models are run, and what is not faster in integers on this machine stays float.
   bool measure = true;
   SessionOptions session = {};
@@ -120,7 +123,8 @@ struct QuantizeReport {
   std::vector<OutputReport> outputs = {};                         // over all samples that models are compared on
   double loss = 0;                                                // as the budget counts it
   std::optional<double> metric_before = {}, metric_after = {};
-  int64_t samples = 0, evaluated = 0;  // of calibration, and those that models are compared on
+  ElementType float_type = ElementType::float32;  // in which what stays float computes
+  int64_t samples = 0, evaluated = 0;             // of calibration, and those that models are compared on
   std::vector<QuantizedNodeReport> nodes = {};
   std::vector<RangeReport> ranges = {};
   std::vector<std::string> warnings = {};
@@ -144,6 +148,8 @@ RangeMethod range_method(std::string_view name);
 WeightMethod weight_method(std::string_view name);
 // The type of codes with this name: "uint8".
 ElementType code_type(std::string_view name);
+// The type that what stays float computes in: "float32", "float16".
+ElementType float_type(std::string_view name);
 
 // For people; and for programs, as a JSON document; and as a page of HTML.
 std::string to_text(const QuantizeReport& report);

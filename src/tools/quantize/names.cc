@@ -45,4 +45,10 @@ ElementType code_type(std::string_view name) {
   return *element_type_from_name(name);
 }
 
+ElementType float_type(std::string_view name) {
+  constexpr std::array<std::string_view, 2> types = {"float32", "float16"};
+  (void)chosen<size_t>(name, types, "type of what stays float");
+  return *element_type_from_name(name);
+}
+
 }  // namespace tenon::tools

@@ -38,6 +38,9 @@ void require_sense(const QuantizeOptions& options) {
           "weights of less than 8 bits are for weight-only quantization", "--mode weight-only");
   require(is_static || !options.smooth, "SmoothQuant is for static quantization", "");
   require(is_static || !options.bias_correction, "biases are corrected in static quantization", "");
+  require(is_static || options.float_type.value_or(ElementType::float32) == ElementType::float32,
+          "what stays float is float16 in static quantization alone",
+          "convert the model first: tenon convert --dtype fp16");
   require(options.weight_method == WeightMethod::round || options.mode == QuantizeMode::weight_only,
           "GPTQ is for weight-only quantization", "--mode weight-only");
   require(options.percentile > 50 && options.percentile <= 100, "a percentile is above 50 and at most 100", "");

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <random>
 
+#include "ir/graph.h"
 #include "model_builder.h"
 #include "tools/quantize/blocks.h"
 #include "tools/quantize/codes.h"
@@ -254,6 +255,27 @@ TEST(Quantize, WeightsOfFloatProductsAreCodesWhereTheBudgetAllowsIt) {
   ASSERT_EQ(report.nodes.size(), 2);
   EXPECT_NE(report.nodes[0].why_float.find(stored), std::string::npos) << report.nodes[0].why_float;
   EXPECT_EQ(report.nodes[1].why_float.find(stored), std::string::npos) << report.nodes[1].why_float;
+}
+
+TEST(Quantize, WhatStaysFloatMayBeHalf) {
+  const auto types = [](const OnnxModel& model) {
+    std::map<std::string, ElementType> result;
+    for (const ir::Value* value : model.ir().graph->initializers())
+      result[value->name] = value->constant()->tensor.type();
+    return result;
+  };
+  QuantizeOptions options = plain_options();
+  options.keep = {"second"};
+  EXPECT_EQ(types(quantized(two_layers(), options).model).at("w2"), ElementType::float32);
+  options.float_type = ElementType::float16;
+  const QuantizeReport report = quantized(two_layers(), options);
+  EXPECT_EQ(report.float_type, ElementType::float16);
+  EXPECT_EQ(types(report.model).at("w2"), ElementType::float16);
+  EXPECT_FALSE(types(report.model).contains("w1"));
+  EXPECT_GT(report.outputs.at(0).sqnr, 30);
+  EXPECT_EQ(report.model.open().outputs().at(0).type, "tensor(float)");
+  options.mode = QuantizeMode::dynamic;
+  EXPECT_NE(error_of([&] { quantized(two_layers(), options); }).find("static"), std::string::npos);
 }
 
 TEST(Quantize, WarnsOfDataUnlikeTheEvaluation) {

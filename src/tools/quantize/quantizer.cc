@@ -7,9 +7,11 @@
 
 #include "base/fail.h"
 #include "tools/bisect/smallest_set.h"
+#include "tools/float_range.h"
 #include "tools/quantize/bias_correction.h"
 #include "tools/quantize/calibrate.h"
 #include "tools/quantize/evaluate.h"
+#include "tools/quantize/float_rest.h"
 #include "tools/quantize/layer_errors.h"
 #include "tools/quantize/measure.h"
 #include "tools/quantize/prepare.h"
@@ -65,6 +67,7 @@ class Quantizer {
     const Evaluation evaluation(prepared_, evaluation_samples(), options_);
     report_.evaluated = std::ssize(evaluation.samples());
     if (options_.bias_correction) correct_biases();
+    if (options_.float_type == ElementType::float16) compute_rest_in_half(evaluation);
     if (options_.measure && options_.mode != QuantizeMode::weight_only)
       leave_out_what_does_not_pay(evaluation.samples().front());
     hold_budget(evaluation);
@@ -82,7 +85,14 @@ class Quantizer {
       case QuantizeMode::static_:
         break;
     }
-    return prepared_.with(write_qdq(model, types_, options_, calibrated_, stay_float));
+    OnnxModel quantized = prepared_.with(write_qdq(model, types_, options_, calibrated_, stay_float));
+    if (report_.float_type == ElementType::float32) return quantized;
+    const Planned all(prepared_, types_, options_, stay_float);
+    std::vector<std::string> on_codes;
+    for (const Plan::Entry& entry : all.plan.entries()) {
+      if (all.plan.is_quantized(*entry.node)) on_codes.push_back(entry.node->name);
+    }
+    return rest_in_half(quantized, std::move(on_codes), magnitudes_);
   }
 
   // A plan of a copy, which lives as long.
@@ -183,10 +193,36 @@ class Quantizer {
     calibrated_.bias_shifts = bias_shifts(all.plan, options_, calibration_.channels);
   }
 
+  void compute_rest_in_half(const Evaluation& evaluation) {
+    magnitudes_ = largest_magnitudes(prepared_, evaluation.samples().front());
+    report_.float_type = ElementType::float16;
+  }
+
+  // All of the model in the type in which what stays float computes.
+  OnnxModel in_float() const {
+    if (report_.float_type == ElementType::float32) return prepared_;
+    return rest_in_half(prepared_, {}, magnitudes_);
+  }
+
+  // Where products stay float to hold the budget, they may as well compute in float16 if this machine is faster so and
+  // it costs little of the budget.
+  void choose_float_type(const Evaluation& evaluation) {
+    constexpr double share_of_budget = 0.1, least_gain = 1.1;
+    if (options_.float_type || !options_.measure || options_.mode != QuantizeMode::static_) return;
+    say("times in float16");
+    compute_rest_in_half(evaluation);
+    const OnnxModel half = in_float();
+    const MeasuredPair times = measure_pair(prepared_, half, evaluation.samples().front(), options_.session);
+    const bool pays = times.run_after * least_gain < times.run_before;
+    if (pays && loss_of(half, evaluation) <= share_of_budget * *options_.loss.most)
+      return leave_out_what_does_not_pay(evaluation.samples().front());
+    report_.float_type = ElementType::float32;
+  }
+
   void leave_out_what_does_not_pay(const NamedValues& inputs) {
     say("times");
     const OnnxModel quantized = write(stay_float_);
-    times_ = measure_pair(prepared_, quantized, inputs, options_.session);
+    times_ = measure_pair(in_float(), quantized, inputs, options_.session);
     const Planned all = planned();
     for (const std::vector<size_t>& region : regions_of(all.plan)) {
       double before = 0, after = 0;
@@ -199,9 +235,13 @@ class Quantizer {
         if (all.plan.entries()[number].role != Role::product) continue;
         stay_float_.insert(number);
         reasons_[number] =
-            fmt::format("slower in integers here: {:.3f} ms, {:.3f} in float", 1e3 * after, 1e3 * before);
+            fmt::format("slower in integers here: {:.3f} ms, {:.3f} in {}", 1e3 * after, 1e3 * before, float_name());
       }
     }
+  }
+
+  std::string_view float_name() const {
+    return report_.float_type == ElementType::float32 ? "float" : name_of(report_.float_type);
   }
 
   static double seconds(const NodeSeconds& times, const std::string& name) {
@@ -240,6 +280,7 @@ class Quantizer {
       if (corrected >= loss) calibrated_.bias_shifts.clear();
       loss = std::min(loss, corrected);
     }
+    choose_float_type(evaluation);
     const std::vector<size_t> candidates = by_price(evaluation);
     store_codes_that_fit(candidates, evaluation);
     const auto with = [&](const std::vector<size_t>& chosen) {
@@ -373,6 +414,7 @@ class Quantizer {
   KnownTypes types_;
   Calibration calibration_;
   Calibrated calibrated_;
+  std::map<std::string, double> magnitudes_;  // of values, where what stays float computes in float16
   MeasuredPair times_;
   mutable BlockCache blocks_;
   std::set<size_t> stay_float_;            // numbers of nodes

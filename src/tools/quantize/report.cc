@@ -52,6 +52,8 @@ std::string to_text(const QuantizeReport& report) {
   if (report.metric_before)
     text +=
         fmt::format("metric     {:.6g} before, {:.6g} after\n", *report.metric_before, report.metric_after.value_or(0));
+  if (report.float_type != ElementType::float32)
+    text += fmt::format("float      what stayed float computes in {}\n", name_of(report.float_type));
   text += fmt::format("data       {} calibration samples, compared on {}\n", report.samples, report.evaluated);
   std::vector<const QuantizedNodeReport*> floats;
   for (const QuantizedNodeReport& node : report.nodes) {
@@ -84,6 +86,7 @@ std::string to_json(const QuantizeReport& report) {
   json["loss"] = report.loss;
   json["metric_before"] = optional_json(report.metric_before);
   json["metric_after"] = optional_json(report.metric_after);
+  json["float_type"] = name_of(report.float_type);
   json["samples"] = report.samples;
   json["evaluated"] = report.evaluated;
   json["outputs"] = nlohmann::ordered_json::array();

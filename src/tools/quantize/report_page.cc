@@ -67,6 +67,8 @@ std::string facts(const QuantizeReport& report) {
         fmt::format("{:.2f} times as fast", ratio(*report.seconds_before, *report.seconds_after)),
         fmt::format("a run: {:.3f} ms, {:.3f} ms before", 1e3 * *report.seconds_after, 1e3 * *report.seconds_before));
   html += fact(fmt::format("{} of {}", report.quantized_nodes(), report.nodes.size()), "nodes are quantized");
+  if (report.float_type != ElementType::float32)
+    html += fact(std::string(name_of(report.float_type)), "what stayed float computes in it");
   if (report.metric_before)
     html += fact(fmt::format("{:.6g}", report.metric_after.value_or(0)),
                  fmt::format("metric, {:.6g} before", *report.metric_before));
