@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/fail.h"
+#include "kernels/half/half.h"
 #include "kernels/quantize/quantize.h"
 #include "ops/quantize/codec.h"
 #include "provider/cpu_kernels.h"
@@ -195,8 +196,11 @@ class QuantizeLinear final : public Linear {
   bool compute_directly(const Tensor& x, Tensor& y, const Segment& part, const std::vector<float>& scales,
                         const std::vector<float>& zeros, ElementType scale_type) const override {
     const bool single = (precision_ == ElementType::undefined ? scale_type : precision_) == ElementType::float32;
-    if (x.type() != ElementType::float32 || !single || part.step != 0) return false;
-    const float* from = x.data<float>().data() + part.first;
+    const bool is_half = x.type() == ElementType::float16;
+    if ((x.type() != ElementType::float32 && !is_half) || !single || part.step != 0) return false;
+    float halves[chunk];
+    if (is_half) kernels::f16_to_f32(&x.data<float16>()[static_cast<size_t>(part.first)].bits, halves, part.count);
+    const float* from = is_half ? halves : x.data<float>().data() + part.first;
     const float scale = scales[static_cast<size_t>(part.parameter)], zero = zeros[static_cast<size_t>(part.parameter)];
     const auto quantize = [&]<typename T>() {
       kernels::quantize(from, y.mutable_data<T>().data() + part.first, part.count, scale, zero);
@@ -234,8 +238,10 @@ class DequantizeLinear final : public Linear {
 
   bool compute_directly(const Tensor& x, Tensor& y, const Segment& part, const std::vector<float>& scales,
                         const std::vector<float>& zeros, ElementType) const override {
-    if (y.type() != ElementType::float32) return false;
-    float* to = y.mutable_data<float>().data() + part.first;
+    const bool is_half = y.type() == ElementType::float16;
+    if (y.type() != ElementType::float32 && !is_half) return false;
+    float halves[chunk];
+    float* to = is_half ? halves : y.mutable_data<float>().data() + part.first;
     const float *scale = scales.data() + part.parameter, *zero = zeros.data() + part.parameter;
     const auto dequantize = [&]<typename T>() {
       dequantize_line(x.data<T>().data() + part.first, to, part.count, scale, zero, part.step);
@@ -252,6 +258,8 @@ class DequantizeLinear final : public Linear {
       dequantize.operator()<int32_t>();
     else
       return false;
+    if (is_half)
+      kernels::f32_to_f16(halves, &y.mutable_data<float16>()[static_cast<size_t>(part.first)].bits, part.count);
     return true;
   }
 };

@@ -62,6 +62,23 @@ TEST(QuantizeLinear, Types) {
       .run();
 }
 
+// A scale of another type than the numbers'.
+TEST(QuantizeLinear, HalvesByFloatScale) {
+  OpTest("QuantizeLinear")
+      .input<float16>({4}, {float16(1), float16(-1), float16(10.046875f), float16(100)})
+      .input<float>({}, {0.1f})
+      .input<uint8_t>({}, {3})
+      .expect<uint8_t>({4}, {13, 0, 103, 255})
+      .run();
+  OpTest("DequantizeLinear")
+      .attribute("output_dtype", static_cast<int>(ElementType::float16))
+      .input<uint8_t>({3}, {0, 3, 103})
+      .input<float>({}, {0.1f})
+      .input<uint8_t>({}, {3})
+      .expect<float16>({3}, {float16(-0.3f), float16(0), float16(10)})
+      .run();
+}
+
 TEST(QuantizeLinear, Errors) {
   auto first_line = [](std::string text) { return text.substr(0, text.find('\n')); };
   EXPECT_EQ(first_line(OpTest("QuantizeLinear").input<float>({1, 2}, {2, 4}).input<float>({3}, {1, 2, 3}).error()),

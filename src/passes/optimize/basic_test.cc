@@ -267,6 +267,22 @@ TEST(Cast, MergesWhatLosesNothing) {
             "a = Cast(x) {to=1}\nb = Cast(a) {to=7}\ny = Identity(b)\n");
 }
 
+TEST(Cast, CodesAreMadeOfHalves) {
+  using enum ElementType;
+  ModelBuilder b = with_input({2}, float16);
+  b.initializer("scale", Tensor::scalar(0.1f));
+  b.node("Cast", {"x"}, {"floats"}).set_attribute({"to", static_cast<int64_t>(float32)});
+  b.node("QuantizeLinear", {"floats", "scale"}, {"codes"});
+  b.node("DequantizeLinear", {"codes", "scale"}, {"again"});
+  b.node("Cast", {"again"}, {"halves"}).set_attribute({"to", static_cast<int64_t>(float16)});
+  b.node("Identity", {"halves"}, {"y"});
+  b.output("y");
+  EXPECT_EQ(optimized(b, {"codes-of-halves", "dead-code"}),
+            "initializer scale: tensor(float) [] = 0.1\ncodes = QuantizeLinear(x, scale)\nhalves = "
+            "DequantizeLinear(codes, scale) {output_dtype=10}\n"
+            "y = Identity(halves)\n");
+}
+
 TEST(Reshape, MergesAndDisappears) {
   ModelBuilder b = with_input({n, 6});
   b.initializer("axes", ints({1})).initializer("target", ints({-1, 3}));

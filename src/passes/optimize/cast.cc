@@ -81,4 +81,27 @@ void merge_casts(Editor& editor, ir::Node& node) {
   editor.rewrite(node, [&](Patch& patch) { patch.replace(node, *patch.add_like(node, {&source}).output(0)); });
 }
 
+void make_codes_of_halves(Editor& editor, ir::Node& node) {
+  using enum ElementType;
+  if (!node.domain.empty() || !node.input(0) || !node.output(0)) return;
+  const auto type_of = [&](const ir::Value& value) { return editor.fact(value).type.element; };
+  if (node.op_type == "QuantizeLinear") {
+    const ir::Node* cast = producer(node.input(0), "Cast");
+    const bool reads_halves = cast && cast->input(0) && type_of(*cast->input(0)) == float16;
+    if (!reads_halves || type_of(*node.input(0)) != float32 || type_of(*node.input(1)) != float32) return;
+    editor.rewrite(node, [&](Patch& patch) {
+      patch.replace(node, *patch.add_like(node, {cast->input(0), node.input(1), node.input(2)}).output(0));
+    });
+  } else if (node.op_type == "Cast" && type_of(*node.output(0)) == float16) {
+    const ir::Node* dequantize = producer(node.input(0), "DequantizeLinear");
+    if (!dequantize || !editor.is_only_user(*node.input(0)) || type_of(*node.input(0)) != float32) return;
+    editor.rewrite(node, [&](Patch& patch) {
+      const ir::Node& halves =
+          patch.add_like(*dequantize, {dequantize->input(0), dequantize->input(1), dequantize->input(2)},
+                         {{"output_dtype", static_cast<int64_t>(float16)}});
+      patch.replace(node, *halves.output(0));
+    });
+  }
+}
+
 }  // namespace tenon::passes

@@ -31,6 +31,7 @@ void fuse_tanh_gelu(Editor& editor, ir::Node& node);
 void inline_constant_if(Editor& editor, ir::Node& node);
 void join_splits(Editor& editor, ir::Node& node);
 void merge_casts(Editor& editor, ir::Node& node);
+void make_codes_of_halves(Editor& editor, ir::Node& node);
 void merge_concats(Editor& editor, ir::Node& node);
 void merge_moves(Editor& editor, ir::Node& node);
 void merge_pads(Editor& editor, ir::Node& node);
