@@ -207,7 +207,7 @@ class Quantizer {
   // Where products stay float to hold the budget, they may as well compute in float16 if this machine is faster so and
   // it costs little of the budget.
   void choose_float_type(const Evaluation& evaluation) {
-    constexpr double share_of_budget = 0.1, least_gain = 1.1;
+    constexpr double share_of_budget = 0.5, least_gain = 1.1;
     if (options_.float_type || !options_.measure || options_.mode != QuantizeMode::static_) return;
     say("times in float16");
     compute_rest_in_half(evaluation);
