@@ -11,20 +11,33 @@
 namespace tenon::kernels {
 namespace {
 
-// Keys whose scores lie in the second cache together.
+// Keys that are packed together: with their values they stay in the second cache.
 constexpr int64_t keys_at_once = 256;
 
 // Rows that are a power of two apart share few places in the first cache.
 int64_t row_step(int64_t columns) { return columns % 64 == 0 ? columns + 16 : columns; }
 
-// The right side of a product: panel i starts i * panel_step floats from the first one.
+// Whether rows of the left side of a product, so far apart, are multiplied where they are.
+bool reads_in_place(const GemmKernels& kernels, int64_t step) {
+  constexpr int64_t floats_of_page = 1024;
+  return kernels.reads_many_columns_in_place && step % floats_of_page != 0;
+}
+
+// The left side of a product: so many rows where they are, then panels.
+struct LeftRows {
+  GemmPanel in_place;
+  int64_t count;
+  const float* panels;
+};
+
+// The right side: panel i starts i * panel_step floats from the first one.
 struct RightPanels {
   const float* data;
   int64_t panel_step, row_step;
 };
 
-// c = alpha * a * b, or c += that, where `a` is packed in panels and n is a multiple of a vector.
-void multiply(const GemmKernels& kernels, int64_t m, int64_t n, int64_t k, const float* a, const RightPanels& b,
+// c = alpha * a * b, or c += that, where n is a multiple of a vector.
+void multiply(const GemmKernels& kernels, int64_t m, int64_t n, int64_t k, const LeftRows& a, const RightPanels& b,
               float* c, int64_t ldc, float alpha, bool accumulate) {
   GemmTile tile{};
   tile.ldc = ldc;
@@ -36,32 +49,38 @@ void multiply(const GemmKernels& kernels, int64_t m, int64_t n, int64_t k, const
     tile.ahead = reinterpret_cast<const std::byte*>(panel.data);
     for (int64_t i = 0; i < m; i += kernels.tile_rows) {
       tile.c = c + i * ldc + j * kernels.tile_columns;
-      kernels.by_rows[std::min<int64_t>(kernels.tile_rows, m - i)](k, a + i * k, panel, tile);
+      if (i < a.count)
+        kernels.rows_in_place(k, {a.in_place.data + i * a.in_place.stride, a.in_place.stride}, panel, tile);
+      else
+        kernels.by_rows[std::min<int64_t>(kernels.tile_rows, m - i)](k, a.panels + (i - a.count) * k, panel, tile);
     }
   }
 }
 
 // Scores and results are transposed, a column for each query: then the softmax needs no sums across lanes, and its
-// weights are multiplied where they are.
+// weights are multiplied where they are. As many columns at a time as leave their scores in the first cache.
 class HeadAttention {
  public:
   explicit HeadAttention(const AttentionHead& head)
       : h_(head),
         columns_(divide_up(head.query_count, softmax_.width) * softmax_.width),
         packed_columns_(divide_up(head.query_count, gemm_.tile_columns) * gemm_.tile_columns),
+        columns_at_once_(std::min<int64_t>(divide_up(softmax_.columns_at_once, gemm_.tile_columns) * gemm_.tile_columns,
+                                           packed_columns_)),
         step_(row_step(columns_)),
         most_keys_(std::min(keys_at_once, head.key_count)),
-        scratch_(static_cast<size_t>(packed_columns_ * h_.k_size + step_ * (most_keys_ + h_.v_size + 4) +
-                                     most_keys_ * std::max(h_.k_size, h_.v_size)) *
+        scratch_(static_cast<size_t>(packed_columns_ * h_.k_size + columns_at_once_ * most_keys_ +
+                                     step_ * (h_.v_size + 4) + most_keys_ * (h_.k_size + h_.v_size)) *
                  sizeof(float)),
         queries_(scratch_.as<float>()),
         scores_(queries_ + packed_columns_ * h_.k_size),
-        results_(scores_ + step_ * most_keys_),
+        results_(scores_ + columns_at_once_ * most_keys_),
         highest_(results_ + step_ * h_.v_size),
         sums_(highest_ + columns_),
         factors_(sums_ + columns_),
         factor_sums_(factors_ + columns_),
-        panels_(factor_sums_ + columns_) {}
+        keys_(factor_sums_ + columns_),
+        values_(keys_ + most_keys_ * h_.k_size) {}
 
   void run() {
     pack_panels(h_.queries.data, h_.queries.step, false, h_.query_count, h_.k_size, gemm_.tile_columns, true, queries_);
@@ -70,53 +89,61 @@ class HeadAttention {
     for (int64_t first = 0; first == 0 || first < h_.key_count; first += keys_at_once)
       add_keys(first, std::min(first + keys_at_once, h_.key_count));
     for (int64_t i = 0; i < columns_; ++i) factors_[i] = sums_[i] == 0 ? 0 : 1 / sums_[i];
-    scale_results();
+    scale_results(0, columns_);
     transpose_matrix(results_, step_, h_.v_size, h_.query_count, h_.out, h_.out_step);
   }
 
  private:
   void add_keys(int64_t first, int64_t last) {
-    const int64_t count = last - first;
-    pack_panels(h_.keys.data + first * h_.keys.step, h_.keys.step, false, count, h_.k_size, gemm_.tile_rows, false,
-                panels_);
-    multiply(gemm_, count, columns_, h_.k_size, panels_, {queries_, gemm_.tile_columns * h_.k_size, gemm_.tile_columns},
-             scores_, step_, h_.scale, false);
-    h_.change(first, last, scores_, step_);
-    std::copy_n(highest_, columns_, factors_);
-    softmax_.find_highest(scores_, count, step_, columns_, highest_);
-    if (first > 0) lower_what_is_there();
-    softmax_.to_weights(scores_, count, step_, columns_, highest_, sums_);
+    const int64_t count = last - first, step = h_.keys.step, height = gemm_.tile_rows;
+    const float* from = h_.keys.data + first * step;
+    const int64_t in_place = reads_in_place(gemm_, step) ? count / height * height : 0;
+    pack_panels(from + in_place * step, step, false, count - in_place, h_.k_size, gemm_.tile_rows, false, keys_);
     pack_panels(h_.values.data + first * h_.values.step, h_.values.step, true, h_.v_size, count, gemm_.tile_rows, false,
-                panels_);
-    multiply(gemm_, h_.v_size, columns_, count, panels_, {scores_, gemm_.tile_columns, step_}, results_, step_, 1,
-             first > 0);
+                values_);
+    for (int64_t column = 0; column < columns_; column += columns_at_once_)
+      add_columns(first, last, {{from, step}, in_place, keys_}, column, std::min(column + columns_at_once_, columns_));
+  }
+
+  // Keys [first, last) for queries [begin, end); the last ones of these need not be there.
+  void add_columns(int64_t first, int64_t last, const LeftRows& keys, int64_t begin, int64_t end) {
+    const int64_t count = last - first, columns = end - begin, width = gemm_.tile_columns;
+    multiply(gemm_, count, columns, h_.k_size, keys, {queries_ + begin * h_.k_size, width * h_.k_size, width}, scores_,
+             columns_at_once_, h_.scale, false);
+    h_.change({first, last, begin, std::min(end, h_.query_count), scores_, columns_at_once_});
+    std::copy(highest_ + begin, highest_ + end, factors_ + begin);
+    softmax_.find_highest(scores_, count, columns_at_once_, columns, highest_ + begin);
+    if (first > 0) lower_what_is_there(begin, end);
+    softmax_.to_weights(scores_, count, columns_at_once_, columns, highest_ + begin, sums_ + begin);
+    multiply(gemm_, h_.v_size, columns, count, {{}, 0, values_}, {scores_, width, columns_at_once_}, results_ + begin,
+             step_, 1, first > 0);
   }
 
   // Sums and results so far, which are relative to other highest scores, those in factors_.
-  void lower_what_is_there() {
-    softmax_.to_weights(factors_, 1, columns_, columns_, highest_, factor_sums_);
-    if (std::all_of(factors_, factors_ + columns_, [](float factor) { return factor == 1; })) return;
-    for (int64_t i = 0; i < columns_; ++i) sums_[i] *= factors_[i];
-    scale_results();
+  void lower_what_is_there(int64_t begin, int64_t end) {
+    softmax_.to_weights(factors_ + begin, 1, columns_, end - begin, highest_ + begin, factor_sums_ + begin);
+    if (std::all_of(factors_ + begin, factors_ + end, [](float factor) { return factor == 1; })) return;
+    for (int64_t i = begin; i < end; ++i) sums_[i] *= factors_[i];
+    scale_results(begin, end);
   }
 
-  void scale_results() {
+  void scale_results(int64_t begin, int64_t end) {
     for (int64_t v = 0; v < h_.v_size; ++v) {
       float* row = results_ + v * step_;
-      for (int64_t i = 0; i < columns_; ++i) row[i] *= factors_[i];
+      for (int64_t i = begin; i < end; ++i) row[i] *= factors_[i];
     }
   }
 
   const AttentionHead& h_;
   const GemmKernels& gemm_ = gemm_kernels();
   const AttentionKernels& softmax_ = attention_kernels();
-  const int64_t columns_, packed_columns_, step_, most_keys_;
+  const int64_t columns_, packed_columns_, columns_at_once_, step_, most_keys_;
   const Scratch scratch_;
   float* const queries_;                                                      // in panels
-  float* const scores_;                                                       // [keys][step]; then their weights
+  float* const scores_;                                                       // [keys][columns]; then their weights
   float* const results_;                                                      // [v_size][step]
   float *const highest_, *const sums_, *const factors_, *const factor_sums_;  // of each column
-  float* const panels_;                                                       // of keys, then of values
+  float *const keys_, *const values_;                                         // in panels
 };
 
 }  // namespace

@@ -14,11 +14,21 @@ struct AttentionRows {
   int64_t step;
 };
 
+// Those of keys [first_key, last_key) and queries [first_query, last_query).
+struct AttentionScores {
+  int64_t first_key, last_key;
+  int64_t first_query, last_query;
+  float* data;
+  int64_t step;
+
+  // Of this key: one for each query.
+  float* row(int64_t key) const { return data + (key - first_key) * step; }
+};
+
 // out = softmax(change(scale * queries * keys^T)) * values. A query that sees no key gets zeros.
 struct AttentionHead {
-  // Changes the scores of keys [first, last): that of key j and query i is scores[(j - first) * step + i]. A score of
-  // -infinity hides the key from the query.
-  using ChangeScores = FunctionRef<void(int64_t first, int64_t last, float* scores, int64_t step)>;
+  // A score of -infinity hides the key from the query.
+  using ChangeScores = FunctionRef<void(const AttentionScores&)>;
 
   int64_t query_count, key_count;
   int64_t k_size, v_size;  // floats of a query and of a key; floats of a value
@@ -41,6 +51,7 @@ Isa attention_isa();
 struct AttentionKernels {
   Isa isa;
   int width;
+  int columns_at_once;  // best so many, or a multiple
   // highest[i] = the highest of highest[i] and column i.
   void (*find_highest)(const float* scores, int64_t keys, int64_t step, int64_t queries, float* highest);
   // Scores become exp(score - highest[i]), or 0 where highest[i] is -infinity, and sums[i] grows by those of its

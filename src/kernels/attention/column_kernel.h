@@ -14,7 +14,7 @@ struct AttentionColumns {
   using S = typename M::S;
   using F = typename M::F;
   static constexpr int width = S::width;
-  // As many as have registers, and leave few over of the columns of GEMM tiles.
+  // As many as have registers, and are the columns of whole GEMM tiles.
   static constexpr int vectors_at_once = Arch::isa == Isa::neon ? 6 : 4;
 
   template <int Vectors>
@@ -64,7 +64,9 @@ struct AttentionColumns {
     for (; i + width <= queries; i += width) to_weights_of<1>(scores + i, keys, step, highest + i, sums + i);
   }
 
-  static constexpr AttentionKernels table() { return {Arch::isa, width, find_highest, to_weights}; }
+  static constexpr AttentionKernels table() {
+    return {Arch::isa, width, vectors_at_once * width, find_highest, to_weights};
+  }
 };
 
 }  // namespace tenon::kernels

@@ -262,14 +262,14 @@ class Attention final : public Kernel {
   }
 
   // How many queries kernels::attention gets: so many that packing the keys is little beside multiplying them, so few
-  // that all threads have work and little is computed of what a causal mask hides.
+  // that all threads have work and little is computed of what a causal mask hides; those of whole vectors.
   int64_t queries_at_once(const Sizes& n, int64_t threads) const {
-    constexpr int64_t fewest = 48, most = 192;
+    constexpr int64_t fewest = 48, most = 512, vector = 16;
     const bool hides = causal_ || left_ >= 0 || right_ >= 0;
     const int64_t heads = std::max<int64_t>(n.batch * n.q_heads, 1);
     const int64_t blocks =
         std::max(divide_up(n.queries, hides ? fewest : most), threads > 1 ? divide_up(2 * threads, heads) : int64_t{1});
-    return std::clamp(divide_up(n.queries, blocks), fewest, most);
+    return std::clamp(round_up(divide_up(n.queries, blocks), vector), fewest, most);
   }
 
   void attend_in_tiles(ThreadPool& pool, const Job<float>& job) const {
@@ -292,16 +292,18 @@ class Attention final : public Kernel {
     // A later query sees neither earlier nor fewer keys at the end.
     const KeyRange all{seen.front().first, std::max(seen.front().first, seen.back().last)};
     const KeyRange common{seen.back().first, seen.front().last};
-    const auto change = [&](int64_t first, int64_t last, float* scores, int64_t step) {
-      first += all.first;
-      last += all.first;
-      for (int64_t j = first; softcap_ > 0 && j < last; ++j) cap(scores + (j - first) * step, rows, softcap_);
-      if (job.mask) job.mask->add_to_columns(scores, step, first, last, b, h, begin, rows);
+    const auto change = [&](const kernels::AttentionScores& scores) {
+      const int64_t first = all.first + scores.first_key, last = all.first + scores.last_key;
+      const int64_t columns = scores.last_query - scores.first_query;
+      const auto row = [&](int64_t key) { return scores.row(key - all.first); };
+      for (int64_t j = first; softcap_ > 0 && j < last; ++j) cap(row(j), columns, softcap_);
+      if (job.mask)
+        job.mask->add_to_columns(scores.data, scores.step, first, last, b, h, begin + scores.first_query, columns);
       const auto hide = [&](int64_t from, int64_t to) {
         for (int64_t j = from; j < to; ++j) {
-          for (int64_t i = 0; i < rows; ++i) {
-            const KeyRange& range = seen[static_cast<size_t>(i)];
-            if (j < range.first || j >= range.last) scores[(j - first) * step + i] = Mask<float>::masked;
+          for (int64_t i = 0; i < columns; ++i) {
+            const KeyRange& range = seen[static_cast<size_t>(scores.first_query + i)];
+            if (j < range.first || j >= range.last) row(j)[i] = Mask<float>::masked;
           }
         }
       };
