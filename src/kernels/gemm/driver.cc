@@ -22,8 +22,10 @@ constexpr int64_t few_parts = 4;
 constexpr int64_t most_few_floats = int64_t{1} << 20;
 constexpr int64_t floats_per_pack_task = 8 << 10;
 constexpr int64_t tasks_per_thread = 4;
-constexpr int64_t floats_to_activate = 32 << 10;  // at once: they are still in the cache
-constexpr int64_t row_to_activate = 256;          // at least, at once
+constexpr int64_t row_to_activate = 256;  // floats at least, at once
+
+// At once: they are still in the L2 cache, and rows of them long enough.
+int64_t floats_to_activate() { return cpu_features().l2_bytes / 4 / 4; }
 
 // Everything that stays the same while one product runs.
 struct Product {
@@ -214,8 +216,8 @@ void multiply_block(const Product& p, const Block& block) {
   if (p.epilogue.activation) {
     const int64_t floats = row_panels * p.kernels.tile_rows * column_panels * p.kernels.tile_columns;
     const int64_t most = divide_up(column_panels * p.kernels.tile_columns, row_to_activate);
-    column_tasks = std::max(column_tasks, std::min(most, floats / floats_to_activate));
-    row_tasks = std::max(row_tasks, std::min(row_panels, floats / column_tasks / floats_to_activate));
+    column_tasks = std::max(column_tasks, std::min(most, floats / floats_to_activate()));
+    row_tasks = std::max(row_tasks, std::min(row_panels, floats / column_tasks / floats_to_activate()));
   }
   if (row_tasks * column_tasks < wanted) row_tasks = std::min(row_panels, divide_up(wanted, column_tasks));
   const int64_t rows_each = divide_up(row_panels, row_tasks);
@@ -251,7 +253,7 @@ class FewRows {
         unready_(std::max<int64_t>(0, row_panels - p.a.ready())),
         packed_(static_cast<size_t>(unready_ * p.kernels.tile_rows * (p.is_shared() ? p.k : k_block)) * sizeof(float)) {
     int64_t tasks = p.tasks();
-    if (p.epilogue.activation) tasks = std::max(tasks, p.m * p.n / floats_to_activate);
+    if (p.epilogue.activation) tasks = std::max(tasks, p.m * p.n / floats_to_activate());
     columns_each_ = divide_up(column_panels, std::min(tasks, column_panels));
     column_tasks_ = divide_up(column_panels, columns_each_);
     rows_each_ = divide_up(row_panels, std::min(row_panels, divide_up(tasks, column_tasks_)));
