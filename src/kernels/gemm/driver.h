@@ -20,6 +20,8 @@ class PanelSource {
   virtual GemmPanel ready_panel(int64_t k_begin, int64_t k, int64_t panel) const = 0;
   // Whether there are left panels that are ready, and not packed, but rows that lie `stride` apart.
   virtual bool has_rows() const { return false; }
+  // Where the rows lie of which left panels from this one on are packed; null where they do not lie in rows.
+  virtual GemmPanel rows_of(int64_t k_begin, int64_t panel) const;
   // Writes panels [first, last) for k steps [k_begin, k_begin + k), k * width floats apart.
   virtual void pack(int64_t k_begin, int64_t k, int64_t first, int64_t last, float* out) const = 0;
 };
@@ -34,6 +36,7 @@ class MatrixPanels : public PanelSource {
                int64_t lanes, bool read_in_place);
   int64_t ready() const override { return ready_; }
   GemmPanel ready_panel(int64_t k_begin, int64_t k, int64_t panel) const override;
+  GemmPanel rows_of(int64_t k_begin, int64_t panel) const override;
   bool has_rows() const override { return side_ == GemmSide::left && lanes_ > 1 && ready_ > 0; }
   void pack(int64_t k_begin, int64_t k, int64_t first, int64_t last, float* out) const override;
 
