@@ -72,6 +72,21 @@ void conv_blocked_image(benchmark::State& state) {
   measure(state, prepare, Cold);
 }
 
+// Of half precision.
+template <bool Cold = false>
+void conv_blocked_half_image(benchmark::State& state) {
+  if (half_conv_block() == 0) return state.SkipWithError("this processor has no arithmetic of half precision");
+  const auto prepare = [](ThreadPool& pool, const ConvShape& s, const float* /*weights*/) {
+    const std::vector<uint16_t> halves(
+        static_cast<size_t>(s.out_channels * s.in_channels / s.groups * s.kernel_size()));
+    const bool plain = s.in_channels % half_conv_block() != 0;
+    return [&pool, s, packed = HalfBlockedConvWeights(pool, s, plain, halves.data())](const float* x, float* y) {
+      conv_blocked(pool, s, reinterpret_cast<const uint16_t*>(x), packed, reinterpret_cast<uint16_t*>(y));
+    };
+  };
+  measure(state, prepare, Cold);
+}
+
 template <int Tile, bool Cold = false>
 void conv_winograd_image(benchmark::State& state) {
   const auto prepare = [](ThreadPool& pool, const ConvShape& s, const float* weights) {
@@ -111,6 +126,9 @@ BENCHMARK(conv_transpose_image)
 BENCHMARK(conv_blocked_image<>)->Name("conv_blocked")->Apply(add_images);
 BENCHMARK(conv_blocked_image<true>)->Name("conv_blocked_cold")->Apply(add_images);
 
+BENCHMARK(conv_blocked_half_image<>)->Name("conv_blocked_half")->Apply(add_images);
+BENCHMARK(conv_blocked_half_image<true>)->Name("conv_blocked_half_cold")->Apply(add_images);
+
 void add_winograd_images(benchmark::internal::Benchmark* images) {
   for (auto [channels, size] : {std::pair{64, 224},
                                 {128, 112},
@@ -126,6 +144,7 @@ void add_winograd_images(benchmark::internal::Benchmark* images) {
   images->UseRealTime();
 }
 BENCHMARK(conv_blocked_image<>)->Name("conv_3x3")->Apply(add_winograd_images);
+BENCHMARK(conv_blocked_half_image<>)->Name("conv_3x3_half")->Apply(add_winograd_images);
 BENCHMARK(conv_winograd_image<2>)->Name("winograd_2")->Apply(add_winograd_images);
 BENCHMARK(conv_winograd_image<4>)->Name("winograd_4")->Apply(add_winograd_images);
 BENCHMARK(conv_blocked_image<true>)->Name("conv_3x3_cold")->Apply(add_winograd_images);

@@ -13,7 +13,9 @@
 
 namespace tenon::kernels {
 
-struct ConvBlockedKernels;
+template <class Number>
+struct BlockedConvKernels;
+using ConvBlockedKernels = BlockedConvKernels<float>;
 
 // Spatial arrays are depth, height, width; dimensions that an image lacks stay at their defaults.
 // Output index o reads input indices o * stride - pad + i * dilation for i < kernel; what lies outside reads as zero,
@@ -36,13 +38,17 @@ struct ConvShape {
 };
 
 // Applied to each output value: activation(clamp(value + bias of its channel + residual, lo, hi)).
-struct ConvEpilogue {
-  const float* bias = nullptr;
+// Number is float, or uint16_t for half precision.
+template <class Number>
+struct EpilogueOf {
+  const Number* bias = nullptr;
   float lo = -std::numeric_limits<float>::infinity();  // Relu is lo = 0
   float hi = std::numeric_limits<float>::infinity();
-  const float* residual = nullptr;  // laid out as the output is, but other memory
-  FloatFunction activation = nullptr;
+  const Number* residual = nullptr;  // laid out as the output is, but other memory
+  void (*activation)(const Number* x, Number* y, int64_t n) = nullptr;
 };
+using ConvEpilogue = EpilogueOf<float>;
+using HalfConvEpilogue = EpilogueOf<uint16_t>;
 
 // Constant weights [out_channels, in_channels / groups, kernel...] arranged for the kernels that will use them.
 class PackedConvWeights {

@@ -6,7 +6,6 @@ namespace tenon::kernels {
 namespace {
 
 struct Tile : BroadcastPixels<Avx2, 1> {
-  using Arch = Avx2;
   static constexpr int vectors = 1;
   static constexpr int pixels = 12;
   static constexpr int two_pixels = 6;

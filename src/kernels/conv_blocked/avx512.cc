@@ -6,7 +6,6 @@ namespace tenon::kernels {
 namespace {
 
 struct Tile : BroadcastPixels<Avx512, 1> {
-  using Arch = Avx512;
   static constexpr int vectors = 1;
   static constexpr int pixels = 16;
   static constexpr int two_pixels = 14;

@@ -6,6 +6,7 @@
 #include <limits>
 #include <vector>
 
+#include "base/channel_block.h"
 #include "base/cpu_features.h"
 #include "base/rounding.h"
 #include "kernels/conv_blocked/driver.h"
@@ -17,8 +18,8 @@ namespace {
 // The share of the first cache that the weights of some input channels and what a tile reads of them fill, so that
 // they stay there for all tiles of a group; other channels are done in turns.
 constexpr double cache_share = 0.7;
-// Floats of the image that a group of pixels reads, and that stay in the second cache for all output channels.
-constexpr int64_t group_floats = 64 << 10, pointwise_group_floats = 32 << 10;
+// Bytes of the image that a group of pixels reads, and that stay in the second cache for all output channels.
+constexpr int64_t group_bytes = 256 << 10, pointwise_group_bytes = 128 << 10;
 constexpr int64_t most_group_pixels = 1024, least_group_pixels = 56;
 // With several threads groups are as small as this where each thread has less than so many parts to work on: CPUs need
 // not be equally fast, and whoever is done takes parts of others.
@@ -26,14 +27,26 @@ constexpr int64_t fewest_group_pixels = 12, parts_per_thread = 8;
 // What reading a weight costs beside reading a pixel, which another thread wrote: weights lie in order, and all threads
 // read the same.
 constexpr double weight_cost = 0.3;
-// Floats of a padded copy that is made at once.
-constexpr int64_t band_floats = 256 << 10;
-// Floats that are worth copying in a thread of their own.
-constexpr int64_t least_copied_floats = 1024;
+// Bytes of a padded copy that is made at once.
+constexpr int64_t band_bytes = 1 << 20;
+// Bytes that are worth copying in a thread of their own.
+constexpr int64_t least_copied_bytes = 4096;
 // With more threads, to copy the pixels of a larger step first takes longer than it saves.
 constexpr int most_threads_that_pick = 2;
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
+
+// Null where there are none.
+template <class Number>
+const BlockedConvKernels<Number>* kernels_of() {
+  if constexpr (sizeof(Number) == sizeof(float)) return &conv_blocked_kernels();
+#if defined(__aarch64__)
+  if constexpr (sizeof(Number) == 2) {
+    if (half_channel_block() > 0) return &half_conv_blocked_kernels_neon_fp16;
+  }
+#endif
+  return nullptr;
+}
 
 // Whether a convolution reads some single pixels and never the others, which then only fill caches.
 bool picks_pixels(const ConvShape& s) {
@@ -42,13 +55,15 @@ bool picks_pixels(const ConvShape& s) {
 }
 
 // The pixels that it reads, side by side.
-void pick_pixels(ThreadPool& pool, const ConvShape& s, int64_t lanes, const float* x, float* to) {
+template <class Number>
+void pick_pixels(ThreadPool& pool, const ConvShape& s, int64_t lanes, const Number* x, Number* to) {
   const int64_t rows = s.in_channels / lanes * s.output[1], width = s.output[2];
-  pool.parallel_for(rows, 1 + least_copied_floats / (width * lanes), [&](int64_t begin, int64_t end) {
+  const int64_t row_bytes = width * lanes * static_cast<int64_t>(sizeof(Number));
+  pool.parallel_for(rows, 1 + least_copied_bytes / row_bytes, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t row = i / s.output[1] * s.input[1] + i % s.output[1] * s.stride[1];
-      const float* from = x + row * s.input[2] * lanes;
-      float* out = to + i * width * lanes;
+      const Number* from = x + row * s.input[2] * lanes;
+      Number* out = to + i * width * lanes;
       for (int64_t column = 0; column < width; ++column)
         std::copy_n(from + column * s.stride[2] * lanes, lanes, out + column * lanes);
     }
@@ -58,41 +73,45 @@ void pick_pixels(ThreadPool& pool, const ConvShape& s, int64_t lanes, const floa
 }  // namespace
 
 // One image with one group of channels.
+template <class Number>
 class DenseBlockedConv {
  public:
-  DenseBlockedConv(ThreadPool& pool, const ConvShape& shape, const BlockedConvWeights& weights,
-                   const ConvEpilogue& epilogue)
+  DenseBlockedConv(ThreadPool& pool, const ConvShape& shape, const ConvWeightsInBlocks<Number>& weights,
+                   const EpilogueOf<Number>& epilogue)
       : pool_(pool),
         s_(shape),
         k_(*weights.kernels_),
-        weights_(weights.buffer_.as<float>()),
+        weights_(weights.buffer_.template as<Number>()),
         epilogue_(epilogue),
         block_(k_.block),
         lanes_(weights.plain_input_ ? 1 : k_.block),
         in_blocks_(s_.in_channels / lanes_),
         out_blocks_(s_.out_channels / block_),
         zeros_(static_cast<size_t>(2 * block_)) {
-    const int64_t blocks = ConvBlockedKernels::blocks_at_once, pixels = k_.most_pixels(blocks);
-    const int64_t floats = lanes_ * (s_.kernel_size() * blocks * block_ + s_.kernel[1] * pixels);
-    const auto cached = static_cast<int64_t>(cache_share * static_cast<double>(cpu_features().l1d_bytes) / 4);
-    in_blocks_at_once_ = std::clamp<int64_t>(cached / floats, 1, std::max<int64_t>(1, in_blocks_));
+    const int64_t blocks = blocks_at_once, pixels = k_.most_pixels(blocks);
+    const int64_t bytes = lanes_ * (s_.kernel_size() * blocks * block_ + s_.kernel[1] * pixels) * size;
+    const auto cached = static_cast<int64_t>(cache_share * static_cast<double>(cpu_features().l1d_bytes));
+    in_blocks_at_once_ = std::clamp<int64_t>(cached / bytes, 1, std::max<int64_t>(1, in_blocks_));
   }
 
-  void run(const float* x, const float* residual, float* y) const {
+  void run(const Number* x, const Number* residual, Number* y) const {
     if (!needs_copy()) return run_band(x, s_.input[1], s_.input[2], 0, s_.output[1], residual, y);
     const int64_t width = (s_.output[2] - 1) * s_.stride[2] + (s_.kernel[2] - 1) * s_.dilation[2] + 1;
     const int64_t least = divide_up(most_group_pixels * pool_.size(), s_.output[2]);
-    const int64_t rows = std::max(least, band_floats / std::max<int64_t>(1, s_.in_channels * width * s_.stride[1]));
+    const int64_t rows =
+        std::max(least, band_bytes / std::max<int64_t>(1, s_.in_channels * width * s_.stride[1] * size));
     for (int64_t row = 0; row < s_.output[1]; row += rows) {
       const int64_t end = std::min(row + rows, s_.output[1]);
       const int64_t height = (end - row - 1) * s_.stride[1] + (s_.kernel[1] - 1) * s_.dilation[1] + 1;
-      const Scratch scratch(static_cast<size_t>(s_.in_channels * height * width) * sizeof(float));
-      pad(x, row * s_.stride[1] - s_.pad[1], height, width, scratch.as<float>());
-      run_band(scratch.as<float>(), height, width, row, end, residual, y);
+      const Scratch scratch(static_cast<size_t>(s_.in_channels * height * width * size));
+      pad(x, row * s_.stride[1] - s_.pad[1], height, width, scratch.as<Number>());
+      run_band(scratch.as<Number>(), height, width, row, end, residual, y);
     }
   }
 
  private:
+  static constexpr int64_t size = sizeof(Number), blocks_at_once = BlockedConvKernels<Number>::blocks_at_once;
+
   bool needs_copy() const {
     for (int d : {1, 2}) {
       const int64_t reach = (s_.output[d] - 1) * s_.stride[d] + (s_.kernel[d] - 1) * s_.dilation[d] + 1;
@@ -102,21 +121,21 @@ class DenseBlockedConv {
   }
 
   // Rows [first, first + height) of the image, with zeros where there are none.
-  void pad(const float* x, int64_t first, int64_t height, int64_t width, float* to) const {
+  void pad(const Number* x, int64_t first, int64_t height, int64_t width, Number* to) const {
     const int64_t left = std::min(s_.pad[2], width), inside = std::min(s_.input[2], width - left);
-    pool_.parallel_for(height * in_blocks_, 1 + least_copied_floats / (width * lanes_),
+    pool_.parallel_for(height * in_blocks_, 1 + least_copied_bytes / (width * lanes_ * size),
                        [&](int64_t begin, int64_t end) {
                          for (int64_t i = begin; i < end; ++i) {
                            const int64_t block = i % in_blocks_, row = first + i / in_blocks_;
-                           float* out = to + (block * height + i / in_blocks_) * width * lanes_;
+                           Number* out = to + (block * height + i / in_blocks_) * width * lanes_;
                            if (row < 0 || row >= s_.input[1]) {
-                             std::fill(out, out + width * lanes_, 0.0f);
+                             std::fill(out, out + width * lanes_, Number{});
                              continue;
                            }
-                           std::fill(out, out + left * lanes_, 0.0f);
+                           std::fill(out, out + left * lanes_, Number{});
                            std::memcpy(out + left * lanes_, x + (block * s_.input[1] + row) * s_.input[2] * lanes_,
-                                       static_cast<size_t>(inside * lanes_) * sizeof(float));
-                           std::fill(out + (left + inside) * lanes_, out + width * lanes_, 0.0f);
+                                       static_cast<size_t>(inside * lanes_ * size));
+                           std::fill(out + (left + inside) * lanes_, out + width * lanes_, Number{});
                          }
                        });
   }
@@ -155,8 +174,8 @@ class DenseBlockedConv {
   }
 
   // Output rows [begin, end) from an image of the given size whose first row is the first that they read.
-  void run_band(const float* x, int64_t height, int64_t width, int64_t begin, int64_t end, const float* residual,
-                float* y) const {
+  void run_band(const Number* x, int64_t height, int64_t width, int64_t begin, int64_t end, const Number* residual,
+                Number* y) const {
     std::vector<int64_t> steps;
     steps.reserve(static_cast<size_t>(in_blocks_ * s_.kernel_size()));
     for (int64_t c = 0; c < in_blocks_; ++c)
@@ -164,16 +183,18 @@ class DenseBlockedConv {
         for (int64_t w = 0; w < s_.kernel[2]; ++w)
           steps.push_back(((c * height + h * s_.dilation[1]) * width + w * s_.dilation[2]) * lanes_);
     const int64_t pixels = (end - begin) * s_.output[2];
-    const int64_t per_pixel = std::max<int64_t>(1, s_.in_channels * s_.stride[1] * s_.stride[2]);
-    const int64_t largest = std::clamp((s_.kernel_size() == 1 ? pointwise_group_floats : group_floats) / per_pixel,
+    const int64_t per_pixel = std::max<int64_t>(1, s_.in_channels * s_.stride[1] * s_.stride[2] * size);
+    const int64_t largest = std::clamp((s_.kernel_size() == 1 ? pointwise_group_bytes : group_bytes) / per_pixel,
                                        least_group_pixels, most_group_pixels);
-    const int64_t at_once = ConvBlockedKernels::blocks_at_once, turns = divide_up(out_blocks_, at_once);
+    const int64_t at_once = blocks_at_once, turns = divide_up(out_blocks_, at_once);
     const int64_t groups = groups_for_threads(pixels, divide_up(pixels, largest), turns);
     const int64_t group = divide_up(pixels, groups);
     const int64_t work = 1 + group * at_once * block_ * static_cast<int64_t>(steps.size()) * lanes_;
     const int64_t in_a_row = turns_in_a_row(pixels, turns);
     pool_.parallel_for(groups * turns, 1 + (128 << 10) / work, [&](int64_t first, int64_t last) {
       int64_t offsets[most_group_pixels];
+      const Scratch scratch(static_cast<size_t>(sums_floats(group)) * sizeof(float));
+      float* sums = sums_floats(group) > 0 ? scratch.as<float>() : nullptr;
       int64_t filled = -1;
       for (int64_t i = first; i < last; ++i) {
         const int64_t from = i / in_a_row % groups * group, count = std::min(group, pixels - from);
@@ -189,24 +210,34 @@ class DenseBlockedConv {
         const int64_t out = (i / (in_a_row * groups) * in_a_row + i % in_a_row) * at_once;
         const int64_t blocks = std::min(at_once, out_blocks_ - out);
         const int64_t at = (out * s_.output[1] * s_.output[2] + begin * s_.output[2] + from) * block_;
-        run_group(x, offsets, count, steps, out, blocks, residual ? residual + at : nullptr, y + at);
+        run_group(x, offsets, count, steps, out, blocks, residual ? residual + at : nullptr, sums, y + at);
       }
     });
   }
 
+  bool in_turns() const { return in_blocks_at_once_ < in_blocks_; }
+
+  // Floats in which sums of half precision are added up: those of a group that is done in turns, or of a tile.
+  int64_t sums_floats(int64_t group) const {
+    if (k_.most_products == 0) return 0;
+    if (in_turns()) return group * blocks_at_once * block_;
+    const bool is_short = in_blocks_ * lanes_ * s_.kernel_size() <= k_.most_products;
+    return is_short ? 0 : k_.pixels * blocks_at_once * block_;
+  }
+
   // One or two blocks of output channels of some pixels.
-  void run_group(const float* x, const int64_t* offsets, int64_t count, const std::vector<int64_t>& steps, int64_t out,
-                 int64_t blocks, const float* residual, float* y) const {
+  void run_group(const Number* x, const int64_t* offsets, int64_t count, const std::vector<int64_t>& steps, int64_t out,
+                 int64_t blocks, const Number* residual, float* sums, Number* y) const {
     const auto* one = lanes_ == 1 ? k_.plain : k_.blocked;
     const auto* two = lanes_ == 1 ? k_.two_plain : k_.two_blocked;
     const auto* kernels = blocks == 1 ? one : two;
     const int64_t taps = s_.kernel_size(), tiles = divide_up(count, k_.most_pixels(blocks));
     const int64_t y_step = s_.output[1] * s_.output[2] * block_;
-    const float* bias = epilogue_.bias ? epilogue_.bias + out * block_ : zeros_.data();
+    const Number* bias = epilogue_.bias ? epilogue_.bias + out * block_ : zeros_.data();
     for (int64_t c = 0; c == 0 || c < in_blocks_; c += in_blocks_at_once_) {
       const int64_t c_end = std::min(c + in_blocks_at_once_, in_blocks_);
       const bool last = c_end == in_blocks_;
-      BlockedTile tile;
+      TileOf<Number> tile;
       tile.x = x;
       tile.pixels = offsets;
       tile.y = y;
@@ -220,8 +251,11 @@ class DenseBlockedConv {
       tile.clamp = last && (epilogue_.lo > -infinity || epilogue_.hi < infinity);
       tile.lo = epilogue_.lo;
       tile.hi = epilogue_.hi;
-      const int64_t floats = tile.step_count * lanes_ * block_;
-      const WeightsAhead ahead(tile.weights + floats + (last ? (blocks - 1) * tile.weight_step : 0), floats, weights_,
+      tile.sums = sums;
+      tile.sums_step = in_turns() ? blocks * block_ : 0;
+      tile.keeps_sums = !last;
+      const int64_t read = tile.step_count * lanes_ * block_;
+      const WeightsAhead ahead(tile.weights + read + (last ? (blocks - 1) * tile.weight_step : 0), read, weights_,
                                weights_ + out_blocks_ * tile.weight_step, tiles, tile.step_count);
       run_tiles(kernels, tile, count, tiles, block_, ahead);
     }
@@ -231,46 +265,69 @@ class DenseBlockedConv {
 
   ThreadPool& pool_;
   const ConvShape& s_;
-  const ConvBlockedKernels& k_;
-  const float* weights_;
-  const ConvEpilogue& epilogue_;
+  const BlockedConvKernels<Number>& k_;
+  const Number* weights_;
+  const EpilogueOf<Number>& epilogue_;
   int64_t block_, lanes_, in_blocks_, out_blocks_, in_blocks_at_once_;
-  std::vector<float> zeros_;
+  std::vector<Number> zeros_;
 };
 
-BlockedConvWeights::BlockedConvWeights(ThreadPool& pool, const ConvShape& shape, bool plain_input, const float* weights,
-                                       PackedStorage& storage)
-    : kernels_(&conv_blocked_kernels()), plain_input_(plain_input) {
+template <class Number>
+ConvWeightsInBlocks<Number>::ConvWeightsInBlocks(ThreadPool& pool, const ConvShape& shape, bool plain_input,
+                                                 const Number* weights, PackedStorage& storage)
+    : kernels_(kernels_of<Number>()), plain_input_(plain_input) {
   const int64_t block = kernels_->block, taps = shape.kernel_size();
   const int64_t in = shape.in_channels / shape.groups, lanes = plain_input || shape.groups > 1 ? 1 : block;
-  buffer_ = storage.get(static_cast<size_t>(shape.out_channels * in * taps) * sizeof(float), [&](void* memory) {
+  buffer_ = storage.get(static_cast<size_t>(shape.out_channels * in * taps) * sizeof(Number), [&](void* memory) {
     const int64_t dims[] = {shape.out_channels / block, block, in / lanes, lanes, taps};
     constexpr int64_t order[] = {0, 2, 4, 3, 1};
-    transpose(pool, weights, memory, dims, order, sizeof(float));
+    transpose(pool, weights, memory, dims, order, sizeof(Number));
   });
 }
 
-int64_t conv_block() { return conv_blocked_kernels().block; }
-Isa conv_blocked_isa() { return conv_blocked_kernels().isa; }
+template class ConvWeightsInBlocks<float>;
+template class ConvWeightsInBlocks<uint16_t>;
 
-void conv_blocked(ThreadPool& pool, const ConvShape& shape, const float* x, const BlockedConvWeights& weights, float* y,
-                  const ConvEpilogue& given) {
+namespace {
+
+template <class Number>
+void run_conv(ThreadPool& pool, const ConvShape& shape, const Number* x, const ConvWeightsInBlocks<Number>& weights,
+              Number* y, const EpilogueOf<Number>& given) {
   if (shape.batch <= 0 || shape.output_size() <= 0 || shape.out_channels <= 0) return;
-  ConvEpilogue epilogue = given;
+  EpilogueOf<Number> epilogue = given;
   if (std::isnan(given.lo)) epilogue.lo = -infinity;
   if (std::isnan(given.hi)) epilogue.hi = infinity;
   if (shape.groups > 1) return conv_blocked_depthwise(pool, shape, x, weights, y, epilogue);
   const bool picks = picks_pixels(shape) && pool.size() <= most_threads_that_pick;
   ConvShape picked = shape;
   for (int d = 0; picks && d < 3; ++d) picked.input[d] = shape.output[d], picked.stride[d] = 1;
-  const Scratch scratch(picks ? static_cast<size_t>(shape.in_channels * shape.output_size()) * sizeof(float) : 0);
-  const DenseBlockedConv conv(pool, picked, weights, epilogue);
+  const Scratch scratch(picks ? static_cast<size_t>(shape.in_channels * shape.output_size()) * sizeof(Number) : 0);
+  const DenseBlockedConv<Number> conv(pool, picked, weights, epilogue);
   for (int64_t n = 0; n < shape.batch; ++n) {
     const int64_t at = n * shape.out_channels * shape.output_size();
-    const float* image = x + n * shape.in_channels * shape.input_size();
-    if (picks) pick_pixels(pool, shape, weights.plain_input() ? 1 : weights.block(), image, scratch.as<float>());
-    conv.run(picks ? scratch.as<float>() : image, epilogue.residual ? epilogue.residual + at : nullptr, y + at);
+    const Number* image = x + n * shape.in_channels * shape.input_size();
+    if (picks) pick_pixels(pool, shape, weights.plain_input() ? 1 : weights.block(), image, scratch.as<Number>());
+    conv.run(picks ? scratch.as<Number>() : image, epilogue.residual ? epilogue.residual + at : nullptr, y + at);
   }
+}
+
+}  // namespace
+
+int64_t conv_block() { return conv_blocked_kernels().block; }
+int64_t half_conv_block() {
+  const HalfConvBlockedKernels* kernels = kernels_of<uint16_t>();
+  return kernels ? kernels->block : 0;
+}
+Isa conv_blocked_isa() { return conv_blocked_kernels().isa; }
+
+void conv_blocked(ThreadPool& pool, const ConvShape& shape, const float* x, const BlockedConvWeights& weights, float* y,
+                  const ConvEpilogue& epilogue) {
+  run_conv(pool, shape, x, weights, y, epilogue);
+}
+
+void conv_blocked(ThreadPool& pool, const ConvShape& shape, const uint16_t* x, const HalfBlockedConvWeights& weights,
+                  uint16_t* y, const HalfConvEpilogue& epilogue) {
+  run_conv(pool, shape, x, weights, y, epilogue);
 }
 
 }  // namespace tenon::kernels

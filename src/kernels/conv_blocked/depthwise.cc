@@ -7,8 +7,8 @@
 namespace tenon::kernels {
 namespace {
 
-// Floats of the output whose activation is computed at once, while they are in the first cache.
-constexpr int64_t activated_floats = 4 << 10;
+// Bytes of the output whose activation is computed at once, while they are in the first cache.
+constexpr int64_t activated_bytes = 16 << 10;
 
 // Outputs [begin, end) of an axis read taps [first, last) of the kernel inside the image.
 struct Span {
@@ -33,12 +33,14 @@ std::vector<Span> spans(const ConvShape& s, int d) {
 
 }  // namespace
 
+template <class Number>
 class DepthwiseBlockedConv {
  public:
-  DepthwiseBlockedConv(const ConvShape& shape, const BlockedConvWeights& weights, const ConvEpilogue& epilogue)
+  DepthwiseBlockedConv(const ConvShape& shape, const ConvWeightsInBlocks<Number>& weights,
+                       const EpilogueOf<Number>& epilogue)
       : s_(shape),
         k_(*weights.kernels_),
-        weights_(weights.buffer_.as<float>()),
+        weights_(weights.buffer_.template as<Number>()),
         epilogue_(epilogue),
         block_(k_.block),
         zeros_(static_cast<size_t>(block_ * std::max<int64_t>(1, s_.input[2]))),
@@ -46,23 +48,24 @@ class DepthwiseBlockedConv {
     if (!row_kernels_) rows_ = spans(s_, 1), columns_ = spans(s_, 2);
   }
 
-  void run(ThreadPool& pool, const float* x, float* y) const {
+  void run(ThreadPool& pool, const Number* x, Number* y) const {
     const int64_t blocks = s_.out_channels / block_, rows = s_.output[1];
     const int64_t work = 1 + s_.output[2] * block_ * s_.kernel_size();
     pool.parallel_for(s_.batch * blocks * rows, 1 + (64 << 10) / work, [&](int64_t begin, int64_t end) {
       std::vector<int64_t> offsets(static_cast<size_t>(s_.kernel_size())), weight_offsets(offsets);
-      std::vector<const float*> table(static_cast<size_t>((s_.kernel[1] + 1) * most_row_lines), zeros_.data());
+      std::vector<const Number*> table(static_cast<size_t>((s_.kernel[1] + 1) * most_row_lines), zeros_.data());
       while (begin < end) {
         const int64_t plane = begin / rows, first = begin % rows, last = std::min(rows, first + end - begin);
-        const float* image = x + plane * s_.input_size() * block_;
-        const int64_t at_once = epilogue_.activation ? 1 + activated_floats / (s_.output[2] * block_) : last - first;
+        const Number* image = x + plane * s_.input_size() * block_;
+        const int64_t activated = activated_bytes / static_cast<int64_t>(sizeof(Number));
+        const int64_t at_once = epilogue_.activation ? 1 + activated / (s_.output[2] * block_) : last - first;
         for (int64_t from = first; from < last; from += at_once) {
           const int64_t to = std::min(last, from + at_once);
           if (row_kernels_)
             run_rows(image, plane, plane % blocks, from, to, table, y);
           else
             run_rectangles(image, plane, plane % blocks, from, to, offsets, weight_offsets, y);
-          float* out = y + (plane * rows + from) * s_.output[2] * block_;
+          Number* out = y + (plane * rows + from) * s_.output[2] * block_;
           if (epilogue_.activation) epilogue_.activation(out, out, (to - from) * s_.output[2] * block_);
         }
         begin += last - first;
@@ -71,15 +74,15 @@ class DepthwiseBlockedConv {
   }
 
  private:
-  const float* start_of(int64_t channel_block) const {
+  const Number* start_of(int64_t channel_block) const {
     return epilogue_.bias ? epilogue_.bias + channel_block * block_ : zeros_.data();
   }
 
   // Rows [first, last) of a plane, in tiles of pixels side by side.
-  void run_rows(const float* x, int64_t plane, int64_t channel_block, int64_t first, int64_t last,
-                std::vector<const float*>& table, float* y) const {
+  void run_rows(const Number* x, int64_t plane, int64_t channel_block, int64_t first, int64_t last,
+                std::vector<const Number*>& table, Number* y) const {
     constexpr float infinity = std::numeric_limits<float>::infinity();
-    DepthwiseRowTile tile;
+    DepthwiseRowTile<Number> tile;
     tile.rows = table.data();
     tile.width = s_.input[2];
     tile.kernel_rows = s_.kernel[1];
@@ -105,8 +108,8 @@ class DepthwiseBlockedConv {
   }
 
   // The last tile of wide lines is as long as the others and computes some pixels again.
-  void run_lines(DepthwiseRowTile& tile, int64_t lines, float* y, const float* residual) const {
-    const DepthwiseRowKernels& kernels = *row_kernels_;
+  void run_lines(DepthwiseRowTile<Number>& tile, int64_t lines, Number* y, const Number* residual) const {
+    const DepthwiseRowKernels<Number>& kernels = *row_kernels_;
     const int64_t width = s_.output[2], count = std::min<int64_t>(kernels.pixels, width);
     for (int64_t next = 0; next < width; next += count) {
       const int64_t from = std::min(next, width - count);
@@ -123,7 +126,7 @@ class DepthwiseBlockedConv {
   }
 
   // One line of a tile that only DepthwiseRowKernels::any does.
-  void run_line(DepthwiseRowTile tile, int64_t line) const {
+  void run_line(DepthwiseRowTile<Number> tile, int64_t line) const {
     tile.rows += line;
     tile.y += line * tile.y_step;
     if (tile.residual) tile.residual += line * tile.y_step;
@@ -131,9 +134,9 @@ class DepthwiseBlockedConv {
   }
 
   // The same for any convolution, in rectangles that read the same taps.
-  void run_rectangles(const float* x, int64_t plane, int64_t channel_block, int64_t first, int64_t last,
-                      std::vector<int64_t>& offsets, std::vector<int64_t>& weight_offsets, float* y) const {
-    DepthwiseTile tile;
+  void run_rectangles(const Number* x, int64_t plane, int64_t channel_block, int64_t first, int64_t last,
+                      std::vector<int64_t>& offsets, std::vector<int64_t>& weight_offsets, Number* y) const {
+    DepthwiseTileOf<Number> tile;
     tile.offsets = offsets.data();
     tile.weight_offsets = weight_offsets.data();
     tile.weights = weights_ + channel_block * s_.kernel_size() * block_;
@@ -159,8 +162,8 @@ class DepthwiseBlockedConv {
   }
 
   // Tiles go along the longer side.
-  void run_rectangle(DepthwiseTile& tile, const float* x, int64_t plane_at, int64_t top, int64_t bottom, int64_t left,
-                     int64_t right, float* y) const {
+  void run_rectangle(DepthwiseTileOf<Number>& tile, const Number* x, int64_t plane_at, int64_t top, int64_t bottom,
+                     int64_t left, int64_t right, Number* y) const {
     const int64_t row_in = s_.stride[1] * s_.input[2] * block_, column_in = s_.stride[2] * block_;
     const int64_t row_out = s_.output[2] * block_, column_out = block_;
     const bool down = bottom - top > right - left;
@@ -185,18 +188,24 @@ class DepthwiseBlockedConv {
   }
 
   const ConvShape& s_;
-  const ConvBlockedKernels& k_;
-  const float* weights_;
-  const ConvEpilogue& epilogue_;
+  const BlockedConvKernels<Number>& k_;
+  const Number* weights_;
+  const EpilogueOf<Number>& epilogue_;
   int64_t block_;
-  std::vector<float> zeros_;
-  const DepthwiseRowKernels* row_kernels_;  // null: there are none for this kernel
-  std::vector<Span> rows_, columns_;        // only then
+  std::vector<Number> zeros_;
+  const DepthwiseRowKernels<Number>* row_kernels_;  // null: there are none for this kernel
+  std::vector<Span> rows_, columns_;                // only then
 };
 
-void conv_blocked_depthwise(ThreadPool& pool, const ConvShape& shape, const float* x, const BlockedConvWeights& weights,
-                            float* y, const ConvEpilogue& epilogue) {
-  DepthwiseBlockedConv(shape, weights, epilogue).run(pool, x, y);
+template <class Number>
+void conv_blocked_depthwise(ThreadPool& pool, const ConvShape& shape, const Number* x,
+                            const ConvWeightsInBlocks<Number>& weights, Number* y, const EpilogueOf<Number>& epilogue) {
+  DepthwiseBlockedConv<Number>(shape, weights, epilogue).run(pool, x, y);
 }
+
+template void conv_blocked_depthwise(ThreadPool&, const ConvShape&, const float*, const BlockedConvWeights&, float*,
+                                     const ConvEpilogue&);
+template void conv_blocked_depthwise(ThreadPool&, const ConvShape&, const uint16_t*, const HalfBlockedConvWeights&,
+                                     uint16_t*, const HalfConvEpilogue&);
 
 }  // namespace tenon::kernels

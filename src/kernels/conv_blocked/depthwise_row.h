@@ -10,26 +10,29 @@ inline constexpr int most_row_pixels = 7, most_row_lines = 3;
 
 // Line l reads the row of the image at rows[k * rows_step + l] for every row k of the kernel, and its pixel i columns
 // first_column + i * stride + k of it for every column k of the kernel. Columns outside of the image are left out.
+// Number is float, or uint16_t for half precision.
+template <class Number>
 struct DepthwiseRowTile {
-  const float* const* rows;  // there is one more row, which nothing is read from
+  const Number* const* rows;  // there is one more row, which nothing is read from
   int64_t rows_step;
   int64_t width;  // of the image
   int64_t first_column;
   int64_t kernel_rows;
-  const float* weights;   // [row][column][block]
-  const float* start;     // what the sums start with: `block` floats
-  float* y;               // pixels of a line are side by side
-  int64_t y_step;         // from line to line
-  const float* residual;  // laid out as y is; null adds nothing
-  bool clamp;             // to [lo, hi]; NaN stays NaN
+  const Number* weights;   // [row][column][block]
+  const Number* start;     // what the sums start with: `block` numbers
+  Number* y;               // pixels of a line are side by side
+  int64_t y_step;          // from line to line
+  const Number* residual;  // laid out as y is; null adds nothing
+  bool clamp;              // to [lo, hi]; NaN stays NaN
   float lo;
   float hi;
 };
 
 // For one width of the kernel and one stride.
+template <class Number>
 struct DepthwiseRowKernels {
   int pixels, lines;  // at most, in a tile
-  using Function = void (*)(const DepthwiseRowTile& tile);
+  using Function = void (*)(const DepthwiseRowTile<Number>& tile);
   // `pixels` pixels that read no columns outside of the image or, where the second index says so, `left` at the left
   // and, where the third does, `right` at the right. By lines, from 1 on.
   Function known[most_row_lines + 1][2][2];
@@ -37,10 +40,11 @@ struct DepthwiseRowKernels {
   Function any[most_row_pixels + 1];  // one line, by the number of pixels, from 1 on
 };
 
+template <class Number>
 struct DepthwiseRowTable {
-  DepthwiseRowKernels kernels[5];
+  DepthwiseRowKernels<Number> kernels[5];
   // Null where there are none.
-  const DepthwiseRowKernels* find(int64_t width, int64_t stride) const {
+  const DepthwiseRowKernels<Number>* find(int64_t width, int64_t stride) const {
     if (stride == 1 || stride == 2) {
       if (width == 3) return &kernels[stride - 1];
       if (width == 5) return &kernels[stride + 1];

@@ -9,16 +9,18 @@
 
 namespace tenon::kernels {
 
-// Tile is a struct of internal linkage: Arch, registers, vectors (of a block), row_lines, load and add_product.
+// Tile is a struct of internal linkage: S (what vectors can do), Number, registers, vectors (of a block), row_lines,
+// load and add_product.
 template <class Tile>
 struct DepthwiseRowTiles {
-  using S = Simd<typename Tile::Arch>;
+  using S = typename Tile::S;
+  using Number = typename Tile::Number;
   using F = typename S::F;
   static constexpr int block = Tile::vectors * S::width, pixels = most_row_pixels;
 
   // L lines of P pixels that read columns [Left, all - Right) of their windows or, where not Known, those in the image.
   template <int L, int P, int Width, int Stride, int Left, int Right, bool Known>
-  static void run(const DepthwiseRowTile& t) {
+  static void run(const DepthwiseRowTile<Number>& t) {
     // The vectors of a block that are worked on at once: several where the registers are there for it.
     constexpr int V = L == 1 && (P + Width + 1) * Tile::vectors <= Tile::registers ? Tile::vectors : 1;
     const int64_t left = Known ? Left : t.first_column < 0 ? -t.first_column : 0;
@@ -32,12 +34,12 @@ struct DepthwiseRowTiles {
 #pragma GCC unroll 8
         for (int i = 0; i < P; ++i) acc[u][i] = S::load(t.start + channel + u % V * S::width);
       }
-      const float* w = t.weights + channel;
+      const Number* w = t.weights + channel;
       // Column `left` of the window in the row of each line; known one row ahead.
-      const float *x[L], *next[L];
+      const Number *x[L], *next[L];
 #pragma GCC unroll 4
       for (int l = 0; l < L; ++l) next[l] = t.rows[l] + offset;
-      const float* const* rows = t.rows + t.rows_step;
+      const Number* const* rows = t.rows + t.rows_step;
       for (int64_t k = 0; k < t.kernel_rows; ++k, w += Width * block, rows += t.rows_step) {
 #pragma GCC unroll 4
         for (int l = 0; l < L; ++l) x[l] = next[l], next[l] = rows[l] + offset;
@@ -89,7 +91,7 @@ struct DepthwiseRowTiles {
   }
 
   template <int Width, int Stride, int L>
-  static constexpr void fill_lines(DepthwiseRowKernels& k) {
+  static constexpr void fill_lines(DepthwiseRowKernels<Number>& k) {
     // As convolutions have it whose output is as large as the input, or half as large.
     constexpr int left = Width / 2, right = Width / 2 + 1 - Stride;
     k.left = left;
@@ -100,8 +102,9 @@ struct DepthwiseRowTiles {
     k.known[L][1][1] = &run<L, pixels, Width, Stride, left, right, true>;
   }
   template <int Width, int Stride, int... L, int... P>
-  static constexpr DepthwiseRowKernels fill(std::integer_sequence<int, L...>, std::integer_sequence<int, P...>) {
-    DepthwiseRowKernels k = {};
+  static constexpr DepthwiseRowKernels<Number> fill(std::integer_sequence<int, L...>,
+                                                    std::integer_sequence<int, P...>) {
+    DepthwiseRowKernels<Number> k = {};
     k.pixels = pixels;
     k.lines = Tile::row_lines;
     (fill_lines<Width, Stride, L + 1>(k), ...);
@@ -109,13 +112,13 @@ struct DepthwiseRowTiles {
     return k;
   }
   template <int Width, int Stride>
-  static constexpr DepthwiseRowKernels kernels() {
+  static constexpr DepthwiseRowKernels<Number> kernels() {
     return fill<Width, Stride>(std::make_integer_sequence<int, Tile::row_lines>{},
                                std::make_integer_sequence<int, pixels>{});
   }
 
  public:
-  static constexpr DepthwiseRowTable table() {
+  static constexpr DepthwiseRowTable<Number> table() {
     return {{kernels<3, 1>(), kernels<3, 2>(), kernels<5, 1>(), kernels<5, 2>(), kernels<7, 1>()}};
   }
 };

@@ -5,7 +5,8 @@
 namespace tenon::kernels {
 
 // conv_blocked where each channel is a group.
-void conv_blocked_depthwise(ThreadPool& pool, const ConvShape& shape, const float* x, const BlockedConvWeights& weights,
-                            float* y, const ConvEpilogue& epilogue);
+template <class Number>
+void conv_blocked_depthwise(ThreadPool& pool, const ConvShape& shape, const Number* x,
+                            const ConvWeightsInBlocks<Number>& weights, Number* y, const EpilogueOf<Number>& epilogue);
 
 }  // namespace tenon::kernels

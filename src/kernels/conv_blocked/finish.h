@@ -9,11 +9,11 @@
 namespace tenon::kernels {
 
 // Stores acc[i][j] at y + place(i, j). The residual is laid out as y is; null adds nothing. Tile is a struct of
-// internal linkage: Arch and clamp, which is used where `clamp`.
+// internal linkage: S, what vectors can do, and Number.
 template <class Tile, int A, int B, class F, class Place>
-[[gnu::always_inline]] inline void finish(F (&acc)[A][B], const float* residual, bool clamp, float lo, float hi,
-                                          float* y, Place place) {
-  using S = Simd<typename Tile::Arch>;
+[[gnu::always_inline]] inline void finish(F (&acc)[A][B], const typename Tile::Number* residual, bool clamp, float lo,
+                                          float hi, typename Tile::Number* y, Place place) {
+  using S = typename Tile::S;
   if (residual) {
 #pragma GCC unroll 16
     for (int i = 0; i < A; ++i) {

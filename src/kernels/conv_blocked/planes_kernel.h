@@ -9,10 +9,10 @@
 
 namespace tenon::kernels {
 
-// Tile is a struct of internal linkage: Arch and vectors (of a block).
+// Tile is a struct of internal linkage: S and vectors (of a block).
 template <class Tile>
 struct BlocksToPlanesKernel {
-  using S = Simd<typename Tile::Arch>;
+  using S = typename Tile::S;
   using F = typename S::F;
   static constexpr int width = S::width;
   static constexpr int block = Tile::vectors * width;

@@ -6,7 +6,6 @@ namespace tenon::kernels {
 namespace {
 
 struct Tile : BroadcastPixels<Portable, 2> {
-  using Arch = Portable;
   static constexpr int vectors = 2;
   static constexpr int pixels = 4;
   static constexpr int two_pixels = 3;

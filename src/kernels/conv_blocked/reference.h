@@ -8,6 +8,60 @@
 
 namespace tenon::kernels {
 
+// Channels are given in blocks, or as they are where the input is plain.
+struct BlockedCase {
+  int64_t batch, in, out;
+  bool plain, depthwise;
+  int64_t height, width, kernel[2], stride[2], dilation[2], pad_begin[2], pad_end[2];
+
+  ConvShape shape(int64_t block = conv_block()) const {
+    ConvShape s;
+    s.batch = batch, s.in_channels = plain ? in : in * block, s.out_channels = out * block;
+    s.groups = depthwise ? s.in_channels : 1;
+    s.input[1] = height, s.input[2] = width;
+    for (int d = 0; d < 2; ++d) {
+      s.kernel[d + 1] = kernel[d], s.stride[d + 1] = stride[d], s.dilation[d + 1] = dilation[d];
+      s.pad[d + 1] = pad_begin[d];
+      const int64_t reach = (kernel[d] - 1) * dilation[d] + 1;
+      s.output[d + 1] = (s.input[d + 1] + pad_begin[d] + pad_end[d] - reach) / stride[d] + 1;
+    }
+    return s;
+  }
+};
+
+inline const BlockedCase blocked_cases[] = {
+    {1, 1, 1, false, false, 5, 7, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}},
+    {2, 3, 2, false, false, 14, 15, {3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}},
+    {1, 2, 3, false, false, 9, 11, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}},
+    {1, 2, 3, false, false, 9, 11, {1, 1}, {2, 2}, {1, 1}, {0, 0}, {0, 0}},
+    {2, 1, 2, false, false, 20, 13, {3, 5}, {1, 1}, {2, 3}, {0, 2}, {3, 1}},
+    {1, 1, 1, false, false, 1, 1, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}},
+    {1, 1, 1, false, false, 2, 2, {3, 3}, {1, 1}, {3, 3}, {6, 6}, {6, 6}},
+    {1, 4, 1, false, false, 7, 7, {3, 3}, {1, 1}, {1, 1}, {0, 0}, {0, 0}},
+    {1, 130, 1, false, false, 3, 5, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}},
+    {1, 1, 1, false, false, 70, 61, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}},
+    {1, 3, 2, true, false, 30, 31, {7, 7}, {2, 2}, {1, 1}, {3, 3}, {3, 3}},
+    {2, 1, 1, true, false, 8, 9, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}},
+    {1, 5, 1, true, false, 6, 5, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}},
+    {2, 2, 2, false, true, 13, 17, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}},
+    {1, 3, 3, false, true, 23, 20, {3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}},
+    {1, 1, 1, false, true, 7, 9, {5, 5}, {2, 3}, {1, 1}, {2, 1}, {2, 3}},
+    {1, 1, 1, false, true, 9, 9, {2, 4}, {1, 2}, {2, 2}, {0, 1}, {1, 0}},
+    {1, 2, 2, false, true, 14, 14, {5, 5}, {1, 1}, {1, 1}, {2, 2}, {2, 2}},
+    {2, 1, 1, false, true, 16, 14, {5, 5}, {2, 2}, {1, 1}, {2, 2}, {2, 2}},
+    {1, 1, 1, false, true, 7, 7, {5, 5}, {1, 1}, {1, 1}, {2, 2}, {2, 2}},
+    {1, 1, 1, false, true, 8, 8, {5, 5}, {1, 1}, {1, 1}, {2, 2}, {2, 2}},
+    {1, 1, 1, false, true, 10, 23, {7, 7}, {1, 1}, {1, 1}, {3, 3}, {3, 3}},
+    {1, 1, 1, false, true, 9, 14, {3, 3}, {2, 2}, {1, 1}, {1, 1}, {0, 0}},
+    {1, 1, 1, false, true, 9, 15, {3, 3}, {2, 2}, {1, 1}, {0, 0}, {1, 1}},
+    {1, 1, 1, false, true, 5, 18, {9, 3}, {1, 1}, {2, 1}, {8, 1}, {8, 1}},
+    {1, 1, 1, false, true, 3, 9, {3, 3}, {1, 1}, {1, 1}, {5, 6}, {6, 5}},
+    {1, 1, 1, false, true, 6, 31, {1, 5}, {3, 2}, {1, 1}, {0, 2}, {0, 1}},
+    {1, 1, 1, false, true, 4, 6, {7, 7}, {2, 1}, {1, 1}, {3, 3}, {3, 3}},
+    {1, 1, 1, false, true, 1, 2, {5, 5}, {1, 1}, {1, 1}, {2, 2}, {2, 2}},
+    {1, 1, 1, false, true, 2, 2, {3, 3}, {1, 1}, {3, 3}, {6, 6}, {6, 6}},
+};
+
 // Index of an element of an image [channels / lanes, height, width, lanes].
 inline int64_t index(int64_t c, int64_t h, int64_t w, const int64_t (&size)[3], int64_t lanes) {
   return ((c / lanes * size[1] + h) * size[2] + w) * lanes + c % lanes;
@@ -19,8 +73,9 @@ inline void square(const float* x, float* y, int64_t n) {
 }
 
 inline std::vector<double> reference(const ConvShape& s, bool plain, const std::vector<float>& x,
-                                     const std::vector<float>& weights, const ConvEpilogue& e) {
-  const int64_t block = conv_block(), in = s.in_channels / s.groups;
+                                     const std::vector<float>& weights, const ConvEpilogue& e,
+                                     int64_t block = conv_block()) {
+  const int64_t in = s.in_channels / s.groups;
   std::vector<double> y(static_cast<size_t>(s.batch * s.out_channels * s.output_size()));
   for (int64_t n = 0; n < s.batch; ++n)
     for (int64_t oc = 0; oc < s.out_channels; ++oc)

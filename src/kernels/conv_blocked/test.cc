@@ -13,60 +13,6 @@
 namespace tenon::kernels {
 namespace {
 
-// Channels are given in blocks, or as they are where the input is plain.
-struct Case {
-  int64_t batch, in, out;
-  bool plain, depthwise;
-  int64_t height, width, kernel[2], stride[2], dilation[2], pad_begin[2], pad_end[2];
-
-  ConvShape shape() const {
-    ConvShape s;
-    s.batch = batch, s.in_channels = plain ? in : in * conv_block(), s.out_channels = out * conv_block();
-    s.groups = depthwise ? s.in_channels : 1;
-    s.input[1] = height, s.input[2] = width;
-    for (int d = 0; d < 2; ++d) {
-      s.kernel[d + 1] = kernel[d], s.stride[d + 1] = stride[d], s.dilation[d + 1] = dilation[d];
-      s.pad[d + 1] = pad_begin[d];
-      const int64_t reach = (kernel[d] - 1) * dilation[d] + 1;
-      s.output[d + 1] = (s.input[d + 1] + pad_begin[d] + pad_end[d] - reach) / stride[d] + 1;
-    }
-    return s;
-  }
-};
-
-const Case cases[] = {
-    {1, 1, 1, false, false, 5, 7, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}},
-    {2, 3, 2, false, false, 14, 15, {3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}},
-    {1, 2, 3, false, false, 9, 11, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}},
-    {1, 2, 3, false, false, 9, 11, {1, 1}, {2, 2}, {1, 1}, {0, 0}, {0, 0}},
-    {2, 1, 2, false, false, 20, 13, {3, 5}, {1, 1}, {2, 3}, {0, 2}, {3, 1}},
-    {1, 1, 1, false, false, 1, 1, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}},
-    {1, 1, 1, false, false, 2, 2, {3, 3}, {1, 1}, {3, 3}, {6, 6}, {6, 6}},
-    {1, 4, 1, false, false, 7, 7, {3, 3}, {1, 1}, {1, 1}, {0, 0}, {0, 0}},
-    {1, 130, 1, false, false, 3, 5, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}},
-    {1, 1, 1, false, false, 70, 61, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}},
-    {1, 3, 2, true, false, 30, 31, {7, 7}, {2, 2}, {1, 1}, {3, 3}, {3, 3}},
-    {2, 1, 1, true, false, 8, 9, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}},
-    {1, 5, 1, true, false, 6, 5, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}},
-    {2, 2, 2, false, true, 13, 17, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}},
-    {1, 3, 3, false, true, 23, 20, {3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}},
-    {1, 1, 1, false, true, 7, 9, {5, 5}, {2, 3}, {1, 1}, {2, 1}, {2, 3}},
-    {1, 1, 1, false, true, 9, 9, {2, 4}, {1, 2}, {2, 2}, {0, 1}, {1, 0}},
-    {1, 2, 2, false, true, 14, 14, {5, 5}, {1, 1}, {1, 1}, {2, 2}, {2, 2}},
-    {2, 1, 1, false, true, 16, 14, {5, 5}, {2, 2}, {1, 1}, {2, 2}, {2, 2}},
-    {1, 1, 1, false, true, 7, 7, {5, 5}, {1, 1}, {1, 1}, {2, 2}, {2, 2}},
-    {1, 1, 1, false, true, 8, 8, {5, 5}, {1, 1}, {1, 1}, {2, 2}, {2, 2}},
-    {1, 1, 1, false, true, 10, 23, {7, 7}, {1, 1}, {1, 1}, {3, 3}, {3, 3}},
-    {1, 1, 1, false, true, 9, 14, {3, 3}, {2, 2}, {1, 1}, {1, 1}, {0, 0}},
-    {1, 1, 1, false, true, 9, 15, {3, 3}, {2, 2}, {1, 1}, {0, 0}, {1, 1}},
-    {1, 1, 1, false, true, 5, 18, {9, 3}, {1, 1}, {2, 1}, {8, 1}, {8, 1}},
-    {1, 1, 1, false, true, 3, 9, {3, 3}, {1, 1}, {1, 1}, {5, 6}, {6, 5}},
-    {1, 1, 1, false, true, 6, 31, {1, 5}, {3, 2}, {1, 1}, {0, 2}, {0, 1}},
-    {1, 1, 1, false, true, 4, 6, {7, 7}, {2, 1}, {1, 1}, {3, 3}, {3, 3}},
-    {1, 1, 1, false, true, 1, 2, {5, 5}, {1, 1}, {1, 1}, {2, 2}, {2, 2}},
-    {1, 1, 1, false, true, 2, 2, {3, 3}, {1, 1}, {3, 3}, {6, 6}, {6, 6}},
-};
-
 class ConvBlocked : public testing::TestWithParam<Isa> {};
 
 TEST_P(ConvBlocked, MatchesReference) {
@@ -74,7 +20,7 @@ TEST_P(ConvBlocked, MatchesReference) {
   ASSERT_EQ(conv_blocked_isa(), GetParam());
   EXPECT_EQ(conv_block(), channel_block(GetParam()));
   ThreadPool one(1), three(3);
-  for (const Case& c : cases) {
+  for (const BlockedCase& c : blocked_cases) {
     const ConvShape s = c.shape();
     const auto x = random_floats(s.batch * s.in_channels * s.input_size(), 1);
     const auto weights = random_floats(s.out_channels * (s.in_channels / s.groups) * s.kernel_size(), 2);
@@ -90,9 +36,9 @@ TEST_P(ConvBlocked, MatchesReference) {
       std::vector<float> y(expected.size(), 77.0f), same(y);
       conv_blocked(one, s, x.data(), packed, y.data(), e);
       for (size_t i = 0; i < y.size(); ++i)
-        ASSERT_NEAR(y[i], expected[i], tolerance) << "case " << &c - cases << " at " << i;
+        ASSERT_NEAR(y[i], expected[i], tolerance) << "case " << &c - blocked_cases << " at " << i;
       conv_blocked(three, s, x.data(), packed, same.data(), e);
-      EXPECT_EQ(y, same) << "case " << &c - cases << " with three threads";
+      EXPECT_EQ(y, same) << "case " << &c - blocked_cases << " with three threads";
     }
   }
 }
@@ -101,7 +47,7 @@ TEST_P(ConvBlocked, NanAndInfinityStayInTheirWindows) {
   const ScopedIsa forced(GetParam());
   ThreadPool pool(1);
   for (bool depthwise : {false, true}) {
-    const ConvShape s = Case{1, 1, 1, false, depthwise, 4, 20, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}}.shape();
+    const ConvShape s = BlockedCase{1, 1, 1, false, depthwise, 4, 20, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}}.shape();
     auto x = random_floats(s.in_channels * s.input_size(), 1);
     const auto weights = random_floats(s.out_channels * (s.in_channels / s.groups) * s.kernel_size(), 2);
     x[static_cast<size_t>(index(0, 1, 3, s.input, conv_block()))] = std::nanf("");
@@ -122,7 +68,7 @@ TEST_P(ConvBlocked, BoundsThatAreNanAreNone) {
   const ScopedIsa forced(GetParam());
   ThreadPool pool(1);
   for (bool depthwise : {false, true}) {
-    const ConvShape s = Case{1, 1, 1, false, depthwise, 4, 9, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}}.shape();
+    const ConvShape s = BlockedCase{1, 1, 1, false, depthwise, 4, 9, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}}.shape();
     const auto x = random_floats(s.in_channels * s.input_size(), 1);
     const auto weights = random_floats(s.out_channels * (s.in_channels / s.groups) * s.kernel_size(), 2);
     const BlockedConvWeights packed(pool, s, false, weights.data());

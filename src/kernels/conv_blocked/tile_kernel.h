@@ -1,4 +1,4 @@
-// The inner loops, written once; neon.cc, avx2.cc, avx512.cc and portable.cc instantiate them.
+// The inner loops, written once; neon.cc, neon_fp16.cc, avx2.cc, avx512.cc and portable.cc instantiate them.
 #pragma once
 
 #include <algorithm>
@@ -12,15 +12,20 @@
 
 namespace tenon::kernels {
 
-// Tile is a struct of internal linkage: Arch, registers, vectors (of a block), pixels, two_pixels, orders_statements
-// (itself, so that compilers need not), dw_pixels, row_lines, least_plain_depth, load, add_product, clamp (to bounds
-// that are not NaN; NaN stays NaN) and multiply_add or multiply_add_steps.
+// Tile is a struct of internal linkage: isa, S (what vectors can do), Number (float, or uint16_t for half precision),
+// registers, vectors (of a block), pixels, two_pixels, orders_statements (itself, so that compilers need not),
+// dw_pixels, row_lines, least_plain_depth, load, add_product and multiply_add or multiply_add_steps. Half precision has
+// most_products, a multiple of the block, and its S has low and high, the halves of a vector as floats, and narrow.
 template <class Tile>
 struct ConvBlockedTiles {
-  using S = Simd<typename Tile::Arch>;
+  using S = typename Tile::S;
+  using Number = typename Tile::Number;
+  using BlockedTile = TileOf<Number>;
   using F = typename S::F;
   static constexpr int vectors = Tile::vectors;
   static constexpr int block = vectors * S::width;
+  static constexpr bool is_half = sizeof(Number) == 2;
+  static constexpr int line = 64 / sizeof(Number);
 
   // Where vectors of pixels go.
   static auto places(int64_t pixel_step) {
@@ -39,14 +44,37 @@ struct ConvBlockedTiles {
   [[gnu::always_inline]] static void run_tiles(BlockedTile tile) {
     for (int64_t i = 0; i < tile.tiles; ++i) {
       // Several of them in one function cost some compilers registers.
-      if constexpr (Tile::orders_statements)
+      if constexpr (is_half)
+        run_parts<P, Lanes, Blocks, Fetches>(tile);
+      else if constexpr (Tile::orders_statements)
         run_tile<P, Lanes, Blocks, Fetches>(tile);
       else
         run_tile_apart<P, Lanes, Blocks, Fetches>(tile);
       tile.pixels += P;
       tile.y += P * block;
       if (tile.residual) tile.residual += P * block;
+      if constexpr (is_half) tile.sums += P * tile.sums_step;
       tile.next_weights = std::min(tile.next_weights + tile.next_part, tile.next_end);
+    }
+  }
+
+  // Sums of at most so many products, and as equally many as possible: in floats they are added to the others.
+  template <int P, int Lanes, int Blocks, bool Fetches>
+  [[gnu::always_inline]] static void run_parts(const BlockedTile& tile) {
+    constexpr int64_t most = Tile::most_products / Lanes;
+    const int64_t parts = tile.sums ? std::max<int64_t>(1, (tile.step_count + most - 1) / most) : 1;
+    const int64_t least = tile.step_count / parts, longer = tile.step_count % parts;
+    BlockedTile part = tile;
+    for (int64_t i = 0; i < parts; ++i) {
+      part.step_count = least + (i < longer ? 1 : 0);
+      part.keeps_sums = tile.keeps_sums || i + 1 < parts;
+      run_tile<P, Lanes, Blocks, Fetches>(part);
+      part.start = nullptr;
+      part.steps += part.step_count;
+      part.weights += part.step_count * Lanes * block;
+      const int64_t fetched = std::min(part.step_count * part.next_lines * line, part.next_part);
+      part.next_weights += fetched;
+      part.next_part -= fetched;
     }
   }
 
@@ -58,34 +86,51 @@ struct ConvBlockedTiles {
   template <int P, int Lanes, int Blocks, bool Fetches>
   [[gnu::always_inline]] static void run_tile(const BlockedTile& t) {
     F acc[P][vectors * Blocks];
-    const float* x[P];
+    const Number* x[P];
 #pragma GCC unroll 16
     for (int i = 0; i < P; ++i) x[i] = t.x + t.pixels[i];
-#pragma GCC unroll 2
-    for (int b = 0; b < Blocks; ++b) {
-      const float* y = plain_address(t.y + b * t.y_step);
-#pragma GCC unroll 16
-      for (int i = 0; i < P; ++i) {
-#pragma GCC unroll 4
-        for (int j = 0; j < vectors; ++j)
-          acc[i][b * vectors + j] =
-              S::load(t.start ? t.start + (b * vectors + j) * S::width : y + i * block + j * S::width);
-      }
-    }
-    const float *next = t.next_weights, *end = std::min(next + t.next_part, t.next_end);
+    const Number *next = t.next_weights, *end = std::min(next + t.next_part, t.next_end);
     const auto fetch_line = [&] {
       __builtin_prefetch(next, 0, 2);
       if constexpr (Blocks == 2) __builtin_prefetch(next + t.weight_step, 0, 2);
-      next += 16;
+      next += line;
     };
     // Mostly it is one line.
     const int64_t more_lines = t.next_lines - 1;
     const auto fetch_next = [&] {
       if (!Fetches || next >= end) return;
       fetch_line();
-      for (int64_t line = 0; line < more_lines; ++line) fetch_line();
+      for (int64_t l = 0; l < more_lines; ++l) fetch_line();
     };
+    start<P, Blocks>(t, acc);
     multiply_add<P, Lanes, Fetches>(t, x, fetch_next, acc);
+    if constexpr (is_half) {
+      if (t.sums) add_sums(t, acc);
+      if (t.keeps_sums) return;
+    }
+    finish_tile<P, Blocks>(t, acc);
+  }
+
+  template <int P, int Blocks>
+  [[gnu::always_inline]] static void start(const BlockedTile& t, F (&acc)[P][vectors * Blocks]) {
+#pragma GCC unroll 2
+    for (int b = 0; b < Blocks; ++b) {
+      const Number* y = plain_address(t.y + b * t.y_step);
+#pragma GCC unroll 16
+      for (int i = 0; i < P; ++i) {
+#pragma GCC unroll 4
+        for (int j = 0; j < vectors; ++j) {
+          if (t.start)
+            acc[i][b * vectors + j] = S::load(t.start + (b * vectors + j) * S::width);
+          else
+            acc[i][b * vectors + j] = is_half ? F{} : S::load(y + i * block + j * S::width);
+        }
+      }
+    }
+  }
+
+  template <int P, int Blocks>
+  [[gnu::always_inline]] static void finish_tile(const BlockedTile& t, const F (&acc)[P][vectors * Blocks]) {
 #pragma GCC unroll 2
     for (int b = 0; b < Blocks; ++b) {
       F sums[P][vectors];
@@ -94,8 +139,27 @@ struct ConvBlockedTiles {
 #pragma GCC unroll 4
         for (int j = 0; j < vectors; ++j) sums[i][j] = acc[i][b * vectors + j];
       }
-      const float* residual = t.residual ? plain_address(t.residual + b * t.y_step) : nullptr;
+      const Number* residual = t.residual ? plain_address(t.residual + b * t.y_step) : nullptr;
       finish<Tile>(sums, residual, t.clamp, t.lo, t.hi, plain_address(t.y + b * t.y_step), places(block));
+    }
+  }
+
+  template <int P, int V>
+  [[gnu::always_inline]] static void add_sums(const BlockedTile& t, F (&acc)[P][V]) {
+    constexpr int half = S::width / 2;
+    float* sums = plain_address(t.sums);
+#pragma GCC unroll 16
+    for (int p = 0; p < P; ++p) {
+#pragma GCC unroll 4
+      for (int j = 0; j < V; ++j) {
+        float* at = sums + (p * V + j) * S::width;
+        auto low = S::low(acc[p][j]), high = S::high(acc[p][j]);
+        if (!t.start) low += S::load_floats(at), high += S::load_floats(at + half);
+        if (t.keeps_sums)
+          S::store_floats(at, low), S::store_floats(at + half, high);
+        else
+          acc[p][j] = S::narrow(low, high);
+      }
     }
   }
 
@@ -109,9 +173,9 @@ struct ConvBlockedTiles {
 
   // All steps of a tile.
   template <int P, int Lanes, bool Fetches, int V, class Fetch>
-  [[gnu::always_inline]] static void multiply_add(const BlockedTile& t, const float* const (&x)[P], Fetch fetch_next,
+  [[gnu::always_inline]] static void multiply_add(const BlockedTile& t, const Number* const (&x)[P], Fetch fetch_next,
                                                   F (&acc)[P][V]) {
-    const float* w = t.weights;
+    const Number* w = t.weights;
     if constexpr (requires { Tile::template multiply_add_even<P, Lanes>(acc, x[0], w, t.weight_step, 0); }) {
       const int64_t step = P > 1 ? t.pixels[1] - t.pixels[0] : 0;
       bool is_even = true;
@@ -149,7 +213,7 @@ struct ConvBlockedTiles {
     } else {
       for (int64_t s = 0; s < t.step_count; ++s, w += Lanes * block) {
 #pragma GCC unroll 16
-        for (int line = 0; line < Lanes * block; line += 16) __builtin_prefetch(w + 4 * Lanes * block + line);
+        for (int at = 0; at < Lanes * block; at += line) __builtin_prefetch(w + 4 * Lanes * block + at);
         fetch_next();
         Tile::template multiply_add<P, Lanes>(acc, x, t.steps[s], w, t.weight_step);
       }
@@ -157,7 +221,7 @@ struct ConvBlockedTiles {
   }
 
   template <int P>
-  static void depthwise(const DepthwiseTile& t) {
+  static void depthwise(const DepthwiseTileOf<Number>& t) {
     F acc[P][vectors];
 #pragma GCC unroll 16
     for (int i = 0; i < P; ++i) {
@@ -165,7 +229,7 @@ struct ConvBlockedTiles {
       for (int j = 0; j < vectors; ++j) acc[i][j] = S::load(t.start + j * S::width);
     }
     for (int64_t tap = 0; tap < t.taps; ++tap) {
-      const float *x = t.x + (t.x_at + t.offsets[tap]), *w = t.weights + t.weight_offsets[tap];
+      const Number *x = t.x + (t.x_at + t.offsets[tap]), *w = t.weights + t.weight_offsets[tap];
       F weight[vectors];
 #pragma GCC unroll 4
       for (int j = 0; j < vectors; ++j) weight[j] = S::load(w + j * S::width);
@@ -178,10 +242,23 @@ struct ConvBlockedTiles {
     finish<Tile>(acc, t.residual, true, t.lo, t.hi, t.y, places(t.y_step));
   }
 
+  static constexpr auto to_planes() -> void (*)(const BlocksToPlanes&) {
+    if constexpr (is_half)
+      return nullptr;
+    else
+      return &BlocksToPlanesKernel<Tile>::run;
+  }
+  static constexpr int64_t most_products() {
+    if constexpr (is_half)
+      return Tile::most_products;
+    else
+      return 0;
+  }
+
   template <int... P, int... T, int... D>
-  static constexpr ConvBlockedKernels table(std::integer_sequence<int, P...>, std::integer_sequence<int, T...>,
-                                            std::integer_sequence<int, D...>) {
-    return {Tile::Arch::isa,
+  static constexpr BlockedConvKernels<Number> table(std::integer_sequence<int, P...>, std::integer_sequence<int, T...>,
+                                                    std::integer_sequence<int, D...>) {
+    return {Tile::isa,
             block,
             Tile::pixels,
             Tile::two_pixels,
@@ -192,10 +269,11 @@ struct ConvBlockedTiles {
             {nullptr, &run<T + 1, 1, 2>...},
             {nullptr, &depthwise<D + 1>...},
             DepthwiseRowTiles<Tile>::table(),
-            &BlocksToPlanesKernel<Tile>::run,
-            Tile::least_plain_depth};
+            to_planes(),
+            Tile::least_plain_depth,
+            most_products()};
   }
-  static constexpr ConvBlockedKernels table() {
+  static constexpr BlockedConvKernels<Number> table() {
     return table(std::make_integer_sequence<int, Tile::pixels>{}, std::make_integer_sequence<int, Tile::two_pixels>{},
                  std::make_integer_sequence<int, Tile::dw_pixels>{});
   }
@@ -205,6 +283,8 @@ struct ConvBlockedTiles {
 template <class Arch, int Vectors>
 struct BroadcastPixels {
   using S = Simd<Arch>;
+  using Number = float;
+  static constexpr Isa isa = Arch::isa;
 
   template <class F>
   static void load(F& v, const float* p) {
