@@ -1,5 +1,7 @@
 #include "kernels/math/math.h"
 
+#include "kernels/half/arithmetic.h"
+
 namespace tenon::kernels {
 
 Isa math_isa() { return math_kernels().isa; }
@@ -25,6 +27,16 @@ void f32_reciprocal(const float* x, float* y, int64_t n) { math_kernels().recipr
 
 void f16_erf(const uint16_t* x, uint16_t* y, int64_t n) { math_kernels().half_erf(x, y, n); }
 void f16_gelu(const uint16_t* x, uint16_t* y, int64_t n) { math_kernels().half_gelu(x, y, n); }
+void f16_gelu_tanh(const uint16_t* x, uint16_t* y, int64_t n) { math_kernels().half_gelu_tanh(x, y, n); }
+void f16_tanh(const uint16_t* x, uint16_t* y, int64_t n) { math_kernels().half_tanh(x, y, n); }
+void f16_sigmoid(const uint16_t* x, uint16_t* y, int64_t n) { math_kernels().half_sigmoid(x, y, n); }
+void f16_silu(const uint16_t* x, uint16_t* y, int64_t n) {
+#if defined(__aarch64__)
+  if (has_half_arithmetic()) return f16_silu_neon_fp16(x, y, n);
+#endif
+  math_kernels().half_silu(x, y, n);
+}
+void f16_hard_swish(const uint16_t* x, uint16_t* y, int64_t n) { math_kernels().half_hard_swish(x, y, n); }
 
 void f64_exp(const double* x, double* y, int64_t n) { math_kernels().of_doubles.exp(x, y, n); }
 void f64_sin(const double* x, double* y, int64_t n) { math_kernels().of_doubles.sin(x, y, n); }

@@ -34,6 +34,11 @@ void f32_reciprocal(const float* x, float* y, int64_t n);  // rounded as 1 / x i
 // The same for half precision floats, within one unit in the last place.
 void f16_erf(const uint16_t* x, uint16_t* y, int64_t n);
 void f16_gelu(const uint16_t* x, uint16_t* y, int64_t n);  // and 1e-6
+void f16_gelu_tanh(const uint16_t* x, uint16_t* y, int64_t n);
+void f16_tanh(const uint16_t* x, uint16_t* y, int64_t n);
+void f16_sigmoid(const uint16_t* x, uint16_t* y, int64_t n);
+void f16_silu(const uint16_t* x, uint16_t* y, int64_t n);  // 2.1 units and 2e-7 where it is computed in half precision
+void f16_hard_swish(const uint16_t* x, uint16_t* y, int64_t n);
 
 // The same for doubles.
 void f64_exp(const double* x, double* y, int64_t n);
@@ -46,7 +51,7 @@ struct MathKernels {
   Function exp, expm1, expm1_nonpositive, log, tanh, sigmoid, erf, gelu, gelu_tanh, silu, hard_swish, softplus, sin,
       cos, asin, acos, atan, reciprocal;
   using HalfFunction = void (*)(const uint16_t* x, uint16_t* y, int64_t n);
-  HalfFunction half_erf, half_gelu;
+  HalfFunction half_erf, half_gelu, half_gelu_tanh, half_tanh, half_sigmoid, half_silu, half_hard_swish;
   struct DoubleKernels {
     using Function = void (*)(const double* x, double* y, int64_t n);
     Function exp, sin, cos;
@@ -54,5 +59,7 @@ struct MathKernels {
 };
 
 TENON_ISA_TABLES(MathKernels, math_kernels)
+// In half precision, for processors that have its arithmetic.
+void f16_silu_neon_fp16(const uint16_t* x, uint16_t* y, int64_t n);
 
 }  // namespace tenon::kernels

@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "kernels/half/arithmetic.h"
 #include "ops/binary/loops.h"
 
 namespace tenon::ops {
@@ -134,12 +135,36 @@ constexpr BinaryTable number_loops() {
                       int32_t, int64_t>();
 }
 
+// As binary_loop<F, float16>, which computes in floats, and with the same results.
+template <typename F, kernels::HalfOperation operation>
+void half_loop(const void* a, const void* b, void* y, const BroadcastTile& tile) {
+  if (!kernels::has_half_arithmetic()) return binary_loop<F, float16>(a, b, y, tile);
+  kernels::HalfRows rows{static_cast<const uint16_t*>(a) + tile.first[0],
+                         static_cast<const uint16_t*>(b) + tile.first[1],
+                         static_cast<uint16_t*>(y) + tile.output,
+                         tile.rows,
+                         tile.columns,
+                         tile.row_stride[0],
+                         tile.row_stride[1],
+                         tile.column_stride[0],
+                         tile.column_stride[1]};
+  kernels::f16_arithmetic(operation, rows);
+}
+
+template <typename F, kernels::HalfOperation operation>
+constexpr BinaryTable with_half_loop(BinaryTable table) {
+  table[static_cast<size_t>(ElementType::float16)] = half_loop<F, operation>;
+  return table;
+}
+
+using kernels::HalfOperation;
+
 }  // namespace
 
-constexpr BinaryTable add_loops = sign_free_loops<Add>();
-constexpr BinaryTable sub_loops = sign_free_loops<Sub>();
-constexpr BinaryTable mul_loops = sign_free_loops<Mul>();
-constexpr BinaryTable div_loops = number_loops<Div>();
+constexpr BinaryTable add_loops = with_half_loop<Add, HalfOperation::add>(sign_free_loops<Add>());
+constexpr BinaryTable sub_loops = with_half_loop<Sub, HalfOperation::subtract>(sign_free_loops<Sub>());
+constexpr BinaryTable mul_loops = with_half_loop<Mul, HalfOperation::multiply>(sign_free_loops<Mul>());
+constexpr BinaryTable div_loops = with_half_loop<Div, HalfOperation::divide>(number_loops<Div>());
 constexpr BinaryTable floor_mod_loops = number_loops<FloorMod>();
 constexpr BinaryTable truncated_mod_loops = number_loops<TruncatedMod>();
 constexpr BinaryTable prelu_loops =
