@@ -172,7 +172,7 @@ Operator& conversion(OperatorList& list, const char* name) {
   return list.add(name, {1}, tenon_domain)
       .input("X", "T")
       .output("Y", "T")
-      .types("T", {ElementType::float32})
+      .types("T", {ElementType::float32, ElementType::float16})
       .required_attribute("block", AttributeKind::int_);
 }
 
@@ -189,7 +189,7 @@ void define_blocked(OperatorList& list) {
                        .input("W", "T")
                        .optional_input("B", "T")
                        .output("Y", "T")
-                       .types("T", {ElementType::float32})
+                       .types("T", {ElementType::float32, ElementType::float16})
                        .required_attribute("block", AttributeKind::int_)
                        .attribute("plain_input", AttributeKind::int_)
                        .attribute("auto_pad", AttributeKind::string)

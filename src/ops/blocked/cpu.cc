@@ -16,7 +16,6 @@ namespace tenon::ops {
 namespace {
 
 using kernels::BlockedConvTransposeWeights;
-using kernels::BlockedConvWeights;
 using kernels::ConvShape;
 using kernels::WinogradWeights;
 
@@ -32,43 +31,59 @@ struct BlockedImages {
   int64_t full_blocks() const { return channels / block; }
 };
 
-void to_blocked(KernelRun& run) {
+// A number of half precision has no value here: it is moved, or it is zero.
+template <class Number>
+void to_blocked_of(KernelRun& run) {
   const BlockedImages s(run.input(0).shape(), run.output(0).shape());
-  if (run.output(0).elements() == 0) return;
-  const float* x = run.data<float>(0).data();
-  float* y = run.output(0).mutable_data<float>().data();
+  const auto* x = static_cast<const Number*>(run.input(0).raw());
+  auto* y = static_cast<Number*>(run.output(0).mutable_raw());
   constexpr int64_t order[] = {0, 2, 1};
   if (s.rest() == 0) {
     const int64_t dims[] = {s.count * s.blocks, s.block, s.pixels};
-    return kernels::transpose(run.threads(), x, y, dims, order, sizeof(float));
+    return kernels::transpose(run.threads(), x, y, dims, order, sizeof(Number));
   }
   for (int64_t n = 0; n < s.count; ++n, x += s.channels * s.pixels, y += s.blocks * s.pixels * s.block) {
     const int64_t dims[] = {s.full_blocks(), s.block, s.pixels}, full = s.full_blocks() * s.block * s.pixels;
-    if (full > 0) kernels::transpose(run.threads(), x, y, dims, order, sizeof(float));
+    if (full > 0) kernels::transpose(run.threads(), x, y, dims, order, sizeof(Number));
     for (int64_t pixel = 0; pixel < s.pixels; ++pixel) {
-      float* to = y + full + pixel * s.block;
-      for (int64_t c = 0; c < s.block; ++c) to[c] = c < s.rest() ? x[full + c * s.pixels + pixel] : 0.0f;
+      Number* to = y + full + pixel * s.block;
+      for (int64_t c = 0; c < s.block; ++c) to[c] = c < s.rest() ? x[full + c * s.pixels + pixel] : Number{};
     }
   }
 }
 
-void from_blocked(KernelRun& run) {
+template <class Number>
+void from_blocked_of(KernelRun& run) {
   const BlockedImages s(run.output(0).shape(), run.input(0).shape());
-  if (run.output(0).elements() == 0) return;
-  const float* x = run.data<float>(0).data();
-  float* y = run.output(0).mutable_data<float>().data();
+  const auto* x = static_cast<const Number*>(run.input(0).raw());
+  auto* y = static_cast<Number*>(run.output(0).mutable_raw());
   constexpr int64_t order[] = {0, 2, 1};
   if (s.rest() == 0) {
     const int64_t dims[] = {s.count * s.blocks, s.pixels, s.block};
-    return kernels::transpose(run.threads(), x, y, dims, order, sizeof(float));
+    return kernels::transpose(run.threads(), x, y, dims, order, sizeof(Number));
   }
   for (int64_t n = 0; n < s.count; ++n, y += s.channels * s.pixels, x += s.blocks * s.pixels * s.block) {
     const int64_t dims[] = {s.full_blocks(), s.pixels, s.block}, full = s.full_blocks() * s.block * s.pixels;
-    if (full > 0) kernels::transpose(run.threads(), x, y, dims, order, sizeof(float));
+    if (full > 0) kernels::transpose(run.threads(), x, y, dims, order, sizeof(Number));
     for (int64_t c = 0; c < s.rest(); ++c) {
       for (int64_t pixel = 0; pixel < s.pixels; ++pixel) y[full + c * s.pixels + pixel] = x[full + pixel * s.block + c];
     }
   }
+}
+
+// Calls function.template operator()<Number>(), unless there is nothing to do.
+template <class Function>
+void for_numbers_of(const Tensor& y, Function function) {
+  if (y.elements() == 0) return;
+  if (y.type() == ElementType::float16) return function.template operator()<uint16_t>();
+  function.template operator()<float>();
+}
+
+void to_blocked(KernelRun& run) {
+  for_numbers_of(run.output(0), [&]<class Number>() { to_blocked_of<Number>(run); });
+}
+void from_blocked(KernelRun& run) {
+  for_numbers_of(run.output(0), [&]<class Number>() { from_blocked_of<Number>(run); });
 }
 
 int64_t whole_blocks(int64_t channels, int64_t block) {
@@ -76,47 +91,51 @@ int64_t whole_blocks(int64_t channels, int64_t block) {
 }
 
 // Weights [rows, columns, H, W] with zeros to as many rows and columns as whole blocks hold.
+template <class Number>
 class BlockedWeights {
  public:
   // Nothing is read unless `storage` fills what it gives.
   BlockedWeights(const Tensor& w, int64_t rows, int64_t columns, const PackedStorage& storage)
-      : data_(w.data<float>().data()) {
+      : data_(static_cast<const Number*>(w.raw())) {
     if ((rows == w.dim(0) && columns == w.dim(1)) || !storage.fills()) return;
     const int64_t size = w.dim(2) * w.dim(3), row = w.dim(1) * size;
-    filled_.assign(static_cast<size_t>(checked_mul(checked_mul(rows, columns), size)), 0.0f);
+    filled_.assign(static_cast<size_t>(checked_mul(checked_mul(rows, columns), size)), Number{});
     for (int64_t i = 0; i < w.dim(0); ++i) std::copy_n(data_ + i * row, row, filled_.data() + i * columns * size);
     data_ = filled_.data();
   }
   BlockedWeights(const BlockedWeights&) = delete;
   BlockedWeights& operator=(const BlockedWeights&) = delete;
-  const float* data() const { return data_; }
+  const Number* data() const { return data_; }
 
  private:
-  const float* data_;
-  std::vector<float> filled_;
+  const Number* data_;
+  std::vector<Number> filled_;
 };
 
 // A bias with zeros for the channels that fill up the last block; null when there is none.
+template <class Number>
 class BlockedBias {
  public:
   BlockedBias(const KernelRun& run, size_t input, int64_t channels) {
     if (!run.has_input(input)) return;
-    data_ = run.data<float>(input).data();
+    data_ = static_cast<const Number*>(run.input(input).raw());
     const int64_t own = run.input(input).elements();
     if (own == channels) return;
-    filled_.assign(static_cast<size_t>(channels), 0.0f);
+    filled_.assign(static_cast<size_t>(channels), Number{});
     std::copy_n(data_, own, filled_.data());
     data_ = filled_.data();
   }
   BlockedBias(const BlockedBias&) = delete;
   BlockedBias& operator=(const BlockedBias&) = delete;
-  const float* data() const { return data_; }
+  const Number* data() const { return data_; }
 
  private:
-  const float* data_ = nullptr;
-  std::vector<float> filled_;
+  const Number* data_ = nullptr;
+  std::vector<Number> filled_;
 };
 
+// Number is float, or uint16_t for half precision.
+template <class Number>
 class BlockedConv final : public Kernel {
  public:
   explicit BlockedConv(const NodeInfo& info)
@@ -128,18 +147,18 @@ class BlockedConv final : public Kernel {
     const Tensor* w = info.constant(1);
     if (!w || w->rank() != 4 || w->elements() == 0) return;
     if (groups_ != 1 && (w->dim(0) != groups_ || w->dim(1) != 1)) return;
-    const auto tile = static_cast<int>(info.node().int_attribute("winograd", 0));
-    if (tile > 0 && !is_plain_ && kernels::can_use_winograd(window_shape(w->shape()))) {
-      winograd_ = info.packed<WinogradWeights>({1}, fmt::format("block {} winograd {}", block_, tile),
-                                               [&](PackedStorage& storage) {
-                                                 return WinogradWeights(info.threads(), window_shape(w->shape()), tile,
-                                                                        blocked_weights(*w, storage).data(), storage);
-                                               });
-      return;
+    if constexpr (is_float) {
+      const auto tile = static_cast<int>(info.node().int_attribute("winograd", 0));
+      if (tile > 0 && !is_plain_ && kernels::can_use_winograd(window_shape(w->shape())))
+        winograd_ = info.packed<WinogradWeights>(
+            {1}, fmt::format("block {} winograd {}", block_, tile), [&](PackedStorage& storage) {
+              return WinogradWeights(info.threads(), window_shape(w->shape()), tile,
+                                     blocked_weights(*w, storage).data(), storage);
+            });
     }
-    packed_ =
-        info.packed<BlockedConvWeights>({1}, fmt::format("block {} plain {}", block_, is_plain_),
-                                        [&](PackedStorage& storage) { return pack(info.threads(), *w, storage); });
+    if (winograd_) return;
+    packed_ = info.packed<Weights>({1}, fmt::format("block {} plain {}", block_, is_plain_),
+                                   [&](PackedStorage& storage) { return pack(info.threads(), *w, storage); });
   }
 
   void run(KernelRun& run) const override {
@@ -150,27 +169,38 @@ class BlockedConv final : public Kernel {
     const Shape plain_x = is_plain_ ? x.shape() : Shape{x.dim(0), checked_mul(x.dim(1), block_), x.dim(2), x.dim(3)};
     const ConvShape shape = conv_shape(window_, groups_ == 1 ? 1 : plain_y[1], plain_x, w.shape(), plain_y);
     check_padded_image(run, shape);
-    const BlockedBias bias(run, 2, plain_y[1]);
-    const float* residual = run.has_input(3) ? run.data<float>(3).data() : nullptr;
-    const kernels::ConvEpilogue epilogue{bias.data(), epilogue_.lo, epilogue_.hi, residual, epilogue_.function};
-    const float* from = x.data<float>().data();
-    float* to = y.mutable_data<float>().data();
-    if (winograd_)
-      kernels::conv_winograd(run.threads(), shape, from, *winograd_, to, epilogue);
-    else if (packed_)
+    const BlockedBias<Number> bias(run, 2, plain_y[1]);
+    const auto* residual = run.has_input(3) ? static_cast<const Number*>(run.input(3).raw()) : nullptr;
+    const kernels::EpilogueOf<Number> epilogue{bias.data(), epilogue_.lo, epilogue_.hi, residual, activation()};
+    const auto* from = static_cast<const Number*>(x.raw());
+    auto* to = static_cast<Number*>(y.mutable_raw());
+    if constexpr (is_float) {
+      if (winograd_) return kernels::conv_winograd(run.threads(), shape, from, *winograd_, to, epilogue);
+    }
+    if (packed_)
       kernels::conv_blocked(run.threads(), shape, from, *packed_, to, epilogue);
     else
       kernels::conv_blocked(run.threads(), shape, from, pack(run.threads(), w), to, epilogue);
   }
 
  private:
-  BlockedConvWeights pack(ThreadPool& pool, const Tensor& w, PackedStorage& storage = fresh_storage()) const {
-    return BlockedConvWeights(pool, window_shape(w.shape()), is_plain_, blocked_weights(w, storage).data(), storage);
+  using Weights = kernels::ConvWeightsInBlocks<Number>;
+  static constexpr bool is_float = std::is_same_v<Number, float>;
+
+  auto activation() const {
+    if constexpr (is_float)
+      return epilogue_.function;
+    else
+      return epilogue_.half_function;
   }
 
-  BlockedWeights blocked_weights(const Tensor& w, const PackedStorage& storage) const {
+  Weights pack(ThreadPool& pool, const Tensor& w, PackedStorage& storage = fresh_storage()) const {
+    return Weights(pool, window_shape(w.shape()), is_plain_, blocked_weights(w, storage).data(), storage);
+  }
+
+  BlockedWeights<Number> blocked_weights(const Tensor& w, const PackedStorage& storage) const {
     const ConvShape shape = window_shape(w.shape());
-    return BlockedWeights(w, shape.out_channels, shape.in_channels / shape.groups, storage);
+    return BlockedWeights<Number>(w, shape.out_channels, shape.in_channels / shape.groups, storage);
   }
 
   // With channels of whole blocks, and without the sizes of images.
@@ -191,17 +221,17 @@ class BlockedConv final : public Kernel {
   // The kernel pads a copy of the image. Strides and padding can make that far larger than input and output are; the
   // run's limit decides then.
   static void check_padded_image(const KernelRun& run, const ConvShape& s) {
-    int64_t floats = s.in_channels;
-    for (int d : {1, 2}) floats *= (s.output[d] - 1) * s.stride[d] + (s.kernel[d] - 1) * s.dilation[d] + 1;
-    if (floats > 4 << 20 && floats > 4 * run.input(0).elements())
-      run.scratch(floats * static_cast<int64_t>(sizeof(float)));
+    int64_t numbers = s.in_channels;
+    for (int d : {1, 2}) numbers *= (s.output[d] - 1) * s.stride[d] + (s.kernel[d] - 1) * s.dilation[d] + 1;
+    if (numbers > 4 << 20 && numbers > 4 * run.input(0).elements())
+      run.scratch(numbers * static_cast<int64_t>(sizeof(Number)));
   }
 
   WindowAttributes window_;
   int64_t groups_, block_;
   bool is_plain_;
   FusedEpilogue epilogue_;
-  std::shared_ptr<const BlockedConvWeights> packed_;
+  std::shared_ptr<const Weights> packed_;
   std::shared_ptr<const WinogradWeights> winograd_;
 };
 
@@ -227,7 +257,7 @@ class BlockedConvTranspose final : public Kernel {
     ConvShape shape = window_shape(w.shape());
     shape.batch = x.dim(0);
     for (int d : {1, 2}) shape.input[d] = x.dim(d + 1), shape.output[d] = y.dim(d + 1);
-    const BlockedBias bias(run, 2, shape.out_channels);
+    const BlockedBias<float> bias(run, 2, shape.out_channels);
     const float* from = x.data<float>().data();
     float* to = y.mutable_data<float>().data();
     if (packed_)
@@ -239,7 +269,7 @@ class BlockedConvTranspose final : public Kernel {
  private:
   BlockedConvTransposeWeights pack(ThreadPool& pool, const Tensor& w, PackedStorage& storage = fresh_storage()) const {
     const ConvShape shape = window_shape(w.shape());
-    const BlockedWeights weights(w, shape.in_channels, shape.out_channels, storage);
+    const BlockedWeights<float> weights(w, shape.in_channels, shape.out_channels, storage);
     return BlockedConvTransposeWeights(pool, shape, weights.data(), storage);
   }
 
@@ -262,8 +292,11 @@ class BlockedConvTranspose final : public Kernel {
 };
 
 std::string decline_block(const ir::Node& node) {
-  const int64_t block = node.int_attribute("block", 0), wanted = channel_block(best_isa());
+  const bool is_half = node.input(0) && node.input(0)->type.element == ElementType::float16;
+  const int64_t block = node.int_attribute("block", 0);
+  const int64_t wanted = is_half ? half_channel_block() : channel_block(best_isa());
   if (block == wanted) return "";
+  if (wanted == 0) return "this processor has no arithmetic of half precision";
   return fmt::format("channels are in blocks of {}; this processor's kernels take {}", block, wanted);
 }
 
@@ -298,8 +331,13 @@ void cpu_blocked(CpuKernels& list) {
   list.add_simple("ToBlocked", to_blocked, tenon_domain);
   list.add_simple("FromBlocked", from_blocked, tenon_domain);
   list.add(
-      "BlockedConv", [](const NodeInfo& info) { return std::make_unique<BlockedConv>(info); }, decline_conv,
-      tenon_domain);
+      "BlockedConv",
+      [](const NodeInfo& info) -> std::unique_ptr<Kernel> {
+        if (info.node().input(0)->type.element == ElementType::float16)
+          return std::make_unique<BlockedConv<uint16_t>>(info);
+        return std::make_unique<BlockedConv<float>>(info);
+      },
+      decline_conv, tenon_domain);
   list.add(
       "BlockedConvTranspose", [](const NodeInfo& info) { return std::make_unique<BlockedConvTranspose>(info); },
       decline_conv_transpose, tenon_domain);

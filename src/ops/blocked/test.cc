@@ -16,7 +16,7 @@ Tensor floats(const Shape& shape, int64_t multiplier) {
 }
 
 // [N, C, H, W] to [N, C / block, H, W, block], with zeros for channels that are none.
-Tensor blocked(const Tensor& x) {
+Tensor blocked(const Tensor& x, int64_t block = tenon::block) {
   const int64_t pixels = x.dim(2) * x.dim(3), channels = x.dim(1), blocks = (channels + block - 1) / block;
   Tensor result(ElementType::float32, Shape{x.dim(0), blocks, x.dim(2), x.dim(3), block});
   std::ranges::fill(result.mutable_data<float>(), 0.0f);
@@ -72,6 +72,63 @@ TEST(Blocked, Conversions) {
       .attribute("block", 3)
       .input<float>({1, 3, 1, 2}, {1, 2, 3, 4, 5, 6})
       .expect<float>({1, 1, 1, 2, 3}, {1, 3, 5, 2, 4, 6})
+      .run();
+}
+
+Tensor halves(const Tensor& x) {
+  Tensor result(ElementType::float16, x.shape());
+  std::ranges::transform(x.data<float>(), result.mutable_data<float16>().begin(), [](float f) { return float16(f); });
+  return result;
+}
+
+TEST(Blocked, ConversionsOfHalfPrecision) {
+  for (int64_t channels : {32, 19}) {
+    const Tensor x = floats({2, channels, 3, 5}, 7);
+    OpTest("ToBlocked", 1, "tenon").attribute("block", 16).input(halves(x)).expect(halves(blocked(x, 16))).run();
+    OpTest("FromBlocked", 1, "tenon")
+        .attribute("block", 16)
+        .attribute("channels", channels)
+        .input(halves(blocked(x, 16)))
+        .expect(halves(x))
+        .run();
+  }
+}
+
+// Where the processor has no arithmetic for it, it is decomposed.
+TEST(Blocked, ConvOfHalfPrecision) {
+  const int64_t lanes = 16, in = 2 * lanes + 3, out = lanes + 5;
+  const Tensor x = floats({2, in, 4, 5}, 5), w = floats({out, in, 3, 3}, 7), b = floats({out}, 3);
+  const Tensor residual = floats({2, out, 4, 5}, 11);
+  const auto conv = [&] {
+    OpTest test("BlockedConv", 1, "tenon");
+    test.attribute("block", lanes).attribute("pads", {1, 1, 1, 1}).tolerance(0.03, 0.003);
+    return test;
+  };
+  const auto sum = halves(blocked(convolved(x, w, b, &residual, true), lanes));
+  conv()
+      .attribute("activation", "Relu")
+      .input(halves(blocked(x, lanes)))
+      .constant(halves(w))
+      .input(halves(b))
+      .input(halves(blocked(residual, lanes)))
+      .expect(sum)
+      .run();
+  const Tensor image = floats({1, 3, 6, 7}, 5), first = floats({lanes, 3, 3, 3}, 7), bias = floats({lanes}, 3);
+  conv()
+      .attribute("plain_input", 1)
+      .input(halves(image))
+      .input(halves(first))
+      .input(halves(bias))
+      .expect(halves(blocked(convolved(image, first, bias, nullptr, false), lanes)))
+      .run();
+  const Tensor deep = floats({2, 2 * lanes, 4, 5}, 5), taps = floats({2 * lanes, 1, 3, 3}, 7);
+  const Tensor biases = floats({2 * lanes}, 3);
+  conv()
+      .attribute("group", 2 * lanes)
+      .input(halves(blocked(deep, lanes)))
+      .constant(halves(taps))
+      .input(halves(biases))
+      .expect(halves(blocked(convolved(deep, taps, biases, nullptr, false), lanes)))
       .run();
 }
 

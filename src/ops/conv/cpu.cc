@@ -4,7 +4,6 @@
 #include "ops/cpu_support/compute_type.h"
 #include "ops/cpu_support/conv_shape.h"
 #include "ops/cpu_support/fused_epilogue.h"
-#include "ops/fused_types.h"
 #include "provider/cpu_kernels.h"
 
 namespace tenon::ops {
@@ -210,8 +209,7 @@ class ConvTranspose final : public Kernel {
 void cpu_conv(CpuKernels& list) {
   list.add("Conv", [](const NodeInfo& info) { return std::make_unique<Conv>(info); });
   list.add(
-      "FusedConv", [](const NodeInfo& info) { return std::make_unique<Conv>(info); }, why_not_fused_on_host,
-      tenon_domain);
+      "FusedConv", [](const NodeInfo& info) { return std::make_unique<Conv>(info); }, nullptr, tenon_domain);
   list.add("ConvTranspose", [](const NodeInfo& info) { return std::make_unique<ConvTranspose>(info); });
 }
 

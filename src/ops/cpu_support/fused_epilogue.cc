@@ -17,21 +17,27 @@ FusedEpilogue::FusedEpilogue(const ir::Node& node) {
       break;
     case FusedActivation::sigmoid:
       function = kernels::f32_sigmoid;
+      half_function = kernels::f16_sigmoid;
       break;
     case FusedActivation::tanh:
       function = kernels::f32_tanh;
+      half_function = kernels::f16_tanh;
       break;
     case FusedActivation::swish:
       function = kernels::f32_silu;
+      half_function = kernels::f16_silu;
       break;
     case FusedActivation::hard_swish:
       function = kernels::f32_hard_swish;
+      half_function = kernels::f16_hard_swish;
       break;
     case FusedActivation::gelu:
       function = kernels::f32_gelu;
+      half_function = kernels::f16_gelu;
       break;
     case FusedActivation::tanh_gelu:
       function = kernels::f32_gelu_tanh;
+      half_function = kernels::f16_gelu_tanh;
       break;
   }
 }

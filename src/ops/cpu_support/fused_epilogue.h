@@ -10,6 +10,7 @@ struct FusedEpilogue {
   float lo = -std::numeric_limits<float>::infinity();
   float hi = std::numeric_limits<float>::infinity();
   kernels::FloatFunction function = nullptr;
+  void (*half_function)(const uint16_t* x, uint16_t* y, int64_t n) = nullptr;  // the same for half precision
 
   FusedEpilogue() = default;
   explicit FusedEpilogue(const ir::Node& node);

@@ -16,8 +16,13 @@ namespace {
 struct Rates {
   double plain, blocked;
 };
-constexpr Rates dense = {29, 28}, winograd = {29, 10}, pointwise = {30, 28}, narrow_pointwise = {42, 32},
-                first_layer = {29, 30}, depthwise = {130, 60}, transposed = {36, 30};
+struct TypeRates {
+  Rates dense, winograd, pointwise, narrow_pointwise, first_layer, depthwise;
+};
+constexpr TypeRates of_floats = {{29, 28}, {29, 10}, {30, 28}, {42, 32}, {29, 30}, {130, 60}};
+// In plain layout they are computed in floats, with images that are converted before and after.
+constexpr TypeRates of_halves = {{30, 15}, {30, 15}, {38, 15}, {60, 18}, {32, 18}, {260, 27}};
+constexpr Rates transposed = {36, 30};
 // On a Xeon with AVX-512, where plain images are multiplied where they are, by blocks of output channels too.
 constexpr Rates transposed_avx512 = {19, 19};
 // The same per thousand outputs of a pool with a stride; others take as long in both.
@@ -34,7 +39,8 @@ bool suits_winograd(const ir::Node& conv, const Tensor& weights) {
 
 class BlockedRules final : public LayoutRules {
  public:
-  BlockedRules(Editor& editor, BlockedNodes& nodes) : editor_(editor), nodes_(nodes) {}
+  BlockedRules(Editor& editor, BlockedNodes& nodes, const TypeRates& rates)
+      : editor_(editor), nodes_(nodes), rates_(rates) {}
 
   bool can_change(const ir::Node& node) override { return nodes_.can_be_blocked(node); }
   bool is_reason(const ir::Node& node) override { return nodes_.is_conv(node) || nodes_.is_conv_transpose(node); }
@@ -55,8 +61,8 @@ class BlockedRules final : public LayoutRules {
     const bool is_depthwise = conv.int_attribute("group", 1) > 1, is_plain = nodes_.reads_plain(conv);
     const Rates rates = is_direct       ? transposed_avx512
                         : is_transposed ? transposed
-                        : is_depthwise  ? depthwise
-                        : is_plain      ? first_layer
+                        : is_depthwise  ? rates_.depthwise
+                        : is_plain      ? rates_.first_layer
                                         : dense_rates(conv, w);
     const auto filled = [&](int axis) {
       const auto channels = static_cast<double>(w.dim(axis));
@@ -76,24 +82,28 @@ class BlockedRules final : public LayoutRules {
     return likely_elements(*editor_.shape(pool.output(0))) * (strided_pool.plain - strided_pool.blocked);
   }
 
-  static Rates dense_rates(const ir::Node& conv, const Tensor& w) {
-    if (suits_winograd(conv, w)) return winograd;
-    if (w.dim(2) != 1 || w.dim(3) != 1) return dense;
-    return w.dim(1) < narrow ? narrow_pointwise : pointwise;
+  Rates dense_rates(const ir::Node& conv, const Tensor& w) const {
+    if (suits_winograd(conv, w)) return rates_.winograd;
+    if (w.dim(2) != 1 || w.dim(3) != 1) return rates_.dense;
+    return w.dim(1) < narrow ? rates_.narrow_pointwise : rates_.pointwise;
   }
 
   Editor& editor_;
   BlockedNodes& nodes_;
+  const TypeRates& rates_;
 };
 
-bool is_half(ElementType type) { return type == ElementType::float16 || type == ElementType::bfloat16; }
+// Whether convolutions of this type are computed in floats.
+bool is_widened(ElementType type) {
+  return type == ElementType::bfloat16 || (type == ElementType::float16 && half_channel_block() == 0);
+}
 
-// Kernels compute convolutions of half precision in floats, so those that gain by blocked layout can be convolutions of
-// floats.
+// Where kernels compute convolutions of half precision in floats, those that gain by blocked layout can be convolutions
+// of floats.
 void widen_convs(Editor& editor, const BlockedNodes& nodes, ir::Graph& graph) {
   std::vector<ir::Node*> convs;
   for (ir::Node& node : graph.nodes()) {
-    if (nodes.is_conv(node) && node.domain.empty() && is_half(element_type(editor, node.input(0))) &&
+    if (nodes.is_conv(node) && node.domain.empty() && is_widened(element_type(editor, node.input(0))) &&
         suits_winograd(node, *Editor::constant(node.input(1))))
       convs.push_back(&node);
   }
@@ -123,13 +133,11 @@ ir::Value* plain(Patch& patch, ir::Value& value, int64_t channels, int64_t block
   return patch.add("FromBlocked", {&value}, {{"block", block}, {"channels", channels}}, domain);
 }
 
-}  // namespace
-
-void use_blocked_layout(Editor& editor, ir::Graph& graph) {
-  const int64_t block = channel_block(best_isa());
-  BlockedNodes nodes(editor, block);
-  widen_convs(editor, nodes, graph);
-  BlockedRules rules(editor, nodes);
+// Images of this type, in blocks of so many channels.
+void use_blocked_layout(Editor& editor, ir::Graph& graph, ElementType type, int64_t block, const TypeRates& rates) {
+  BlockedNodes nodes(editor, type, block);
+  if (type == ElementType::float32) widen_convs(editor, nodes, graph);
+  BlockedRules rules(editor, nodes, rates);
   for (ir::Node* node : LayoutChoice(editor, rules, graph).nodes()) {
     editor.rewrite(*node, [&](Patch& patch) {
       std::vector<ir::Value*> images;
@@ -144,6 +152,14 @@ void use_blocked_layout(Editor& editor, ir::Graph& graph) {
       for (size_t i = 0; i < results.size(); ++i) patch.replace(*node->output(i), *results[i]);
     });
   }
+}
+
+}  // namespace
+
+void use_blocked_layout(Editor& editor, ir::Graph& graph) {
+  use_blocked_layout(editor, graph, ElementType::float32, channel_block(best_isa()), of_floats);
+  if (const int64_t block = half_channel_block(); block > 0)
+    use_blocked_layout(editor, graph, ElementType::float16, block, of_halves);
 }
 
 }  // namespace tenon::passes

@@ -181,9 +181,46 @@ TEST(BlockedLayout, HalfPrecisionIsWidenedWhereThatPays) {
     return operators_of(optimized(b, {"blocked-layout", "fold-constants"}));
   };
   const List widened{"Cast", "tenon.ToBlocked", "tenon.BlockedConv", "tenon.FromBlocked", "Cast"};
-  EXPECT_EQ(operators(ElementType::float16, 3), widened);
   EXPECT_EQ(operators(ElementType::bfloat16, 3), widened);
+  EXPECT_EQ(operators(ElementType::bfloat16, 1), List{"Conv"});
+  // Where there is arithmetic of half precision, convolutions are computed in it.
+  const List blocked{"tenon.ToBlocked", "tenon.BlockedConv", "tenon.FromBlocked"};
+  for (int64_t kernel : {1, 3})
+    EXPECT_EQ(operators(ElementType::float16, kernel) == blocked, half_channel_block() > 0) << kernel;
+  const ScopedIsa forced(Isa::portable);
+  EXPECT_EQ(operators(ElementType::float16, 3), widened);
   EXPECT_EQ(operators(ElementType::float16, 1), List{"Conv"});
+}
+
+// A part of a network whose numbers are of half precision.
+TEST(BlockedLayout, HalfPrecisionHasBlocksOfItsOwn) {
+  if (half_channel_block() == 0) GTEST_SKIP() << "this processor has no arithmetic of half precision";
+  ModelBuilder b;
+  const ElementType half = ElementType::float16;
+  const int64_t c = 5 * half_channel_block() / 2;
+  const auto conv = [&](const std::string& from, const std::string& to, int64_t in, int64_t out, int64_t groups,
+                        int64_t kernel) {
+    b.initializer("w_" + to, as_type(weights({out, in / groups, kernel, kernel}), half));
+    ir::Node& node = b.node("Conv", {from, "w_" + to}, {to});
+    node.set_attribute({"group", groups});
+    node.set_attribute({"pads", std::vector<int64_t>(4, kernel / 2)});
+  };
+  b.input("x", half, SymbolicShape{1, 3, 56, 56});
+  conv("x", "stem", 3, c, 1, 3);
+  b.node("Swish", {"stem"}, {"activated"});
+  conv("activated", "deep", c, c, c, 5);
+  b.initializer("scale", as_type(weights({c, 1, 1}), half));
+  b.node("Mul", {"deep", "scale"}, {"scaled"});
+  b.node("GlobalAveragePool", {"scaled"}, {"mean"});
+  conv("mean", "narrow", c, c, 1, 1);
+  b.node("Sigmoid", {"narrow"}, {"gate"});
+  b.node("Mul", {"gate", "scaled"}, {"gated"});
+  conv("gated", "wide", c, c, 1, 1);
+  b.node("Add", {"wide", "activated"}, {"y"});
+  b.output("y");
+  const auto graph = optimized(b, {"conv-epilogue", "blocked-layout"});
+  EXPECT_EQ(operators_of(graph), (List{"tenon.BlockedConv", "tenon.BlockedConv", "Mul", "ReduceMean",
+                                       "tenon.BlockedConv", "Mul", "tenon.BlockedConv", "tenon.FromBlocked"}));
 }
 
 TEST(BlockedLayout, KeptValuesStayPlain) {

@@ -36,6 +36,9 @@ bool is_channel_affine(const ir::Node& node) {
   return node.domain == ops::tenon_domain && node.op_type == "ChannelAffine" && !node.attribute("block");
 }
 
+// Products that kernels sum up in half precision.
+constexpr int64_t most_half_products = 128;
+
 bool is(const ir::Node& node, std::string_view op) { return node.domain.empty() && node.op_type == op; }
 
 // A list of values for two spatial axes, with one more for the axis in the block.
@@ -60,9 +63,9 @@ bool has_winograd_window(const ir::Node& conv, const Tensor& weights) {
          std::ranges::all_of(conv.ints_attribute("dilations"), is_one);
 }
 
-// Whether it is a float image whose channels fill blocks, or at least half of one.
+// Whether it is an image whose channels fill blocks, or at least half of one.
 bool BlockedNodes::is_image(const ir::Value* value) {
-  if (!value || element_type(editor_, value) != ElementType::float32) return false;
+  if (!value || element_type(editor_, value) != type_) return false;
   const SymbolicShape* shape = editor_.shape(value);
   return shape && shape->size() == 4 && (*shape)[1].is_known() && (*shape)[1].value() >= block_ / 2;
 }
@@ -97,15 +100,17 @@ bool BlockedNodes::reads_plain(const ir::Node& node) {
 
 bool BlockedNodes::can_conv_be_blocked(const ir::Node& node) {
   if (!is_image(node.output(0)) || editor_.rank(node.input(0)) != 4) return false;
-  if (element_type(editor_, node.input(0)) != ElementType::float32) return false;
+  if (element_type(editor_, node.input(0)) != type_) return false;
   const Tensor& w = *Editor::constant(node.input(1));
   const int64_t groups = node.int_attribute("group", 1);
   if (groups == 1) return w.elements() > 0;
+  // Those of half precision sum up in it.
+  if (type_ == ElementType::float16 && w.dim(2) * w.dim(3) > most_half_products) return false;
   return groups == w.dim(0) && w.dim(1) == 1 && !reads_plain(node);
 }
 
 bool BlockedNodes::can_conv_transpose_be_blocked(const ir::Node& node) {
-  if (!is_image(node.input(0)) || !is_image(node.output(0))) return false;
+  if (type_ != ElementType::float32 || !is_image(node.input(0)) || !is_image(node.output(0))) return false;
   const Tensor& w = *Editor::constant(node.input(1));
   const auto is_one = [](int64_t i) { return i == 1; };
   if (w.elements() == 0 || node.int_attribute("group", 1) != 1 || !node.ints_attribute("output_shape").empty() ||
@@ -174,7 +179,7 @@ bool BlockedNodes::can_be_blocked(const ir::Node& node) {
            node.string_attribute("coordinate_transformation_mode", "half_pixel") != "tf_crop_and_resize";
   }
   if (is_unary(node)) return stays_finite(node) || fills_blocks(node.input(0));
-  return is_pool(node) || is(node, "GlobalAveragePool") || is_channel_affine(node);
+  return is_pool(node) || is(node, "GlobalAveragePool") || (is_channel_affine(node) && type_ == ElementType::float32);
 }
 
 std::vector<size_t> BlockedNodes::image_inputs(const ir::Node& node) {
@@ -196,9 +201,15 @@ std::vector<size_t> BlockedNodes::image_inputs(const ir::Node& node) {
 ir::Value* BlockedNodes::blocked_constant(Patch& patch, ir::Value* value, float filling) {
   const Tensor* tensor = Editor::constant(value);
   if (!tensor || tensor->elements() == 1) return value;
-  Tensor result(ElementType::float32, Shape{1, filled_up(tensor->elements()) / block_, 1, 1, block_});
-  std::ranges::fill(result.mutable_data<float>(), filling);
-  std::ranges::copy(tensor->data<float>(), result.mutable_data<float>().begin());
+  Tensor result(type_, Shape{1, filled_up(tensor->elements()) / block_, 1, 1, block_});
+  const auto fill = [&]<class T>() {
+    std::ranges::fill(result.mutable_data<T>(), T(filling));
+    std::ranges::copy(tensor->data<T>(), result.mutable_data<T>().begin());
+  };
+  if (type_ == ElementType::float16)
+    fill.template operator()<float16>();
+  else
+    fill.template operator()<float>();
   return patch.constant(std::move(result));
 }
 

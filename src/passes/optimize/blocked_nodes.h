@@ -9,7 +9,8 @@ namespace tenon::passes {
 
 class BlockedNodes {
  public:
-  BlockedNodes(Editor& editor, int64_t block) : editor_(editor), block_(block) {}
+  // Of images of this type, which is float32 or float16.
+  BlockedNodes(Editor& editor, ElementType type, int64_t block) : editor_(editor), type_(type), block_(block) {}
 
   // Whether the node can compute on blocked images.
   bool can_be_blocked(const ir::Node& node);
@@ -41,6 +42,7 @@ class BlockedNodes {
   std::vector<int64_t> split_sizes(const ir::Node& node);
 
   Editor& editor_;
+  ElementType type_;
   int64_t block_;
 };
 

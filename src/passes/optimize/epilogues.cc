@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/channel_block.h"
 #include "passes/match.h"
 #include "passes/optimize/fusion.h"
 #include "passes/optimize/passes.h"
@@ -113,9 +114,12 @@ bool take_gemm(Editor& editor, const ir::Node& gemm, Rows& taken, Epilogue& epil
 
 }  // namespace
 
-// Conv, then an Add of the same shape, then an activation.
+// Conv, then an Add of the same shape, then an activation. The host computes them in half precision where blocked
+// layout has them.
 void fuse_conv_epilogue(Editor& editor, ir::Node& node) {
-  if (node.op_type != "Conv" || !node.domain.empty() || !has_fused_type(editor, node.output(0))) return;
+  if (node.op_type != "Conv" || !node.domain.empty()) return;
+  const bool is_half = element_type(editor, node.output(0)) == ElementType::float16;
+  if (!has_fused_type(editor, node.output(0)) && (!is_half || half_channel_block() == 0)) return;
   Epilogue epilogue{node.output(0)};
   take_residual(editor, epilogue);
   take_activation(editor, epilogue);

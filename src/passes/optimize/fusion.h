@@ -20,7 +20,7 @@ ir::Node* sole_user(Editor& editor, const ir::Value* value, std::string_view op_
 ir::Value* other_input(const ir::Node& node, const ir::Value* value);
 // Whether the constant is a single number.
 bool is_number(const ir::Value* value);
-// The limits of a Clip of float32, when they are constants and do not cross; infinite where there is none.
+// The limits of a Clip of float32 or float16, when they are constants and do not cross; infinite where there is none.
 std::optional<std::array<float, 2>> constant_limits(const ir::Node& clip);
 
 }  // namespace tenon::passes

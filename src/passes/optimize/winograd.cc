@@ -4,6 +4,7 @@
 
 #include "base/cpu_features.h"
 #include "passes/optimize/blocked_nodes.h"
+#include "passes/optimize/fusion.h"
 #include "passes/optimize/layout_choice.h"
 #include "passes/optimize/passes.h"
 
@@ -48,6 +49,7 @@ struct Candidate {
 
 std::optional<Candidate> candidate(Editor& editor, ir::Node& node) {
   if (node.domain != ops::tenon_domain || node.op_type != "BlockedConv") return {};
+  if (element_type(editor, node.input(0)) != ElementType::float32) return {};
   const Tensor* weights = Editor::constant(node.input(1));
   const SymbolicShape* y = editor.shape(node.output(0));
   if (!weights || !y || !has_winograd_window(node, *weights) || node.int_attribute("plain_input", 0) != 0) return {};
