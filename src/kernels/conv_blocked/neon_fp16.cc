@@ -9,9 +9,8 @@ struct Halves {
   using S = kernels::NeonHalf;
   using Number = uint16_t;
   static constexpr Isa isa = Isa::neon;
-  // Sums of so many products are wrong by 1.5 units in the last place on average; more would be by more. To add a sum
-  // to one of floats takes as long as six products.
-  static constexpr int64_t most_products = 128;
+  // Sums of so many products are wrong by one unit in the last place on average; more would be by more.
+  static constexpr int64_t most_products = 64;
 
   template <class F>
   static void load(F& v, const Number* p) {

@@ -58,18 +58,30 @@ struct ConvBlockedTiles {
     }
   }
 
-  // Sums of at most so many products, and as equally many as possible: in floats they are added to the others.
+  // Half precision: some steps of a tile, whose sums are added to those before.
+  struct Part : BlockedTile {
+    Number* pair;                // the sums of one other part
+    bool adds_pair, keeps_pair;  // keeps: they go there, and nowhere else
+    bool adds_sums;              // `sums` hold something
+  };
+
+  // Sums of at most so many products, and as equally many as possible. Two of them are added up, and then in floats to
+  // the others.
   template <int P, int Lanes, int Blocks, bool Fetches>
   [[gnu::always_inline]] static void run_parts(const BlockedTile& tile) {
     constexpr int64_t most = Tile::most_products / Lanes;
-    const int64_t parts = tile.sums ? std::max<int64_t>(1, (tile.step_count + most - 1) / most) : 1;
+    const int64_t parts = std::max<int64_t>(1, (tile.step_count + most - 1) / most);
     const int64_t least = tile.step_count / parts, longer = tile.step_count % parts;
-    BlockedTile part = tile;
+    alignas(64) Number pair[P * Blocks * block];
+    Part part{tile, pair, false, false, !tile.start};
     for (int64_t i = 0; i < parts; ++i) {
       part.step_count = least + (i < longer ? 1 : 0);
+      part.adds_pair = i % 2 == 1;
+      part.keeps_pair = i % 2 == 0 && i + 1 < parts;
       part.keeps_sums = tile.keeps_sums || i + 1 < parts;
       run_tile<P, Lanes, Blocks, Fetches>(part);
       part.start = nullptr;
+      part.adds_sums |= !part.keeps_pair;
       part.steps += part.step_count;
       part.weights += part.step_count * Lanes * block;
       const int64_t fetched = std::min(part.step_count * part.next_lines * line, part.next_part);
@@ -83,8 +95,9 @@ struct ConvBlockedTiles {
     run_tile<P, Lanes, Blocks, Fetches>(t);
   }
 
-  template <int P, int Lanes, int Blocks, bool Fetches>
-  [[gnu::always_inline]] static void run_tile(const BlockedTile& t) {
+  // T is BlockedTile or Part.
+  template <int P, int Lanes, int Blocks, bool Fetches, class T>
+  [[gnu::always_inline]] static void run_tile(const T& t) {
     F acc[P][vectors * Blocks];
     const Number* x[P];
 #pragma GCC unroll 16
@@ -105,6 +118,8 @@ struct ConvBlockedTiles {
     start<P, Blocks>(t, acc);
     multiply_add<P, Lanes, Fetches>(t, x, fetch_next, acc);
     if constexpr (is_half) {
+      if (t.adds_pair) add_pair(t.pair, acc);
+      if (t.keeps_pair) return keep_pair(acc, t.pair);
       if (t.sums) add_sums(t, acc);
       if (t.keeps_sums) return;
     }
@@ -145,7 +160,7 @@ struct ConvBlockedTiles {
   }
 
   template <int P, int V>
-  [[gnu::always_inline]] static void add_sums(const BlockedTile& t, F (&acc)[P][V]) {
+  [[gnu::always_inline]] static void add_sums(const Part& t, F (&acc)[P][V]) {
     constexpr int half = S::width / 2;
     float* sums = plain_address(t.sums);
 #pragma GCC unroll 16
@@ -154,12 +169,29 @@ struct ConvBlockedTiles {
       for (int j = 0; j < V; ++j) {
         float* at = sums + (p * V + j) * S::width;
         auto low = S::low(acc[p][j]), high = S::high(acc[p][j]);
-        if (!t.start) low += S::load_floats(at), high += S::load_floats(at + half);
+        if (t.adds_sums) low += S::load_floats(at), high += S::load_floats(at + half);
         if (t.keeps_sums)
           S::store_floats(at, low), S::store_floats(at + half, high);
         else
           acc[p][j] = S::narrow(low, high);
       }
+    }
+  }
+
+  template <int P, int V>
+  [[gnu::always_inline]] static void add_pair(const Number* pair, F (&acc)[P][V]) {
+#pragma GCC unroll 16
+    for (int p = 0; p < P; ++p) {
+#pragma GCC unroll 4
+      for (int j = 0; j < V; ++j) acc[p][j] += S::load(pair + (p * V + j) * S::width);
+    }
+  }
+  template <int P, int V>
+  [[gnu::always_inline]] static void keep_pair(const F (&acc)[P][V], Number* pair) {
+#pragma GCC unroll 16
+    for (int p = 0; p < P; ++p) {
+#pragma GCC unroll 4
+      for (int j = 0; j < V; ++j) S::store(pair + (p * V + j) * S::width, acc[p][j]);
     }
   }
 
@@ -250,7 +282,7 @@ struct ConvBlockedTiles {
   }
   static constexpr int64_t most_products() {
     if constexpr (is_half)
-      return Tile::most_products;
+      return 2 * Tile::most_products;
     else
       return 0;
   }
