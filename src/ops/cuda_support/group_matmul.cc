@@ -102,6 +102,10 @@ constexpr std::string_view product = R"cuda(
     constexpr int PARTS = decltype(parts)::value;
     const int first_row = number / tiles.across * BM, first_column = number % tiles.across * BN;
     float sums[PARTS][BN / 8][4];
+    Pack<T, 2> biases[BN / 8] = {};
+#pragma unroll
+    for (int n = 0; n < BN / 8; ++n)
+      if (HAS_BIAS) biases[n] = *(const Pack<T, 2>*)(bias + least(first_column + n * 8 + c * 2, columns - 2));
     barrier_wait(turns + own, turn % 2 ^ (own == 0));
     int stage = done % STAGES, before = 0;
     u32 parity = done / STAGES % 2;
@@ -140,10 +144,6 @@ constexpr std::string_view product = R"cuda(
 #pragma unroll
     for (int part = 0; part < BN / 64; ++part) {
       const int column = first_column + part * 64;
-      Pack<T, 2> biases[8] = {};
-#pragma unroll
-      for (int n = 0; n < 8; ++n)
-        if (HAS_BIAS) biases[n] = *(const Pack<T, 2>*)(bias + least(column + n * 8 + c * 2, columns - 2));
 #pragma unroll
       for (int m = 0; m < PARTS; ++m) {
         const int row = first_row + m * 64 + warp * 16;
@@ -235,7 +235,7 @@ CudaBlocks group_matmul_blocks(KernelRun& run, const MatMulShape& s, const CudaE
       "constexpr int ROW = 128, A_BYTES = BM * ROW;\n";
   std::string text(product);
   const std::string_view place = "EPILOGUE";
-  text.replace(text.find(place), place.size(), epilogue.text({}, "biases[n].v[e]", "added.v[e]"));
+  text.replace(text.find(place), place.size(), epilogue.text({}, "biases[part * 8 + n].v[e]", "added.v[e]"));
   const std::initializer_list<int64_t> none = {}, columns = {tile.columns};
   return {run,
           "const __grid_constant__ TensorMap a, const __grid_constant__ TensorMap b, T* y, const T* bias, "
