@@ -390,6 +390,22 @@ void group_64xNx16(float (&d)[N / 8][4], const unsigned char* a, const unsigned 
     }
   }
 }
+template <typename T, int N, int AStep, int BStep>
+void group_plain_64xNx16(float (&d)[N / 8][4], const unsigned char* a, const unsigned char* b, bool adds) {
+  emulated::require_aligned(a);
+  emulated::require_aligned(b);
+  const unsigned lane = threadIdx.x % emulated::warp, first = threadIdx.x / emulated::warp % 4 * 16 + lane / 4;
+  auto element = [](const unsigned char* from, unsigned row, unsigned step, unsigned k) {
+    return widen(*reinterpret_cast<const T*>(from + row * 16 + k / 8 * step + k % 8 * 2));
+  };
+  for (unsigned j = 0; j < N / 8; ++j)
+    for (unsigned x = 0; x < 4; ++x) {
+      float sum = adds ? d[j][x] : 0;
+      for (unsigned k = 0; k < 16; ++k)
+        sum += element(a, first + x / 2 * 8, AStep, k) * element(b, j * 8 + lane % 4 * 2 + x % 2, BStep, k);
+      d[j][x] = sum;
+    }
+}
 template <typename T, int N, int Row>
 void group_by_rows_64xNx16(float (&d)[N / 8][4], const unsigned (&a)[4], const unsigned char* b, bool adds) {
   static_assert(N * 2 == Row);

@@ -10,6 +10,7 @@
 #include "ops/cuda_support/epilogue.h"
 #include "ops/cuda_support/first_conv.h"
 #include "ops/cuda_support/group_conv.h"
+#include "ops/cuda_support/group_first_conv.h"
 #include "ops/cuda_support/loop.h"
 #include "ops/cuda_support/own_products.h"
 #include "ops/cuda_support/packs.h"
@@ -83,6 +84,7 @@ class Conv final : public Kernel {
     if (plan.depthwise) plan.depthwise->run(run, !has_fixed_weights_);
     if (plan.own_product) plan.own_product->run(run);
     if (plan.first) plan.first->run(run, !has_fixed_weights_);
+    if (plan.first_by_groups) plan.first_by_groups->run(run, !has_fixed_weights_);
     if (plan.by_groups) plan.by_groups->run(run);
     run_library(run, plan);
   }
@@ -93,6 +95,7 @@ class Conv final : public Kernel {
     std::optional<CudaDepthwise> depthwise;
     std::optional<CudaOwnProduct> own_product;
     std::optional<CudaFirstConvolution> first;
+    std::optional<CudaGroupFirstConvolution> first_by_groups;
     std::optional<CudaGroupConvolution> by_groups;
     std::shared_ptr<const size_t> chosen;  // of a library's way and ours
     std::optional<cuda::Gemm> gemm;
@@ -190,7 +193,16 @@ class Conv final : public Kernel {
 
   void choose_first(KernelRun& run, const cuda::ConvolutionShape& s, Plan& plan) const {
     CudaFirstConvolution own(run, s, epilogue_);
-    if (choose(run, s, plan, 1, [&](size_t) { own.run(run, false); }) > 0) plan.first = std::move(own);
+    std::optional<CudaGroupFirstConvolution> by_groups;
+    if (CudaGroupFirstConvolution::takes(run, s)) by_groups.emplace(run, s, epilogue_);
+    const size_t chosen = choose(run, s, plan, by_groups ? 2 : 1, [&](size_t way) {
+      if (way == 0)
+        own.run(run, false);
+      else
+        by_groups->run(run, false);
+    });
+    if (chosen == 1) plan.first = std::move(own);
+    if (chosen == 2) plan.first_by_groups = std::move(by_groups);
   }
 
   void choose_by_groups(KernelRun& run, const cuda::ConvolutionShape& s, Plan& plan) const {

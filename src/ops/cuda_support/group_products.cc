@@ -22,6 +22,13 @@ constexpr std::string_view end = R"cuda(
 template <typename T, int N, int ROW> inline void group_64xNx16(float (&d)[N / 8][4], const u8* a, const u8* b, bool adds) {
   GroupByColumns<T, N>::multiply(d, matrix_at<ROW>(a), matrix_at<ROW>(b), adds);
 }
+template <int STEP> inline u64 plain_at(const void* p) {
+  return (u64)(shared_address(p) >> 4) | (u64)(STEP / 16) << 16 | (u64)(128 / 16) << 32;
+}
+template <typename T, int N, int A_STEP, int B_STEP>
+inline void group_plain_64xNx16(float (&d)[N / 8][4], const u8* a, const u8* b, bool adds) {
+  GroupByColumns<T, N>::multiply(d, plain_at<A_STEP>(a), plain_at<B_STEP>(b), adds);
+}
 template <typename T, int N, int ROW>
 inline void group_by_rows_64xNx16(float (&d)[N / 8][4], const u32 (&a)[4], const u8* b, bool adds) {
   GroupByRows<T, N>::multiply(d, a, matrix_at<ROW>(b), adds);

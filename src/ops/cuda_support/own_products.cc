@@ -18,6 +18,7 @@ std::vector<CudaOwnProduct> own_products_of_pixels(KernelRun& run, const MatMulS
   if (CudaPixelProduct::takes(run, shape, leaves_rest)) {
     for (int64_t tile : CudaPixelProduct::tiles(shape)) ways.emplace_back(CudaPixelProduct(run, shape, epilogue, tile));
   }
+  if (CudaStreamedProduct::takes(run, shape)) ways.emplace_back(CudaStreamedProduct(run, shape, epilogue));
   return ways;
 }
 

@@ -6,18 +6,21 @@
 #include "ops/cuda_support/few_rows.h"
 #include "ops/cuda_support/group_matmul.h"
 #include "ops/cuda_support/pixel_product.h"
+#include "ops/cuda_support/streamed_product.h"
 
 namespace tenon::ops {
 
 class CudaOwnProduct {
  public:
-  explicit CudaOwnProduct(std::variant<CudaFewRows, CudaGroupMatMul, CudaPixelProduct> way) : way_(std::move(way)) {}
+  using Way = std::variant<CudaFewRows, CudaGroupMatMul, CudaPixelProduct, CudaStreamedProduct>;
+
+  explicit CudaOwnProduct(Way way) : way_(std::move(way)) {}
   void run(KernelRun& run) const {
     std::visit([&](const auto& way) { way.run(run); }, way_);
   }
 
  private:
-  std::variant<CudaFewRows, CudaGroupMatMul, CudaPixelProduct> way_;
+  Way way_;
 };
 
 // Those that may be faster than a library: of a few rows, or by groups of warps.
