@@ -18,8 +18,8 @@ typedef long long i64;
 typedef unsigned long long u64;
 struct c64 { float re, im; };
 struct c128 { double re, im; };
-struct f16 { u16 bits; };
-struct bf16 { u16 bits; };
+struct f16 { u16 bits; static constexpr bool is_bfloat16 = false; };
+struct bf16 { u16 bits; static constexpr bool is_bfloat16 = true; };
 
 #ifdef TENON_EMULATED
 inline float widen(f16 x) { emulated::Half h; __builtin_memcpy(&h, &x.bits, 2); return (float)h; }
@@ -80,6 +80,24 @@ template <typename T> inline bool is_nan(T x) { return x != x; }
 // NaN where one of them is. Without a branch, which a || would be.
 template <typename T> inline T least(T a, T b) { return (a < b) | is_nan(a) ? a : b; }
 template <typename T> inline T most(T a, T b) { return (a > b) | is_nan(a) ? a : b; }
+#if !defined(TENON_EMULATED) && __CUDA_ARCH__ >= 800
+inline float least(float a, float b) { float r; asm("min.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b)); return r; }
+inline float most(float a, float b) { float r; asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b)); return r; }
+#endif
+// The larger ones of two elements of 16 bits each, side by side.
+template <typename T> inline u32 most_of_pairs(u32 a, u32 b) {
+#if !defined(TENON_EMULATED) && __CUDA_ARCH__ >= 800
+  u32 r;
+  if (T::is_bfloat16)
+    asm("max.NaN.bf16x2 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));
+  else
+    asm("max.NaN.f16x2 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));
+  return r;
+#else
+  auto larger = [](u32 x, u32 y) { return (u32)narrow<T>(most(widen(T{(u16)x}), widen(T{(u16)y}))).bits; };
+  return larger(a, b) | larger(a >> 16, b >> 16) << 16;
+#endif
+}
 template <typename T> inline float real(T x) { return (float)x; }
 inline double real(double x) { return x; }
 #ifdef TENON_EMULATED

@@ -297,10 +297,7 @@ class Pool final : public Kernel {
     for (int d = 0; d < spatial; ++d) taps *= window_.axis(d, spatial).kernel.value();
     const std::string_view index = index_text(std::max(x.elements(), y.elements()));
     std::string text =
-        coordinates_in(index, spatial + 2, 0) + fmt::format(
-                                                    "const Index packs = v[{}];\n    A totals[{}], count = 0;\n    "
-                                                    "for (int e = 0; e < {}; ++e) totals[e] = {};\n    ",
-                                                    spatial + 1, pack, pack, is_average_ ? "0" : "-INFINITE");
+        coordinates_in(index, spatial + 2, 0) + fmt::format("const Index packs = v[{}];\n    ", spatial + 1);
     std::string at = "c0", open, close, with_padding = "(A)1", is_inside = "true";
     for (int d = 0; d < spatial; ++d) {
       const WindowAxis axis = window_.axis(d, spatial);
@@ -319,22 +316,16 @@ class Pool final : public Kernel {
       with_padding += fmt::format(" * (A)least((i64){0}, (v[{1}] + v[{2}] + v[{3}] - (i64)c{4} * {5} + {6} - 1) / {6})",
                                   axis.kernel.value(), first, first + 1, first + 2, d + 1, axis.stride, axis.dilation);
     }
-    text += open +
-            fmt::format(
-                "const bool is_inside = {};\n    "
-                "const Some pixel = read_or_zeros((const Some*)x + (({}) * packs + c{}), is_inside);\n    "
-                "count += is_inside;\n    "
-                "for (int e = 0; e < {}; ++e) {{ const A value = widen(pixel.v[e]); {} }}\n    {}\n    ",
-                is_inside, at, spatial + 1, pack,
-                is_average_ ? "totals[e] += value;" : "totals[e] = most(totals[e], is_inside ? value : (A)-INFINITE);",
-                close);
-    text += fmt::format(
-        "Some result;\n    for (int e = 0; e < {}; ++e) result.v[e] = narrow<T>({});\n    "
-        "((Some*)y)[i] = result;",
-        pack,
-        !is_average_      ? "totals[e]"
-        : counts_padding_ ? fmt::format("totals[e] / ({})", with_padding)
-                          : "totals[e] / count");
+    const Steps steps = is_average_ ? average(pack, counts_padding_ ? with_padding : "count")
+                        : bits_of(x.type()) == 16 && pack % 2 == 0 ? largest_of_pairs(x.type(), pack)
+                                                                   : largest(pack);
+    text +=
+        steps.begin + open +
+        fmt::format(
+            "const bool is_inside = {};\n    const Some* from = (const Some*)x + (({}) * packs + c{});\n    {}\n    "
+            "{}\n    ",
+            is_inside, at, spatial + 1, steps.tap, close);
+    text += fmt::format("Some result;\n    {}\n    ((Some*)y)[i] = result;", steps.end);
     return {run,
             y.elements() / pack,
             "const T* x, T* y",
@@ -343,7 +334,40 @@ class Pool final : public Kernel {
             types_text(x.type()) +
                 fmt::format("typedef Pack<T, {}> Some;\ntypedef {} Index;\ntypedef {} Signed;", pack, index,
                             index == "u32" ? "i32" : "i64") +
-                std::string(read_or_zeros)};
+                std::string(read_or_zeros) + steps.constants};
+  }
+
+  // Statements before all taps of a window, for one of them, which is at `from`, and after them.
+  struct Steps {
+    std::string begin, tap, end, constants = "";
+  };
+
+  static Steps average(int64_t pack, std::string_view count) {
+    return {fmt::format("A totals[{}] = {{}}, count = 0;\n    ", pack),
+            fmt::format("const Some pixel = read_or_zeros(from, is_inside);\n    count += is_inside;\n    "
+                        "for (int e = 0; e < {}; ++e) totals[e] += (A)widen(pixel.v[e]);",
+                        pack),
+            fmt::format("for (int e = 0; e < {}; ++e) result.v[e] = narrow<T>(totals[e] / ({}));", pack, count)};
+  }
+
+  static Steps largest(int64_t pack) {
+    return {fmt::format("A totals[{0}];\n    for (int e = 0; e < {0}; ++e) totals[e] = -INFINITE;\n    ", pack),
+            fmt::format("const Some pixel = read_or_zeros(from, is_inside);\n    for (int e = 0; e < {}; ++e)\n    "
+                        "totals[e] = most(totals[e], is_inside ? (A)widen(pixel.v[e]) : (A)-INFINITE);",
+                        pack),
+            fmt::format("for (int e = 0; e < {}; ++e) result.v[e] = narrow<T>(totals[e]);", pack)};
+  }
+
+  // Two elements at a time, as they are.
+  static Steps largest_of_pairs(ElementType type, int64_t pack) {
+    const std::string_view lowest = type == ElementType::float16 ? "0xfc00fc00u" : "0xff80ff80u";
+    return {
+        fmt::format("u32 totals[{0}];\n    for (int e = 0; e < {0}; ++e) totals[e] = {1};\n    ", pack / 2, lowest),
+        fmt::format("const Some pixel = *(is_inside ? from : (const Some*)lowest);\n    for (int e = 0; e < {}; ++e) "
+                    "totals[e] = most_of_pairs<T>(totals[e], ((const u32*)&pixel)[e]);",
+                    pack / 2),
+        fmt::format("for (int e = 0; e < {}; ++e) ((u32*)&result)[e] = totals[e];", pack / 2),
+        fmt::format("alignas(16) static const u32 lowest[4] = {{{0}, {0}, {0}, {0}}};\n", lowest)};
   }
 
   WindowAttributes window_;

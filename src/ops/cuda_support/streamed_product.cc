@@ -14,7 +14,7 @@
 namespace tenon::ops {
 namespace {
 
-constexpr int64_t channels_of_row = 64, row_bytes = 128, most_groups = 4, most_stages = 4, most_shared = 226 << 10;
+constexpr int64_t channels_of_row = 64, row_bytes = 128, most_stages = 4, most_shared = 226 << 10;
 
 // Every group of four warps has tiles of BM pixels of its own, one after the other, and fetches STAGES of them ahead;
 // the block shares the weights of BN outputs. A warp keeps its results in shared memory until they are written 16 bytes
@@ -42,7 +42,7 @@ constexpr std::string_view product = R"cuda(
       copy_box(stages + stage * STAGE + chunk * BM * ROW, &a, own_full + stage, chunk * 64, tile * BM);
   };
   // Of the 16 bytes that a lane moves as its i-th of a tile.
-  constexpr int MOVES = (OWN_ROWS * (BN / 8) + 31) / 32;
+  constexpr int MOVES = (OWN_ROWS * (BN / 8) + 31) / 32, AT_ONCE = BN > 128 ? 4 : MOVES;
   auto row_of = [&](int i) { return (i * 32 + lane) / (BN / 8); };
   auto column_of = [&](int i) { return (i * 32 + lane) % (BN / 8) * 8; };
   auto inner_row = [&](int i) { return row_of(i) / 16 * 64 + row_of(i) % 16; };
@@ -52,7 +52,7 @@ constexpr std::string_view product = R"cuda(
     return row_of(i) < OWN_ROWS && tile * BM + warp * 16 + inner_row(i) < rows && first_column + column_of(i) < columns;
   };
   auto fetch_residuals = [&](int tile, T* to) {
-#pragma unroll
+#pragma unroll AT_ONCE
     for (int i = 0; i < MOVES; ++i)
       copy_async_if<16>(to + row_of(i) * HELD + column_of(i), residual + origin(tile) + place(i), is_inside(tile, i));
     copy_async_commit();
@@ -126,7 +126,7 @@ constexpr std::string_view product = R"cuda(
         }
     }
     __syncwarp();
-#pragma unroll
+#pragma unroll AT_ONCE
     for (int k = 0; k < MOVES; ++k)
       if (is_inside(tile, k))
         *(Some*)(y + origin(tile) + place(k)) = *(const Some*)(own + row_of(k) * HELD + column_of(k));
@@ -145,20 +145,27 @@ int64_t CudaStreamedProduct::shared_bytes(const MatMulShape& s, const Tile& tile
          tile.groups * (tile.stages * chunks_of(s) * tile.rows * row_bytes + held);
 }
 
+// As wide as needed so that all groups of all processors have as little to do as possible, one tile after the other.
 CudaStreamedProduct::Tile CudaStreamedProduct::tile_of(const MatMulShape& s, bool has_residual, int64_t processors) {
-  constexpr int64_t most_columns = 128, least_rows = 64;
-  const int64_t across = divide_up(s.columns, most_columns), columns = round_up(divide_up(s.columns, across), 8);
-  auto tiles = [&](int64_t rows) { return divide_up(s.rows, rows) * across; };
-  // As large as registers allow, if there is work and shared memory for all groups of all processors.
-  for (int64_t rows = columns <= 32 ? 256 : columns <= 64 ? 128 : least_rows; rows > least_rows; rows /= 2) {
-    const Tile tile{rows, columns, most_groups, 2};
-    if (tiles(rows) >= processors * most_groups && shared_bytes(s, tile, has_residual) <= most_shared)
-      return with_stages(s, tile, has_residual);
+  Tile best{};
+  int64_t least = 0;
+  for (int64_t most_columns : {128, 192, 240, 96, 64}) {
+    const int64_t across = divide_up(s.columns, most_columns), columns = round_up(divide_up(s.columns, across), 8);
+    // Registers of a processor: those of the sums, and some others.
+    const int64_t most_groups = columns > 128 ? 3 : 4, most_rows = columns <= 32 ? 256 : columns <= 64 ? 128 : 64;
+    for (int64_t rows = most_rows; rows >= 64; rows /= 2) {
+      const int64_t tiles = divide_up(s.rows, rows), sharing = processors / across;
+      if (sharing == 0) continue;
+      Tile tile{rows, columns, std::min(most_groups, divide_up(tiles, sharing)), 2};
+      while (tile.groups > 0 && shared_bytes(s, tile, has_residual) > most_shared) --tile.groups;
+      if (tile.groups == 0) continue;
+      // A processor's groups share what it can do; the fewer they are, the less of that they use.
+      const int64_t rounds = divide_up(tiles, sharing * tile.groups);
+      const int64_t work = rounds * (tile.groups + 2) * (rows * (columns + 16) + 2048);
+      if (best.groups == 0 || work < least) best = tile, least = work;
+    }
   }
-  const int64_t groups = std::min(most_groups, divide_up(tiles(least_rows), processors));
-  Tile tile{least_rows, columns, groups, 2};
-  while (tile.groups > 0 && shared_bytes(s, tile, has_residual) > most_shared) --tile.groups;
-  return with_stages(s, tile, has_residual);
+  return with_stages(s, best, has_residual);
 }
 
 CudaStreamedProduct::Tile CudaStreamedProduct::with_stages(const MatMulShape& s, Tile tile, bool has_residual) {
@@ -176,8 +183,7 @@ bool CudaStreamedProduct::takes(KernelRun& run, const MatMulShape& s) {
   const int64_t processors = queue_of(run).gpu().processors();
   return (s.type == ElementType::float16 || s.type == ElementType::bfloat16) && queue_of(run).gpu().major() == 9 &&
          s.transpose_b && s.depth % 8 == 0 && s.columns % 8 == 0 && alignment == 16 && s.depth > 0 &&
-         s.depth <= most_depth && s.rows > 0 && s.rows < most && divide_up(s.columns, 128) <= processors &&
-         tile_of(s, residual != nullptr, processors).groups > 0;
+         s.depth <= most_depth && s.rows > 0 && s.rows < most && tile_of(s, residual != nullptr, processors).groups > 0;
 }
 
 CudaStreamedProduct::CudaStreamedProduct(KernelRun& run, const MatMulShape& shape, const CudaEpilogue& epilogue)
