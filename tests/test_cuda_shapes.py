@@ -175,7 +175,7 @@ CASES = {
     "pixels_of_many_channels": pixels([2, 9, 11, 264], 72, activation="HardSwish"),
     "pixels_of_many_tiles": pixels([2, 40, 41, 24], 120, activation="HardSwish"),
     "pixels_of_many_large_tiles": pixels([1, 91, 90, 16], 16, residual=True, kind=BF16),
-    "pixels_of_wide_tiles": pixels([1, 24, 32, 40], 240, activation="HardSwish"),
+    "pixels_of_wide_tiles": pixels([1, 24, 32, 112], 168, activation="HardSwish"),
     "pixels_of_many_parts": pixels([2, 20, 21, 112], 264, residual=True, activation="Relu"),
     "product_gelu": product([300], 72, 264, activation="Gelu"),
     "product_transposed": product([2, 190], 136, 200, kind=BF16, transposed=True, residual=True, activation="Swish"),
@@ -245,7 +245,7 @@ KERNELS = {
     "pixels": "weights_are_there",
     "pixels_of_many_channels": "STAGES > 1) fetch(step",
     "pixels_of_many_large_tiles": "#define BM 128\n#define BN 16\n",
-    "pixels_of_wide_tiles": "#define BM 64\n#define BN 240\n",
+    "pixels_of_wide_tiles": "#define BM 64\n#define BN 168\n",
     "pixels_of_many_parts": "#define BM 64\n#define BN 136\n",
     "first_conv": "X_WIDTH",
     **{f"first_conv{name}_by_groups": "group_plain_64xNx16<T" for name in ("", "_small_window", "_wide", "_one_channel")},
@@ -304,6 +304,12 @@ def test_equals_cpu(tenon, tmp_path, name):
 def test_without_groups_of_warps(tenon, tmp_path, name):
     check(tenon, tmp_path, name, {**environment_of(tenon, tmp_path), "TENON_EMULATED_MAJOR": "8"})
     assert any("key_parts(own" in path.read_text() for path in tmp_path.glob("*.cu"))
+
+
+@pytest.mark.parametrize("name", ["pixels", "pixels_of_many_parts", "pixels_many_outputs", "pixels_one"])
+def test_pixels_without_groups_of_warps(tenon, tmp_path, name):
+    check(tenon, tmp_path, name, {**environment_of(tenon, tmp_path), "TENON_EMULATED_MAJOR": "8"})
+    assert any(KERNELS["pixels_of_many_channels"] in path.read_text() for path in tmp_path.glob("*.cu"))
 
 
 def test_unknown_trial_is_an_error(tenon, tmp_path):

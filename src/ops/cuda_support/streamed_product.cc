@@ -149,7 +149,7 @@ int64_t CudaStreamedProduct::shared_bytes(const MatMulShape& s, const Tile& tile
 CudaStreamedProduct::Tile CudaStreamedProduct::tile_of(const MatMulShape& s, bool has_residual, int64_t processors) {
   Tile best{};
   int64_t least = 0;
-  for (int64_t most_columns : {128, 192, 240, 96, 64}) {
+  for (int64_t most_columns : {128, 192, 96, 64}) {
     const int64_t across = divide_up(s.columns, most_columns), columns = round_up(divide_up(s.columns, across), 8);
     // Registers of a processor: those of the sums, and some others.
     const int64_t most_groups = columns > 128 ? 3 : 4, most_rows = columns <= 32 ? 256 : columns <= 64 ? 128 : 64;
@@ -158,11 +158,12 @@ CudaStreamedProduct::Tile CudaStreamedProduct::tile_of(const MatMulShape& s, boo
       if (sharing == 0) continue;
       Tile tile{rows, columns, std::min(most_groups, divide_up(tiles, sharing)), 2};
       while (tile.groups > 0 && shared_bytes(s, tile, has_residual) > most_shared) --tile.groups;
-      if (tile.groups == 0) continue;
+      if (tile.groups == 0 || (rows > 64 && tile.groups < 3)) continue;
       // A processor's groups share what it can do; the fewer they are, the less of that they use.
       const int64_t rounds = divide_up(tiles, sharing * tile.groups);
       const int64_t work = rounds * (tile.groups + 2) * (rows * (columns + 16) + 2048);
-      if (best.groups == 0 || work < least) best = tile, least = work;
+      // Other widths than the first one only where that is clearly better: others read pixels more often.
+      if (best.groups == 0 || work * 20 < least * 19) best = tile, least = work;
     }
   }
   return with_stages(s, best, has_residual);
