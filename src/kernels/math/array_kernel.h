@@ -99,27 +99,24 @@ struct MathArrays {
   }
 
   // The same for functions of several vectors.
-  template <void (*Function)(F (&)[at_once]), void (*One)(F (&)[1]), class T = float>
-  static void apply_together(const T* x, T* y, int64_t n) {
+  template <void (*Function)(F (&)[at_once]), void (*One)(F (&)[1])>
+  static void apply_together(const float* x, float* y, int64_t n) {
     int64_t i = 0;
     for (; i + at_once * S::width <= n; i += at_once * S::width) {
       F v[at_once];
-      for (int k = 0; k < at_once; ++k) v[k] = load(x + i + k * S::width);
+      for (int k = 0; k < at_once; ++k) v[k] = S::load(x + i + k * S::width);
       Function(v);
-      for (int k = 0; k < at_once; ++k) store(y + i + k * S::width, v[k]);
+      for (int k = 0; k < at_once; ++k) S::store(y + i + k * S::width, v[k]);
     }
     for (; i + S::width <= n; i += S::width) {
-      F v[] = {load(x + i)};
+      F v[] = {S::load(x + i)};
       One(v);
-      store(y + i, v[0]);
+      S::store(y + i, v[0]);
     }
     if (i == n) return;
-    T rest[S::width] = {};
-    std::memcpy(rest, x + i, static_cast<size_t>(n - i) * sizeof(T));
-    F v[] = {load(rest)};
+    F v[] = {S::load_part(x + i, n - i)};
     One(v);
-    store(rest, v[0]);
-    std::memcpy(y + i, rest, static_cast<size_t>(n - i) * sizeof(T));
+    S::store_part(y + i, v[0], n - i);
   }
 
   static void reciprocal(const float* x, float* y, int64_t n) {
@@ -213,8 +210,8 @@ struct MathArrays {
             apply<M::gelu_for_half, uint16_t>,
             apply<M::gelu_tanh, uint16_t>,
             apply<M::tanh, uint16_t>,
-            apply_together<M::template sigmoid_for_half<at_once>, M::template sigmoid_for_half<1>, uint16_t>,
-            apply_together<M::template silu_for_half<at_once>, M::template silu_for_half<1>, uint16_t>,
+            apply<M::sigmoid, uint16_t>,
+            apply<M::silu, uint16_t>,
             apply<M::hard_swish, uint16_t>,
             double_table()};
   }

@@ -307,46 +307,6 @@ struct MathFunctions {
     return S::from_bits(S::bits(times_sigmoid(x, x)) & ~tiny);
   }
 
-  // factor[i] / (1 + exp(-x[i])) in x, of several at once, as half precision needs it.
-  template <int count>
-  [[gnu::always_inline]] static void times_sigmoid_for_half(const F (&factor)[count], F (&x)[count]) {
-    // 2^-r on |r| <= 1 / 2.
-    static constexpr auto coefficients = in_all_lanes({0.99992807f, -0.69326099f, 0.24261112f, -0.05517166f});
-    static constexpr auto shift = in_all_lanes({12582912.0f + 127.0f}), one = in_all_lanes({1.0f});
-    F shifted[count], sum[count];
-    each<count>([&](int i) { x[i] = S::clamp(x[i], S::set(-80.0f), S::set(80.0f)); });
-    each<count>([&](int i) { shifted[i] = S::fma(x[i], S::set(-1.44269504f), S::addend(shift.rows[0])); });
-    each<count>([&](int i) { x[i] = S::fma(x[i], S::set(1.44269504f), shifted[i] - S::load(shift.rows[0])); });
-    each<count>([&](int i) { sum[i] = S::load(coefficients.rows[3]); });
-#pragma GCC unroll 3
-    for (size_t k = 3; k > 0; --k)
-      each<count>([&](int i) { sum[i] = S::fma(sum[i], x[i], S::addend(coefficients.rows[k - 1])); });
-    each<count>(
-        [&](int i) { sum[i] = S::fma(sum[i], S::from_bits(S::bits(shifted[i]) << 23), S::addend(one.rows[0])); });
-    each<count>([&](int i) { x[i] = divide_for_half(factor[i], sum[i]); });
-  }
-  static F divide_for_half(F a, F b) {
-    if constexpr (requires { Arch::reciprocal_step(b, b); }) {
-      const F estimate = Arch::reciprocal_estimate(b);
-      return a * (estimate * Arch::reciprocal_step(b, estimate));
-    } else {
-      return a / b;
-    }
-  }
-
-  template <int count>
-  [[gnu::always_inline]] static void sigmoid_for_half(F (&x)[count]) {
-    F factor[count];
-    each<count>([&](int i) { factor[i] = S::set(1.0f); });
-    times_sigmoid_for_half(factor, x);
-  }
-  template <int count>
-  [[gnu::always_inline]] static void silu_for_half(F (&x)[count]) {
-    F factor[count];
-    each<count>([&](int i) { factor[i] = S::at_least(S::set(-65504.0f), x[i]); });
-    times_sigmoid_for_half(factor, x);
-  }
-
   // x * (x / 6 + 1 / 2, between 0 and 1), every step of it rounded, as the operators that it stands for would.
   static F hard_swish(F x) {
     const F gate = S::at_least(S::set(0.0f), x * (1.0f / 6) + 0.5f);

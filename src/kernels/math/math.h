@@ -37,7 +37,7 @@ void f16_gelu(const uint16_t* x, uint16_t* y, int64_t n);  // and 1e-6
 void f16_gelu_tanh(const uint16_t* x, uint16_t* y, int64_t n);
 void f16_tanh(const uint16_t* x, uint16_t* y, int64_t n);
 void f16_sigmoid(const uint16_t* x, uint16_t* y, int64_t n);
-void f16_silu(const uint16_t* x, uint16_t* y, int64_t n);  // 2.1 units and 2e-7 where it is computed in half precision
+void f16_silu(const uint16_t* x, uint16_t* y, int64_t n);
 void f16_hard_swish(const uint16_t* x, uint16_t* y, int64_t n);
 
 // The same for doubles.
@@ -59,7 +59,5 @@ struct MathKernels {
 };
 
 TENON_ISA_TABLES(MathKernels, math_kernels)
-// In half precision, for processors that have its arithmetic.
-void f16_silu_neon_fp16(const uint16_t* x, uint16_t* y, int64_t n);
 
 }  // namespace tenon::kernels

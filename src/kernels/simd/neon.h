@@ -27,8 +27,6 @@ struct Neon {
   static F abs(F x) { return (F)vabsq_f32((float32x4_t)x); }
   static F sqrt(F x) { return (F)vsqrtq_f32((float32x4_t)x); }
   static F reciprocal_estimate(F x) { return (F)vrecpeq_f32((float32x4_t)x); }
-  // What an estimate of 1 / x times it is a better one.
-  static F reciprocal_step(F x, F estimate) { return (F)vrecpsq_f32((float32x4_t)x, (float32x4_t)estimate); }
   // NaN where either is NaN.
   static F max(F a, F b) { return (F)vmaxq_f32((float32x4_t)a, (float32x4_t)b); }
   static F min(F a, F b) { return (F)vminq_f32((float32x4_t)a, (float32x4_t)b); }
