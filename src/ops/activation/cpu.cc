@@ -102,9 +102,6 @@ struct Gelu {
   static auto call(auto x, const P&) { return x / 2 * std::erfc(-x * decltype(x)(M_SQRT1_2)); }
   static void array(const float* x, float* y, int64_t n, const P&) { kernels::f32_gelu(x, y, n); }
 };
-void gelu_of_halves(const void* x, void* y, int64_t n, const P&) {
-  kernels::f16_gelu(static_cast<const uint16_t*>(x), static_cast<uint16_t*>(y), n);
-}
 struct GeluTanh {
   template <typename T>
   static T call(T x, const P&) {
@@ -143,8 +140,8 @@ constexpr UnaryFunction functions[] = {
     function<Selu>("Selu", costly_grain),
     function<Celu>("Celu", costly_grain),
     function<Swish>("Swish", costly_grain),
-    {"Gelu", &loops<Gelu, bfloat16>, costly_grain, gelu_of_halves},
-    function<GeluTanh>("TanhGelu", costly_grain),
+    {"Gelu", &loops<Gelu, bfloat16>, costly_grain, of_halves<kernels::f16_gelu>},
+    {"TanhGelu", &loops<GeluTanh, bfloat16>, costly_grain, of_halves<kernels::f16_gelu_tanh>},
     {"Shrink", &loops<Shrink, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>, cheap_grain},
 };
 
@@ -169,6 +166,13 @@ std::unique_ptr<Kernel> make_gelu(const NodeInfo& info) {
   return make(approximate == "tanh" ? "TanhGelu" : "Gelu");
 }
 
+std::unique_ptr<Kernel> make_swish(const NodeInfo& info) {
+  const Parameters p{info.node().float_attribute("alpha", 1)};
+  const UnaryFunction& function = *find_activation("Swish");
+  const UnaryLoop halves = p.a == 1 ? of_halves<kernels::f16_silu> : nullptr;
+  return std::make_unique<UnaryKernel>(*function.loops, function.grain, p, halves);
+}
+
 std::unique_ptr<Kernel> make_celu(const NodeInfo& info) {
   Parameters p{info.node().float_attribute("alpha", 1)};
   if (p.a == 0) fail(ErrorCode::invalid_attribute, "alpha is 0, Celu divides by it");
@@ -188,9 +192,9 @@ void cpu_activation(CpuKernels& list) {
   add(list, "ThresholdedRelu", {"alpha", 1.0f});
   add(list, "Elu", {"alpha", 1.0f});
   add(list, "Selu", {"alpha", 1.67326319217681884765625f}, {"gamma", 1.05070102214813232421875f});
-  add(list, "Swish", {"alpha", 1.0f});
   add(list, "Shrink", {"lambd", 0.5f}, {"bias", 0});
   list.add("Gelu", make_gelu);
+  list.add("Swish", make_swish);
   list.add("Celu", make_celu);
 }
 

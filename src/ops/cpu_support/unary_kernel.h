@@ -17,6 +17,12 @@ struct UnaryFunction {
   UnaryLoop halves = nullptr;  // for float16, where that is better than computing in float
 };
 
+// A loop for float16 of a kernel.
+template <void (*function)(const uint16_t* x, uint16_t* y, int64_t n)>
+void of_halves(const void* x, void* y, int64_t n, const Parameters&) {
+  function(static_cast<const uint16_t*>(x), static_cast<uint16_t*>(y), n);
+}
+
 // An operator that applies one scalar function to each element of its first input.
 class UnaryKernel final : public Kernel {
  public:

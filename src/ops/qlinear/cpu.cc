@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <memory>
+#include <numeric>
 #include <vector>
 
 #include "base/fail.h"
@@ -96,7 +97,10 @@ class GlobalAveragePool final : public Kernel {
         if (channels_last_) {
           kernels::sum_codes(at, pixels, channels, sums.data());
         } else {
-          for (int64_t i = 0; i < channels * pixels; ++i) sums[static_cast<size_t>(i / pixels)] += at[i];
+          for (int32_t& sum : sums) {
+            sum = std::accumulate(at, at + pixels, int32_t{0});
+            at += pixels;
+          }
         }
         kernels::requantize(sums.data(), less, {&scale, 0}, zero, to + image * channels, channels);
       }

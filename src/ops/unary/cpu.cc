@@ -57,9 +57,6 @@ void relu_of_halves(const void* from, void* to, int64_t n, const P&) {
     y[i] = keeps ? x[i] : uint16_t{0};
   }
 }
-void erf_of_halves(const void* x, void* y, int64_t n, const P&) {
-  kernels::f16_erf(static_cast<const uint16_t*>(x), static_cast<uint16_t*>(y), n);
-}
 struct Sign {
   template <typename T>
   static T call(T x, const P&) {
@@ -204,13 +201,13 @@ template <typename F, typename... Ts>
 constexpr LoopTable<UnaryLoop> loops = unary_loops<F, Ts...>();
 
 template <typename F, typename... More>
-constexpr UnaryFunction cheap(std::string_view name) {
-  return {name, &loops<F, float, double, float16, bfloat16, More...>, cheap_grain};
+constexpr UnaryFunction cheap(std::string_view name, UnaryLoop halves = nullptr) {
+  return {name, &loops<F, float, double, float16, bfloat16, More...>, cheap_grain, halves};
 }
 
 template <typename F, typename... More>
-constexpr UnaryFunction costly(std::string_view name) {
-  return {name, &loops<F, float, double, float16, bfloat16, More...>, costly_grain};
+constexpr UnaryFunction costly(std::string_view name, UnaryLoop halves = nullptr) {
+  return {name, &loops<F, float, double, float16, bfloat16, More...>, costly_grain, halves};
 }
 
 constexpr UnaryFunction functions[] = {
@@ -225,21 +222,21 @@ constexpr UnaryFunction functions[] = {
     cheap<Round>("Round"),
     cheap<Reciprocal>("Reciprocal"),
     cheap<Softsign>("Softsign"),
-    cheap<HardSwish>("HardSwish"),
+    cheap<HardSwish>("HardSwish", of_halves<kernels::f16_hard_swish>),
     cheap<IsNaN, float8e4m3fn, float8e4m3fnuz, float8e5m2, float8e5m2fnuz>("IsNaN"),
     {"Not", &loops<Not, bool>, cheap_grain},
     {"BitwiseNot", &loops<BitwiseNot, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>,
      cheap_grain},
     costly<Exp>("Exp"),
     costly<Log>("Log"),
-    costly<Tanh>("Tanh"),
+    costly<Tanh>("Tanh", of_halves<kernels::f16_tanh>),
     {"Erf",
      &loops<Erf, float, double, float16, bfloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t,
             uint64_t>,
-     costly_grain, erf_of_halves},
+     costly_grain, of_halves<kernels::f16_erf>},
     costly<Sin>("Sin"),
     costly<Cos>("Cos"),
-    costly<Sigmoid>("Sigmoid"),
+    costly<Sigmoid>("Sigmoid", of_halves<kernels::f16_sigmoid>),
     costly<Softplus>("Softplus"),
     costly<Mish>("Mish"),
     costly<Tan>("Tan"),
