@@ -21,6 +21,8 @@ constexpr double cache_share = 0.7;
 // Bytes of the image that a group of pixels reads, and that stay in the second cache for all output channels.
 constexpr int64_t group_bytes = 256 << 10, pointwise_group_bytes = 128 << 10;
 constexpr int64_t most_group_pixels = 1024, least_group_pixels = 56;
+// The share of the first cache that outputs fill whose activation is computed at once.
+constexpr double activated_share = 0.25;
 // With several threads groups are as small as this where each thread has less than so many parts to work on: CPUs need
 // not be equally fast, and whoever is done takes parts of others.
 constexpr int64_t fewest_group_pixels = 12, parts_per_thread = 8;
@@ -184,9 +186,14 @@ class DenseBlockedConv {
           steps.push_back(((c * height + h * s_.dilation[1]) * width + w * s_.dilation[2]) * lanes_);
     const int64_t pixels = (end - begin) * s_.output[2];
     const int64_t per_pixel = std::max<int64_t>(1, s_.in_channels * s_.stride[1] * s_.stride[2] * size);
-    const int64_t largest = std::clamp((s_.kernel_size() == 1 ? pointwise_group_bytes : group_bytes) / per_pixel,
-                                       least_group_pixels, most_group_pixels);
-    const int64_t at_once = blocks_at_once, turns = divide_up(out_blocks_, at_once);
+    const int64_t at_once = blocks_at_once;
+    const auto activated = static_cast<int64_t>(activated_share * static_cast<double>(cpu_features().l1d_bytes)) /
+                           (at_once * block_ * size);
+    const int64_t most =
+        epilogue_.activation ? std::clamp(activated, least_group_pixels, most_group_pixels) : most_group_pixels;
+    const int64_t largest =
+        std::clamp((s_.kernel_size() == 1 ? pointwise_group_bytes : group_bytes) / per_pixel, least_group_pixels, most);
+    const int64_t turns = divide_up(out_blocks_, at_once);
     const int64_t groups = groups_for_threads(pixels, divide_up(pixels, largest), turns);
     const int64_t group = divide_up(pixels, groups);
     const int64_t work = 1 + group * at_once * block_ * static_cast<int64_t>(steps.size()) * lanes_;
