@@ -9,6 +9,7 @@
 #include "model_builder.h"
 #include "tools/quantize/blocks.h"
 #include "tools/quantize/codes.h"
+#include "tools/quantize/division.h"
 #include "tools/quantize/histogram.h"
 
 namespace tenon::tools {
@@ -221,6 +222,29 @@ TEST(Quantize, BudgetKeepsNodesFloat) {
   EXPECT_LT(tight.quantized_nodes(), 2);
   options.loss.most = std::nullopt;
   EXPECT_EQ(quantized(two_layers(), options).quantized_nodes(), 2);
+}
+
+// The second product costs too much of the budget. The first one is faster on codes, unless making codes takes longer
+// than that saves.
+TEST(Quantize, ChangingBetweenCodesAndFloatsCosts) {
+  const OnnxModel model = model_of(two_layers());
+  const std::unique_ptr<ir::Model> copy = model.ir().clone();
+  const KnownTypes types = known_types(*copy);
+  const QuantizeOptions options = plain_options();
+  const Plan plan(*copy, types, options);
+  const auto number = [&](const char* name) {
+    const auto is_it = [&](const Plan::Entry& entry) { return entry.node->name == name; };
+    return static_cast<size_t>(std::ranges::find_if(plan.entries(), is_it) - plan.entries().begin());
+  };
+  const auto costs = [&](size_t node) {
+    if (node == number("first")) return NodeCosts{10e-6, 1e-6, 0};
+    return node == number("second") ? NodeCosts{10e-6, 1e-6, 1} : NodeCosts{};
+  };
+  const auto elements = [](const ir::Value&) { return int64_t{100}; };
+  EXPECT_EQ(cheapest_floats(plan, costs, 0, 0, elements), std::set<size_t>());
+  EXPECT_EQ(cheapest_floats(plan, costs, 1, 0, elements), std::set<size_t>{number("second")});
+  EXPECT_EQ(cheapest_floats(plan, costs, 1, 80e-9, elements), std::set<size_t>{number("second")});
+  EXPECT_EQ(cheapest_floats(plan, costs, 1, 100e-9, elements), (std::set<size_t>{number("first"), number("second")}));
 }
 
 TEST(Quantize, MetricDecides) {

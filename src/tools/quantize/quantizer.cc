@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "base/fail.h"
@@ -10,6 +11,7 @@
 #include "tools/float_range.h"
 #include "tools/quantize/bias_correction.h"
 #include "tools/quantize/calibrate.h"
+#include "tools/quantize/division.h"
 #include "tools/quantize/evaluate.h"
 #include "tools/quantize/float_rest.h"
 #include "tools/quantize/layer_errors.h"
@@ -293,14 +295,92 @@ class Quantizer {
       say(fmt::format("budget, {} of {} products in float", set.size(), candidates.size()), 1 - 1 / (1 + tried++ / 20));
       return loss_of(write(with(set)), evaluation) <= most;
     });
-    for (size_t i : chosen) {
-      const size_t number = candidates[i];
+    std::set<size_t> floats = with(chosen);
+    if (options_.measure)
+      floats = fastest({std::move(floats), divided(evaluation), with(all_of(candidates))}, evaluation);
+    for (size_t number : candidates) {
+      if (!floats.contains(number)) continue;
       reasons_[number] =
           fmt::format("to hold the budget: quantized alone, it leaves {:.1f} dB{}", decibels(alone_[number]),
                       calibrated_.has_codes_in_float(number) ? "; its weights are stored as codes" : "");
     }
-    stay_float_ = with(chosen);
+    stay_float_ = std::move(floats);
     if (options_.measure) leave_out_islands_that_do_not_pay(evaluation);
+  }
+
+  static std::vector<size_t> all_of(const std::vector<size_t>& candidates) {
+    std::vector<size_t> all(candidates.size());
+    std::iota(all.begin(), all.end(), size_t{0});
+    return all;
+  }
+
+  // What stays float where changing between codes and floats is counted too: the fewest seconds for the least price of
+  // errors that holds the budget. Everything, if nothing else was found.
+  std::set<size_t> divided(const Evaluation& evaluation) {
+    constexpr int steps = 14;
+    constexpr double widest =
+        1e4;  // from the prices that are tried to one at which the budget is worth all that is saved
+    const Planned all = planned();
+    double saved = 0;
+    for (const auto& [number, _] : alone_) {
+      const ir::Node& node = *all.plan.entries()[number].node;
+      saved += std::max(before_seconds(node) - after_seconds(node), 0.0);
+    }
+    const auto costs = [&](size_t number) {
+      const ir::Node& node = *all.plan.entries()[number].node;
+      const auto loss = alone_.find(number);
+      return NodeCosts{before_seconds(node), after_seconds(node), loss == alone_.end() ? 0 : loss->second};
+    };
+    const auto floats_at = [&](double price) {
+      std::set<size_t> floats = cheapest_floats(all.plan, costs, price, seconds_per_code(all.plan),
+                                                [&](const ir::Value& value) { return elements_of(value); });
+      floats.insert(stay_float_.begin(), stay_float_.end());
+      return floats;
+    };
+    const double middle = saved / *options_.loss.most;
+    double low = middle / widest, high = middle * widest;
+    std::set<size_t> best = floats_at(high);
+    for (int step = 0; step < steps; ++step) {
+      say("budget, with the time that codes take", static_cast<double>(step) / steps);
+      const double price = std::sqrt(low * high);
+      std::set<size_t> floats = floats_at(price);
+      const bool holds = loss_of(write(floats), evaluation) <= *options_.loss.most;
+      (holds ? high : low) = price;
+      if (holds) best = std::move(floats);
+    }
+    return best;
+  }
+
+  // What making a code takes in the model that is quantized throughout; its layout is changed in about the same time.
+  double seconds_per_code(const Plan& plan) const {
+    constexpr double with_layout = 2;
+    double seconds_of_codes = 0, elements = 0;
+    for (const ir::Value* value : plan.coded()) {
+      const double taken = seconds(times_.after, value->name + "/codes");
+      seconds_of_codes += taken;
+      if (taken > 0) elements += static_cast<double>(elements_of(*value));
+    }
+    return elements > 0 ? with_layout * seconds_of_codes / elements : 0;
+  }
+
+  // With 1 for sizes that are not known.
+  int64_t elements_of(const ir::Value& value) const {
+    const auto type = types_.types.find(value.name);
+    if (type == types_.types.end() || !type->second.shape) return 0;
+    return element_count(*type->second.shape).evaluate([](const std::string&) { return 1; }).value_or(0);
+  }
+
+  // Of several sets that stay float.
+  std::set<size_t> fastest(std::vector<std::set<size_t>> sets, const Evaluation& evaluation) const {
+    std::set<size_t> best = std::move(sets.front());
+    for (auto set = sets.begin() + 1; set != sets.end(); ++set) {
+      if (*set == best) continue;
+      const OnnxModel model = write(*set);
+      if (loss_of(model, evaluation) > *options_.loss.most) continue;
+      const MeasuredPair times = measure_pair(write(best), model, evaluation.samples().front(), options_.session);
+      if (times.run_after < times.run_before) best = std::move(*set);
+    }
+    return best;
   }
 
   // Between products in float, making codes of numbers and numbers of codes may take longer than integers save. Errors
@@ -332,7 +412,8 @@ class Quantizer {
   // Weights of what computes in float can be codes all the same: that costs less of the budget, no time, and keeps the
   // file small. Where it costs too much, some are floats, so that enough of the budget is left for integers.
   void store_codes_that_fit(std::vector<size_t> products, const Evaluation& evaluation) {
-    constexpr double share_for_codes = 0.5;
+    // Weights in float16 take half of the bytes already.
+    const double share_for_codes = report_.float_type == ElementType::float16 ? 0.15 : 0.5;
     if (options_.mode != QuantizeMode::static_) return;
     products.insert(products.end(), stay_float_.begin(), stay_float_.end());
     const std::set<size_t> all_in_float(products.begin(), products.end());
