@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <utility>
 
 #include "base/channel_block.h"
 #include "passes/match.h"
@@ -112,6 +114,43 @@ bool take_gemm(Editor& editor, const ir::Node& gemm, Rows& taken, Epilogue& epil
   return true;
 }
 
+// What a normalisation multiplies channels by, and adds then; nothing where its numbers are not constants of this type.
+template <class T>
+std::optional<std::pair<Tensor, Tensor>> affine_of(const ir::Node& node) {
+  const Tensor* parameters[4];
+  for (size_t i = 0; i < 4; ++i) {
+    parameters[i] = Editor::constant(node.input(i + 1));
+    if (!parameters[i] || parameters[i]->type() != element_type_of<T> || parameters[i]->rank() != 1) return {};
+    if (parameters[i]->elements() != parameters[0]->elements() || parameters[i]->elements() == 0) return {};
+  }
+  Tensor scale(element_type_of<T>, parameters[0]->shape()), shift(element_type_of<T>, parameters[0]->shape());
+  const double epsilon = node.float_attribute("epsilon", 1e-5f);
+  for (size_t c = 0; c < static_cast<size_t>(scale.elements()); ++c) {
+    const auto at = [&](size_t i) { return double{static_cast<float>(parameters[i]->data<T>()[c])}; };
+    const double factor = at(0) / std::sqrt(at(3) + epsilon);
+    scale.mutable_data<T>()[c] = T(static_cast<float>(factor));
+    shift.mutable_data<T>()[c] = T(static_cast<float>(at(1) - at(2) * factor));
+  }
+  return std::pair(std::move(scale), std::move(shift));
+}
+
+// In half precision, with its own arithmetic: Mul and Add. What they round is no more than the rounding of their input
+// makes of it.
+void scale_and_shift_halves(Editor& editor, ir::Node& node) {
+  auto affine = affine_of<float16>(node);
+  if (!affine) return;
+  for (const Tensor* tensor : {&affine->first, &affine->second}) {
+    for (float16 number : tensor->data<float16>())
+      if (!std::isfinite(static_cast<float>(number))) return;
+  }
+  Shape shape{affine->first.elements()};
+  for (int64_t axis = 2; axis < editor.rank(node.input(0)); ++axis) shape.push_back(1);
+  editor.rewrite(node, [&](Patch& patch) {
+    ir::Value* scaled = patch.add("Mul", {node.input(0), patch.constant(affine->first.reshaped(shape))});
+    patch.replace(node, *patch.add("Add", {scaled, patch.constant(affine->second.reshaped(shape))}));
+  });
+}
+
 }  // namespace
 
 // Conv, then an Add of the same shape, then an activation. The host computes them in half precision where blocked
@@ -148,26 +187,17 @@ void fuse_matmul_epilogue(Editor& editor, ir::Node& node) {
 void fuse_batch_norm_activation(Editor& editor, ir::Node& node) {
   if (node.op_type != "BatchNormalization" || !node.domain.empty() || !node.output(0)) return;
   if (node.int_attribute("training_mode", 0) != 0 || editor.rank(node.input(0)) < 2) return;
-  const Tensor* parameters[4];
-  for (size_t i = 0; i < 4; ++i) {
-    parameters[i] = Editor::constant(node.input(i + 1));
-    if (!parameters[i] || parameters[i]->type() != ElementType::float32 || parameters[i]->rank() != 1) return;
-    if (parameters[i]->elements() != parameters[0]->elements() || parameters[i]->elements() == 0) return;
-  }
   for (size_t i = 1; i < node.output_count(); ++i) {
     if (node.output(i)) return;
   }
-  if (element_type(editor, node.input(0)) != ElementType::float32) return;
+  const ElementType type = element_type(editor, node.input(0));
+  if (type == ElementType::float16 && half_channel_block() > 0 && !editor.target().is_device)
+    return scale_and_shift_halves(editor, node);
+  const auto affine = affine_of<float>(node);
+  if (!affine || type != ElementType::float32) return;
+  const auto& [scale, shift] = *affine;
   Epilogue epilogue{node.output(0)};
   take_activation(editor, epilogue);
-  Tensor scale(ElementType::float32, parameters[0]->shape()), shift(ElementType::float32, parameters[0]->shape());
-  const double epsilon = node.float_attribute("epsilon", 1e-5f);
-  for (size_t c = 0; c < static_cast<size_t>(scale.elements()); ++c) {
-    const auto at = [&](size_t i) { return double{parameters[i]->data<float>()[c]}; };
-    const double factor = at(0) / std::sqrt(at(3) + epsilon);
-    scale.mutable_data<float>()[c] = static_cast<float>(factor);
-    shift.mutable_data<float>()[c] = static_cast<float>(at(1) - at(2) * factor);
-  }
   ir::Node& last = *epilogue.end->producer();
   editor.rewrite(last, [&](Patch& patch) {
     patch.name_after(node);

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "base/channel_block.h"
 #include "pass_test.h"
 
 namespace tenon {
@@ -161,6 +162,24 @@ TEST(BatchNormActivation, IsAScaleAndAShift) {
   EXPECT_NE(last_node(text).find("{activation=\"Relu\"}"), std::string::npos) << text;
   EXPECT_NE(text.find("[0.5, -4]"), std::string::npos) << text;
   EXPECT_NE(text.find("[0.25, 4.25]"), std::string::npos) << text;
+}
+
+TEST(BatchNormActivation, IsAProductAndASumInHalfPrecision) {
+  const auto halves = [](float first, float second) {
+    return Tensor(Shape{2}, std::initializer_list<float16>{float16(first), float16(second)});
+  };
+  ModelBuilder b;
+  b.input("x", ElementType::float16, SymbolicShape{batch, 2, 3, 3});
+  b.initializer("scale", halves(1, -2)).initializer("shift", halves(0.5f, 0.25f));
+  b.initializer("mean", halves(0.5f, 1)).initializer("variance", halves(4, 0.25f));
+  b.node("BatchNormalization", {"x", "scale", "shift", "mean", "variance"}, {"n"}).set_attribute({"epsilon", 0.0f});
+  b.output("n");
+  if (half_channel_block() > 0) {
+    EXPECT_LT(change_by_extended(b), 0.01);
+  }
+  const std::string text = optimized(b, {"batch-norm-activation"});
+  EXPECT_EQ(text.find("BatchNormalization") == std::string::npos, half_channel_block() > 0) << text;
+  EXPECT_EQ(last_node(text).substr(0, 8) == "n = Add(", half_channel_block() > 0) << text;
 }
 
 TEST(BatchNormActivation, NotInTrainingOrWithComputedNumbers) {
