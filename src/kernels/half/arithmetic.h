@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "base/channel_block.h"
+
 namespace tenon::kernels {
 
 enum class HalfOperation { add, subtract, multiply, divide };
@@ -15,9 +17,6 @@ struct HalfRows {
   int64_t a_row, b_row;    // from row to row; those of y follow each other
   int64_t a_step, b_step;  // from column to column: 1 or 0
 };
-
-// With the instruction set in use.
-bool has_half_arithmetic();
 
 // Rounded as the exact results are. y may be a or b. Only where has_half_arithmetic().
 void f16_arithmetic(HalfOperation operation, const HalfRows& rows);

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <vector>
 
-#include "base/cpu_features.h"
 #include "kernels/half/half.h"
 #include "tenon/scalar.h"
 

@@ -138,7 +138,7 @@ constexpr BinaryTable number_loops() {
 // As binary_loop<F, float16>, which computes in floats, and with the same results.
 template <typename F, kernels::HalfOperation operation>
 void half_loop(const void* a, const void* b, void* y, const BroadcastTile& tile) {
-  if (!kernels::has_half_arithmetic()) return binary_loop<F, float16>(a, b, y, tile);
+  if (!has_half_arithmetic()) return binary_loop<F, float16>(a, b, y, tile);
   kernels::HalfRows rows{static_cast<const uint16_t*>(a) + tile.first[0],
                          static_cast<const uint16_t*>(b) + tile.first[1],
                          static_cast<uint16_t*>(y) + tile.output,
