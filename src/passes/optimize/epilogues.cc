@@ -195,7 +195,7 @@ void fuse_batch_norm_activation(Editor& editor, ir::Node& node) {
     return scale_and_shift_halves(editor, node);
   const auto affine = affine_of<float>(node);
   if (!affine || type != ElementType::float32) return;
-  const auto& [scale, shift] = *affine;
+  const Tensor &scale = affine->first, &shift = affine->second;
   Epilogue epilogue{node.output(0)};
   take_activation(editor, epilogue);
   ir::Node& last = *epilogue.end->producer();
