@@ -74,7 +74,7 @@ struct QuantizeOptions {
   int64_t block_size = 32;  // of rows of a weight that share a scale, for weight_only; 0: all
   LossBudget loss = {};
   // What stays float computes in this type, float32 or float16, in static quantization. None: in float16 where products
-  // stay float to hold the budget, that costs little of it, and this machine is faster so.
+  // stay float to hold the budget, all of the model in float16 holds it, and this machine is faster so.
   std::optional<ElementType> float_type = {};
   // Whether both models are run, and what is not faster in integers on this machine stays float.
   bool measure = true;

@@ -207,16 +207,16 @@ class Quantizer {
   }
 
   // Where products stay float to hold the budget, they may as well compute in float16 if this machine is faster so and
-  // it costs little of the budget.
+  // all of the model in float16 holds it.
   void choose_float_type(const Evaluation& evaluation) {
-    constexpr double share_of_budget = 0.5, least_gain = 1.1;
+    constexpr double least_gain = 1.1;
     if (options_.float_type || !options_.measure || options_.mode != QuantizeMode::static_) return;
     say("times in float16");
     compute_rest_in_half(evaluation);
     const OnnxModel half = in_float();
     const MeasuredPair times = measure_pair(prepared_, half, evaluation.samples().front(), options_.session);
     const bool pays = times.run_after * least_gain < times.run_before;
-    if (pays && loss_of(half, evaluation) <= share_of_budget * *options_.loss.most)
+    if (pays && loss_of(half, evaluation) <= *options_.loss.most)
       return leave_out_what_does_not_pay(evaluation.samples().front());
     report_.float_type = ElementType::float32;
   }
