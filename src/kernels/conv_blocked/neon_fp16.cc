@@ -10,7 +10,7 @@ struct Halves {
   using Number = uint16_t;
   static constexpr Isa isa = Isa::neon;
   // Sums of so many products are wrong by about one unit in the last place; those of more would be by more.
-  static constexpr int64_t most_products = 96;
+  static constexpr int64_t most_products = 64;
 
   template <class F>
   static void load(F& v, const Number* p) {

@@ -16,7 +16,7 @@ ir::Value& add_operator(ir::Graph& graph, const std::string& op, const std::stri
     node.remove_trailing_inputs(node.input_count() - 1);
   ir::Value& output = graph.add_value(name, /*fresh=*/true);
   node.add_output(&output);
-  node.name = name;
+  node.name = output.name;
   return output;
 }
 

@@ -70,6 +70,9 @@ class QdqWriter {
         add_operator(graph, "QuantizeLinear", domain, {&value, codes.scale, codes.zero}, value.name + "/codes");
     ir::Value& again =
         add_operator(graph, "DequantizeLinear", domain, {&coded, codes.scale, codes.zero}, value.name + "/dequantized");
+    // Times are looked up by these names.
+    coded.producer()->name = value.name + "/codes";
+    again.producer()->name = value.name + "/dequantized";
     const bool made_of_codes = value.producer() && plan_.is_quantized(*value.producer());
     for (ir::Node* reader : readers) {
       const Plan::Entry& entry = plan_.entry(*reader);
