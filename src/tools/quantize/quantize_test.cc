@@ -202,7 +202,8 @@ TEST(Quantize, EveryModeIsCloseAndSmaller) {
     EXPECT_GT(report.outputs.at(0).sqnr, 30) << name_of(mode);
     EXPECT_LT(static_cast<double>(report.bytes_after), 0.4 * static_cast<double>(report.bytes_before));
     std::set<std::string> names;
-    for (const ir::Node& node : report.model.ir().graph->nodes()) EXPECT_TRUE(names.insert(node.name).second) << node.name;
+    for (const ir::Node& node : report.model.ir().graph->nodes())
+      EXPECT_TRUE(names.insert(node.name).second) << node.name;
   }
 }
 
