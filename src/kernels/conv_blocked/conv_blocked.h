@@ -47,7 +47,7 @@ Isa conv_blocked_isa();
 // spatial dimensions: the first of the three is 1.
 void conv_blocked(ThreadPool& pool, const ConvShape& shape, const float* x, const BlockedConvWeights& weights, float* y,
                   const ConvEpilogue& epilogue = {});
-// In half precision up to 96 products are summed up, and two such sums, which are then added to sums of floats.
+// In half precision up to 64 products are summed up, and two such sums, which are then added to sums of floats.
 void conv_blocked(ThreadPool& pool, const ConvShape& shape, const uint16_t* x, const HalfBlockedConvWeights& weights,
                   uint16_t* y, const HalfConvEpilogue& epilogue = {});
 

@@ -296,8 +296,7 @@ class Quantizer {
       return loss_of(write(with(set)), evaluation) <= most;
     });
     std::set<size_t> floats = with(chosen);
-    if (options_.measure)
-      floats = fastest({std::move(floats), divided(evaluation), with(all_of(candidates))}, evaluation);
+    if (options_.measure) floats = fastest({std::move(floats), divided(evaluation), with_all(candidates)}, evaluation);
     for (size_t number : candidates) {
       if (!floats.contains(number)) continue;
       reasons_[number] =
@@ -308,9 +307,9 @@ class Quantizer {
     if (options_.measure) leave_out_islands_that_do_not_pay(evaluation);
   }
 
-  static std::vector<size_t> all_of(const std::vector<size_t>& candidates) {
-    std::vector<size_t> all(candidates.size());
-    std::iota(all.begin(), all.end(), size_t{0});
+  std::set<size_t> with_all(const std::vector<size_t>& candidates) const {
+    std::set<size_t> all = stay_float_;
+    all.insert(candidates.begin(), candidates.end());
     return all;
   }
 
@@ -331,9 +330,10 @@ class Quantizer {
       const auto loss = alone_.find(number);
       return NodeCosts{before_seconds(node), after_seconds(node), loss == alone_.end() ? 0 : loss->second};
     };
+    const double per_code = seconds_per_code(all.plan);
     const auto floats_at = [&](double price) {
-      std::set<size_t> floats = cheapest_floats(all.plan, costs, price, seconds_per_code(all.plan),
-                                                [&](const ir::Value& value) { return elements_of(value); });
+      std::set<size_t> floats =
+          cheapest_floats(all.plan, costs, price, per_code, [&](const ir::Value& value) { return elements_of(value); });
       floats.insert(stay_float_.begin(), stay_float_.end());
       return floats;
     };
