@@ -144,9 +144,7 @@ CudaBlocks blocks_of(KernelRun& run, const cuda::ConvolutionShape& s, const Cuda
   grid.blocks[0] = static_cast<unsigned>(tiling.blocks(s));
   grid.threads = static_cast<unsigned>(tiling.threads());
   grid.shared_bytes = static_cast<unsigned>(tiling.shared_bytes());
-  std::string text(convolution);
-  const std::string_view place = "EPILOGUE";
-  text.replace(text.find(place), place.size(), epilogue.text({}, "biases.v[e]", "residual[at + e]"));
+  const std::string text = epilogue.in_kernel(convolution, "biases.v[e]", "residual[at + e]");
   const std::string functions =
       fmt::format("#define STRIP {}\n#define HEIGHT {}\n#define WIDTH {}\n#define STRIDE_Y {}\n#define STRIDE_X {}\n",
                   tiling.strip, s.w[2], s.w[3], s.strides[0], s.strides[1]) +

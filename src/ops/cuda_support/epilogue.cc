@@ -27,6 +27,12 @@ std::string CudaEpilogue::text(const cuda::Epilogue& done, std::string_view bias
   return done.relu ? text : text + activation_;
 }
 
+std::string CudaEpilogue::in_kernel(std::string_view kernel, std::string_view bias, std::string_view residual) const {
+  constexpr std::string_view place = "EPILOGUE";
+  std::string result(kernel);
+  return result.replace(result.find(place), place.size(), text({}, bias, residual));
+}
+
 std::optional<CudaLoop> CudaEpilogue::prepare(KernelRun& run, const Tensor& y, int64_t repeats, int64_t biases,
                                               const cuda::Epilogue& done) const {
   const bool adds_bias = for_library_.bias && !done.bias, adds_residual = for_library_.residual && !done.residual;

@@ -24,6 +24,8 @@ class CudaEpilogue {
 
   // Statements that do all of it with `r`, of type Wide<T>, where `bias` and `residual` are what is added.
   std::string text(const cuda::Epilogue& done, std::string_view bias, std::string_view residual) const;
+  // A kernel with these statements, all of them, in place of EPILOGUE.
+  std::string in_kernel(std::string_view kernel, std::string_view bias, std::string_view residual) const;
   static const void* bias_of(const KernelRun& run) { return run.has_input(2) ? run.input(2).raw() : nullptr; }
   static const void* residual_of(const KernelRun& run) { return run.has_input(3) ? run.input(3).raw() : nullptr; }
 

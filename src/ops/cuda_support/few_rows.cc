@@ -87,9 +87,8 @@ CudaBlocks blocks_of(KernelRun& run, const MatMulShape& s, const CudaEpilogue& e
   cuda::Grid grid;
   grid.blocks[0] = static_cast<unsigned>(divide_up(s.columns, s.transpose_b ? warps : packs_of_block * side));
   grid.threads = warps * 32;
-  std::string text(s.transpose_b ? by_rows_of_b : by_columns_of_b);
-  const std::string_view place = "EPILOGUE";
-  text.replace(text.find(place), place.size(), epilogue.text({}, "bias[own]", "residual[place]"));
+  const std::string text =
+      epilogue.in_kernel(s.transpose_b ? by_rows_of_b : by_columns_of_b, "bias[own]", "residual[place]");
   return {
       run,
       "const T* a, const T* b, T* y, const T* bias, const T* residual",

@@ -165,9 +165,7 @@ CudaFirstConvolution::CudaFirstConvolution(KernelRun& run, const cuda::Convoluti
       fmt::format("#define HAS_BIAS {}\n#define HAS_RESIDUAL {}\n#define SHARED_BYTES {}\n",
                   epilogue.for_library().bias ? 1 : 0, epilogue.for_library().residual ? 1 : 0, grid.shared_bytes) +
       type + "typedef Pack<T, 8> Some;\n" + std::string(tensor_core_functions) + std::string(read_or_zeros);
-  std::string text(convolution);
-  const std::string_view place = "EPILOGUE";
-  text.replace(text.find(place), place.size(), epilogue.text({}, "biases.v[e]", "residuals.v[e]"));
+  const std::string text = epilogue.in_kernel(convolution, "biases.v[e]", "residuals.v[e]");
   blocks_.emplace(
       run, "const T* x, const T* w, T* y, const T* bias, const T* residual", functions, text,
       std::vector<int64_t>{s.x[2], s.x[3], s.y[2], s.y[3], s.pads_begin[0], s.pads_begin[1], across, down, tiles},

@@ -172,9 +172,7 @@ CudaGroupFirstConvolution::CudaGroupFirstConvolution(KernelRun& run, const cuda:
                   grid.shared_bytes) +
       type + "typedef Pack<T, 8> Some;\n" + std::string(tensor_core_functions) + group_products_text({outputs}, {}) +
       std::string(read_or_zeros);
-  std::string text(convolution);
-  const std::string_view place = "EPILOGUE";
-  text.replace(text.find(place), place.size(), epilogue.text({}, "biases.v[e]", ""));
+  const std::string text = epilogue.in_kernel(convolution, "biases.v[e]", "");
   blocks_.emplace(run, "const T* x, const T* w, T* y, const T* bias", functions, text,
                   std::vector<int64_t>{s.x[2], s.x[3], s.y[2], s.y[3], s.pads_begin[0], across, strips, lines}, grid,
                   blocks_at_once);

@@ -233,9 +233,7 @@ CudaBlocks group_matmul_blocks(KernelRun& run, const MatMulShape& s, const CudaE
                   epilogue.for_library().residual ? 1 : 0) +
       fmt::format("typedef {} T;\ntypedef Pack<T, 8> Some;\n", cuda::type_text(s.type)) +
       "constexpr int ROW = 128, A_BYTES = BM * ROW;\n";
-  std::string text(product);
-  const std::string_view place = "EPILOGUE";
-  text.replace(text.find(place), place.size(), epilogue.text({}, "biases[part * 8 + n].v[e]", "added.v[e]"));
+  const std::string text = epilogue.in_kernel(product, "biases[part * 8 + n].v[e]", "added.v[e]");
   const std::initializer_list<int64_t> none = {}, columns = {tile.columns};
   return {run,
           "const __grid_constant__ TensorMap a, const __grid_constant__ TensorMap b, T* y, const T* bias, "

@@ -147,9 +147,7 @@ CudaBlocks blocks_of(KernelRun& run, const MatMulShape& s, const CudaEpilogue& e
                   epilogue.for_library().bias ? 1 : 0, epilogue.for_library().residual ? 1 : 0,
                   cuda::type_text(s.type)) +
       std::string(tensor_core_functions) + std::string(read_or_zeros);
-  std::string text(product);
-  const std::string_view place = "EPILOGUE";
-  text.replace(text.find(place), place.size(), epilogue.text({}, "biases.v[e]", "residuals[i].v[e]"));
+  const std::string text = epilogue.in_kernel(product, "biases.v[e]", "residuals[i].v[e]");
   return {run,
           "const T* x, const T* w, T* y, const T* bias, const T* residual",
           functions,

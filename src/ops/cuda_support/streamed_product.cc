@@ -208,9 +208,7 @@ CudaBlocks CudaStreamedProduct::blocks_of(KernelRun& run, const MatMulShape& s, 
                   grid.shared_bytes, epilogue.for_library().bias ? 1 : 0, has_residual ? 1 : 0) +
       fmt::format("typedef {} T;\ntypedef Pack<T, 8> Some;\nconstexpr int ROW = {};\n", cuda::type_text(s.type),
                   row_bytes);
-  std::string text(product);
-  const std::string_view place = "EPILOGUE";
-  text.replace(text.find(place), place.size(), epilogue.text({}, "biases.v[e]", "added.v[e]"));
+  const std::string text = epilogue.in_kernel(product, "biases.v[e]", "added.v[e]");
   return {
       run,
       "const __grid_constant__ TensorMap a, const __grid_constant__ TensorMap b, T* y, const T* bias, "
