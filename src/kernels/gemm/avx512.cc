@@ -30,8 +30,23 @@ struct RowsInPlace {
   }
 };
 
+// The same, of which each number that was read is stored in its place of a packed panel.
+template <int R>
+struct RowsToPack : RowsInPlace<R> {
+  float* to;
+  explicit RowsToPack(const GemmRowsToPack& a) : RowsInPlace<R>(a.rows), to(a.packed) {}
+  void keep(int row, int step, Simd<Avx512>::F value) {
+    asm volatile("vmovss %x1, %0" : "=m"(to[step * R + row]) : "v"(value));
+  }
+  void go_on(int steps) {
+    RowsInPlace<R>::go_on(steps);
+    to += steps * R;
+  }
+};
+
 struct Tile : BroadcastTile<Avx512, 14, 2> {
   static constexpr bool multiplies_rows_in_place = true, reads_many_columns_in_place = true;
+  static constexpr bool packs_rows_meanwhile = true;
 
   template <int R, int V, class B, class F>
   [[gnu::always_inline]] static void multiply_and_fetch(int64_t k, const float* a, B b, const GemmTile& t,
@@ -45,6 +60,11 @@ struct Tile : BroadcastTile<Avx512, 14, 2> {
   [[gnu::always_inline]] static void multiply_and_fetch(int64_t k, const GemmPanel& a, B b, const GemmTile& t,
                                                         F (&acc)[R][V]) {
     multiply_rows<R, V>(k, RowsInPlace<R>(a), b, t, acc);
+  }
+  template <int R, int V, class B, class F>
+  [[gnu::always_inline]] static void multiply_and_fetch(int64_t k, const GemmRowsToPack& a, B b, const GemmTile& t,
+                                                        F (&acc)[R][V]) {
+    multiply_rows<R, V>(k, RowsToPack<R>(a), b, t, acc);
   }
 
   // Sixteen steps at a time: pairs of rows, then pairs of pairs, and so on.
@@ -157,6 +177,7 @@ struct Tile : BroadcastTile<Avx512, 14, 2> {
       for (int i = 0; i < R; ++i) {
         F value;
         broadcast(value, left.at(i, step));
+        if constexpr (requires { left.keep(i, step, value); }) left.keep(i, step, value);
 #pragma GCC unroll 2
         for (int j = 0; j < V; ++j) multiply_add(acc[i][j], value, row[j]);
       }

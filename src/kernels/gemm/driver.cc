@@ -52,12 +52,6 @@ struct Product {
   int64_t tasks() const { return is_shared() ? tasks_per_thread * pool->size() : 1; }
 };
 
-// Floats that follow each other.
-struct Region {
-  const float* data = nullptr;
-  int64_t floats = 0;
-};
-
 // One k block of a rectangle of tiles, with what was packed for it.
 struct Block {
   int64_t k_begin, k;
@@ -65,8 +59,7 @@ struct Block {
   int64_t column_panel, column_panel_end;
   float* packed_a;  // panels from max(row_panel, a.ready()) on
   float* packed_b;
-  // What is packed next, from where and to where: its tiles bring that near. None where they bring near what they read.
-  Region next[2] = {};
+  bool packs_rows = false;  // the tiles of its first column pack full left panels, from where their rows lie
 
   GemmPanel panel(const PanelSource& source, const float* packed, int64_t begin, int64_t index, int width) const {
     if (index < source.ready()) return source.ready_panel(k_begin, k, index);
@@ -76,15 +69,16 @@ struct Block {
 
 void pack_block(const Product& p, const Block& block, bool with_a, bool with_b) {
   const int rows = p.kernels.tile_rows, columns = p.kernels.tile_columns;
-  const int64_t a_first = std::max(block.row_panel, p.a.ready());
+  const int64_t a_first = std::max(block.row_panel, block.packs_rows ? p.m / rows : p.a.ready());
   const int64_t b_first = std::max(block.column_panel, p.b.ready());
   const int64_t a_panels = with_a ? std::max<int64_t>(0, block.row_panel_end - a_first) : 0;
+  float* a_to = block.packed_a + (a_first - std::max(block.row_panel, p.a.ready())) * block.k * rows;
   const int64_t b_panels = with_b ? std::max<int64_t>(0, block.column_panel_end - b_first) : 0;
   const int64_t grain = divide_up(floats_per_pack_task, std::max<int64_t>(1, block.k * std::max(rows, columns)));
   p.share(a_panels + b_panels, grain, [&](int64_t begin, int64_t end) {
     if (begin < a_panels) {
       p.a.pack(block.k_begin, block.k, a_first + begin, a_first + std::min(end, a_panels),
-               block.packed_a + begin * block.k * rows);
+               a_to + begin * block.k * rows);
     }
     if (end > a_panels) {
       const int64_t first = std::max(begin, a_panels) - a_panels;
@@ -127,17 +121,11 @@ Ahead next_right_panel(const GemmPanel& panel, int width, int64_t k, int64_t til
 Ahead next_left_panels(const Product& p, const Block& block, int64_t index, int64_t tiles) {
   constexpr int64_t line = 16;
   const int rows = p.kernels.tile_rows;
-  const GemmPanel panel = block.panel(p.a, block.packed_a, block.row_panel, index, rows);
-  const int64_t row = p.a.has_rows() && index < p.a.ready() ? panel.stride : block.k;
+  const GemmPanel panel = block.packs_rows ? p.a.rows_of(block.k_begin, index)
+                                           : block.panel(p.a, block.packed_a, block.row_panel, index, rows);
+  const bool lies_in_rows = block.packs_rows || (p.a.has_rows() && index < p.a.ready());
+  const int64_t row = lies_in_rows ? panel.stride : block.k;
   return row * rows <= block.k * line ? Ahead(panel.data, row * rows * tiles, tiles, block.k) : Ahead(panel.data);
-}
-
-// The share that column `index` of `count` brings near of what is packed next.
-Ahead next_share(const Block& block, int64_t index, int64_t count, int64_t tiles) {
-  const int64_t each = block.next[1].data ? divide_up(count, 2) : count;
-  const Region& region = block.next[index / each];
-  const int64_t floats = region.floats / each;
-  return {region.data + index % each * floats, floats, tiles, block.k};
 }
 
 // A left side of one row times some panels at a time, if they are packed. Returns the first panel that is left.
@@ -179,8 +167,7 @@ void multiply_tiles(const Product& p, const Block& block, int64_t row_begin, int
         e.addend ? e.addend + row_begin * rows * e.addend_row_stride + j * columns * e.addend_column_stride : nullptr;
     tile.residual = e.residual && last_k ? e.residual + (tile.c - p.c) : nullptr;
     const int64_t tiles = row_end - row_begin;
-    const Ahead ahead = block.next[0].data   ? next_share(block, j - first_tile, column_end - first_tile, tiles)
-                        : j + 1 < column_end ? next_right_panel(next, columns, block.k, tiles)
+    const Ahead ahead = j + 1 < column_end              ? next_right_panel(next, columns, block.k, tiles)
                         : row_end < block.row_panel_end ? next_left_panels(p, block, row_end, tiles)
                                                         : Ahead(b.data);
     tile.ahead_step = ahead.step();
@@ -191,6 +178,10 @@ void multiply_tiles(const Product& p, const Block& block, int64_t row_begin, int
       if (i < rows_end) {
         p.kernels.rows_in_place(block.k, a, b, tile);
         a.data += rows * a.stride;
+      } else if (block.packs_rows && j == block.column_panel && i < p.m / rows) {
+        float* packed = block.packed_a + (i - block.row_panel) * block.k * rows;
+        p.kernels.rows_to_pack(block.k, p.a.rows_of(block.k_begin, i), b, tile, packed);
+        a.data += rows * block.k;
       } else {
         p.kernels.by_rows[std::min<int64_t>(rows, p.m - i * rows)](block.k, a.data, b, tile);
         a.data += rows * block.k;
@@ -249,27 +240,6 @@ void multiply_block(const Product& p, const Block& block) {
                      std::min(column + columns_each, block.column_panel_end));
     }
   });
-}
-
-// One thread that packs rows of the left side: a few panels at a time before they are multiplied by the first part of
-// the right side, while the rows that are packed next, if they follow each other, and their places are brought near.
-void pack_and_multiply(const Product& p, const Block& block) {
-  constexpr int64_t panels_at_once = 2;
-  const int64_t height = p.kernels.tile_rows;
-  for (int64_t panel = block.row_panel; panel < block.row_panel_end; panel += panels_at_once) {
-    Block part = block;
-    part.row_panel = panel;
-    part.row_panel_end = std::min(panel + panels_at_once, block.row_panel_end);
-    part.packed_a += (panel - block.row_panel) * block.k * height;
-    pack_block(p, part, true, false);
-    if (part.row_panel_end < block.row_panel_end) {
-      const GemmPanel from = p.a.rows_of(block.k_begin, part.row_panel_end);
-      const int64_t floats = std::min(panels_at_once * height, p.m - part.row_panel_end * height) * block.k;
-      part.next[0] = {part.packed_a + panels_at_once * height * block.k, floats};
-      if (from.stride == block.k) part.next[1] = {from.data, floats};
-    }
-    multiply_tiles(p, part, panel, part.row_panel_end, block.column_panel, block.column_panel_end);
-  }
 }
 
 // Panels per step, about as many in each, when `source` has to be packed; all of them when it is ready.
@@ -445,19 +415,22 @@ void gemm_blocked(ThreadPool* pool, const GemmKernels& kernels, int64_t m, int64
   const Scratch scratch(static_cast<size_t>(a_floats + b_floats + 16) * sizeof(float));
   float* packed_a = scratch.as<float>();
   float* packed_b = packed_a + (a_floats + 15) / 16 * 16;
-  const bool packs_in_turns =
-      alone && kernels.pack_rows && b.ready() == 0 && a.rows_of(0, 0).data && !epilogue.activation;
+  const bool packs_rows = alone && kernels.rows_to_pack && a.rows_of(0, 0).data;
 
   for (int64_t k_begin = 0; k_begin == 0 || k_begin < k; k_begin += k_block) {
     for (int64_t row = 0; row < row_panels; row += rows_step) {
       for (int64_t column = 0; column < column_panels; column += columns_step) {
-        const Block block{k_begin,  std::min(k_block, k - k_begin),
-                          row,      std::min(row + rows_step, row_panels),
-                          column,   std::min(column + columns_step, column_panels),
-                          packed_a, packed_b};
-        const bool in_turns = packs_in_turns && column == 0;
-        pack_block(p, block, column == 0 && !in_turns, row == 0 || columns_step < column_panels);
-        in_turns ? pack_and_multiply(p, block) : multiply_block(p, block);
+        const Block block{k_begin,
+                          std::min(k_block, k - k_begin),
+                          row,
+                          std::min(row + rows_step, row_panels),
+                          column,
+                          std::min(column + columns_step, column_panels),
+                          packed_a,
+                          packed_b,
+                          packs_rows && column == 0};
+        pack_block(p, block, column == 0, row == 0 || columns_step < column_panels);
+        multiply_block(p, block);
       }
     }
   }

@@ -125,7 +125,7 @@ TEST_P(Gemm, RowsMayLieWholePagesApart) {
   const ScopedIsa forced(GetParam());
   ThreadPool one(1), many(3);
   const int64_t apart = 1024;
-  for (const auto& [m, n, k] : {std::array<int64_t, 3>{20, 30, 40}, {300, 600, 1000}, {61, 95, 1024}}) {
+  for (const auto& [m, n, k] : {std::array<int64_t, 3>{20, 30, 40}, {300, 600, 1000}, {61, 95, 1024}, {28, 7, 1001}}) {
     const Problem p{m, n, k};
     std::vector<float> a(static_cast<size_t>(m * apart), std::nanf(""));
     for (int64_t i = 0; i < m; ++i) std::copy_n(p.left().data + i * p.left().ld, k, a.data() + i * apart);

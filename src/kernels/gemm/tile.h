@@ -40,6 +40,10 @@ using GemmTileKernel = void (*)(int64_t k, const float* a, const GemmPanel& b, c
 // The same with the rows of the left side where they are, as many as a tile has: row i is at a.data + i * a.stride.
 using GemmRowsKernel = void (*)(int64_t k, const GemmPanel& a, const GemmPanel& b, const GemmTile& tile);
 
+// The same, and packs these rows: tiles to the right read them so.
+using GemmRowsToPackKernel = void (*)(int64_t k, const GemmPanel& a, const GemmPanel& b, const GemmTile& tile,
+                                      float* packed);
+
 // The same for some tiles side by side, of the same A panel. Row p of the B panels is at b + offsets[p]. Of `tile`,
 // `columns` is for the last one.
 using GemmTilesKernel = void (*)(int64_t k, const float* a, const float* b, const int64_t* offsets, int64_t tiles,
@@ -66,8 +70,9 @@ struct GemmKernels {
   int narrow_columns;
   // By the number of rows, 1..tile_rows; [0] is not used.
   GemmTileKernel by_rows[most_tile_rows + 1];
-  GemmRowsKernel rows_in_place;      // null where it would be slower
-  bool reads_many_columns_in_place;  // whether it is as fast as `by_rows` for any number of columns
+  GemmRowsKernel rows_in_place;       // null where it would be slower
+  bool reads_many_columns_in_place;   // whether it is as fast as `by_rows` for any number of columns
+  GemmRowsToPackKernel rows_to_pack;  // null where it would be slower than packing them before
   GemmTilesKernel tiles_by_rows[most_tile_rows + 1];
   GemmTilesKernel narrow_tiles_by_rows[most_tile_rows + 1];  // of narrow_columns each
   // Copies k steps of so many full B panels, whose columns lie side by side in rows that are ld floats apart.

@@ -33,6 +33,12 @@ struct RowsAt {
   const float* take() { return data + *next++; }
 };
 
+// Rows of A where they are, and where they are packed to.
+struct GemmRowsToPack {
+  GemmPanel rows;
+  float* packed;
+};
+
 // Tile is a struct of internal linkage: Arch, rows, vectors (columns in vectors) and multiply, which adds the product
 // of k steps to what `acc` holds and brings `ahead` near; where multiplies_rows_in_place, of rows that are GemmPanel
 // too. It may have multiply_unpacked, which sets `acc` to the product of sides that are not packed.
@@ -134,7 +140,7 @@ struct GemmTileKernels {
     finish_any<1, V>(acc, t);
   }
 
-  // A is a pointer to packed rows, or GemmPanel.
+  // A is a pointer to packed rows, GemmPanel or GemmRowsToPack.
   template <int R, int V, class A, class B>
   [[gnu::always_inline]] static void run_tile(int64_t k, A a, B b, const GemmTile& t) {
     F acc[R][V] = {};
@@ -177,6 +183,22 @@ struct GemmTileKernels {
   static constexpr GemmRowsKernel in_place_kernel() {
     if constexpr (Tile::multiplies_rows_in_place)
       return &run_in_place<vectors>;
+    else
+      return nullptr;
+  }
+
+  template <int V>
+  [[gnu::noinline]] static void run_and_pack(int64_t k, const GemmPanel& a, const GemmPanel& b, const GemmTile& t,
+                                             float* packed) {
+    if constexpr (V > 1) {
+      if (t.columns <= (V - 1) * S::width) return run_and_pack<V - 1>(k, a, b, t, packed);
+    }
+    run_tile<rows, V>(k, GemmRowsToPack{a, packed}, EvenRows{b.data, b.stride}, t);
+  }
+
+  static constexpr GemmRowsToPackKernel packing_kernel() {
+    if constexpr (Tile::packs_rows_meanwhile)
+      return &run_and_pack<vectors>;
     else
       return nullptr;
   }
@@ -356,6 +378,7 @@ struct GemmTileKernels {
             {nullptr, &run<R + 1, vectors>...},
             in_place_kernel(),
             Tile::reads_many_columns_in_place,
+            packing_kernel(),
             {nullptr, &run_tiles<R + 1, vectors>...},
             {nullptr, &run_tiles<R + 1, narrow_vectors>...},
             &pack_columns,
@@ -382,6 +405,7 @@ struct BroadcastTile {
   static constexpr int vectors = Vectors;
   static constexpr int cache_line = 64;
   static constexpr bool multiplies_rows_in_place = false, reads_many_columns_in_place = false;
+  static constexpr bool packs_rows_meanwhile = false;
 
   template <int R, int V, class B, class F>
   [[gnu::always_inline]] static void multiply(int64_t k, const float* a, B b, const std::byte* ahead,
