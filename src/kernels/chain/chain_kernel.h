@@ -1,16 +1,15 @@
 // Runs chains of vectors; neon.cc, avx2.cc, avx512.cc and portable.cc instantiate it.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstring>
 #include <limits>
 #include <optional>
-#include <type_traits>
 #include <utility>
 
 #include "kernels/chain/chain.h"
 #include "kernels/scratch.h"
-#include "kernels/simd/plain_address.h"
 #include "kernels/simd/simd.h"
 
 namespace tenon::kernels {
@@ -20,34 +19,12 @@ struct ChainArrays {
   using S = Simd<Arch>;
   using F = typename S::F;
   using I = typename S::I;
-
-  static constexpr float infinity = std::numeric_limits<float>::infinity();
-
-  // As many vectors as leave registers for operands.
-  static constexpr int most_vectors = Arch::isa == Isa::avx512 || Arch::isa == Isa::neon ? 16 : 8;
+  using O = ChainOperation;
 
   // Where `mask`, whose lanes are 0 or -1, `a`, else `b`. Conditions are taken apart lane by lane.
   static F choose(I mask, F a, F b) { return S::from_bits((S::bits(a) & mask) | (S::bits(b) & ~mask)); }
   static F lesser(F a, F b) { return choose((a < b) | (a != a), a, b); }
   static F greater(F a, F b) { return choose((a > b) | (a != a), a, b); }
-
-  template <ChainOperation Operation>
-  static F apply(F a, F b) {
-    using O = ChainOperation;
-    if constexpr (Operation == O::add) return a + b;
-    if constexpr (Operation == O::subtract) return a - b;
-    if constexpr (Operation == O::subtract_from) return b - a;
-    if constexpr (Operation == O::multiply) return a * b;
-    if constexpr (Operation == O::divide) return a / b;
-    if constexpr (Operation == O::divide_into) return b / a;
-    if constexpr (Operation == O::minimum) return lesser(a, b);
-    if constexpr (Operation == O::minimum_of) return lesser(b, a);
-    if constexpr (Operation == O::maximum) return greater(a, b);
-    if constexpr (Operation == O::maximum_of) return greater(b, a);
-  }
-  template <ChainOperation Operation>
-  static constexpr std::integral_constant<ChainOperation, Operation> of{};
-
   static F relu(F a) {
     if constexpr (requires { Arch::relu(a); })
       return Arch::relu(a);
@@ -55,181 +32,145 @@ struct ChainArrays {
       return choose(a <= 0.0f, F{}, a);
   }
 
-  // A step as tiles read it, which finding out anything about it would delay: an operand that is one number fills a
-  // vector, and whether it is one is in the code.
-  struct Step {
-    int code;
-    const float* operand;
-    float low, high;
+  // b is the operand, or the lower bound.
+  template <O operation>
+  static F apply(F a, F b, F high) {
+    if constexpr (operation == O::add) return a + b;
+    if constexpr (operation == O::subtract) return a - b;
+    if constexpr (operation == O::subtract_from) return b - a;
+    if constexpr (operation == O::multiply) return a * b;
+    if constexpr (operation == O::divide) return a / b;
+    if constexpr (operation == O::divide_into) return b / a;
+    if constexpr (operation == O::minimum) return lesser(a, b);
+    if constexpr (operation == O::minimum_of) return lesser(b, a);
+    if constexpr (operation == O::maximum) return greater(a, b);
+    if constexpr (operation == O::maximum_of) return greater(b, a);
+    if constexpr (operation == O::negate) return -a;
+    if constexpr (operation == O::absolute) return S::abs(a);
+    if constexpr (operation == O::relu) return relu(a);
+    if constexpr (operation == O::leaky_relu) return choose(a < 0.0f, a * b, a);
+    if constexpr (operation == O::clip) return S::clamp(a, b, high);
+    if constexpr (operation == O::square) return a * a;
+    if constexpr (operation == O::square_root) return S::sqrt(a);
+    if constexpr (operation == O::reciprocal) return 1.0f / a;
+  }
+  static constexpr size_t operations = static_cast<size_t>(O::reciprocal) + 1;
+  static constexpr size_t with_operands = static_cast<size_t>(O::maximum_of) + 1;
+
+  // Some elements of the arrays.
+  struct Place {
+    int64_t at, count;
   };
-  static constexpr int number(ChainOperation operation) { return 2 * static_cast<int>(operation); }
-  static constexpr int elements(ChainOperation operation) { return 2 * static_cast<int>(operation) + 1; }
+  template <size_t>
+  using Vector = F;
 
-  // Elements [at, at + width * vectors) of the arrays; with `part`, the first `count` of one vector.
+  // Tiles of as many vectors as there are K; with `part`, of the first elements of one.
   template <bool part, size_t... K>
-  [[gnu::always_inline]] static void tile(const float* x, std::span<const Step> steps, float* y, int64_t at,
-                                          int64_t count, std::index_sequence<K...>) {
-    using O = ChainOperation;
-    x = plain_address(x + at), y = plain_address(y + at);
-    auto load = [&](const float* from, size_t k) __attribute__((always_inline)) {
-      if constexpr (part)
-        return S::load_part(from, count);
-      else
-        return S::load(from + k * S::width);
-    };
-    if constexpr (!part) {
-      // While the steps run, too few loads are under way to read memory at its speed. Into the second cache: so many
-      // lines would push others out of the first.
-      constexpr int64_t ahead = 8192 / sizeof(float), line = 64 / sizeof(float);
-      for (int64_t i = 0; i < static_cast<int64_t>(sizeof...(K)) * S::width; i += line)
-        __builtin_prefetch(x + ahead + i, 0, 2);
-    }
-    F v[] = {load(x, K)...};
-    // There is a first step: without, registers would be copied around the loop.
-    const Step *next = steps.data(), *end = next + steps.size();
-    do {
-      const Step& step = *next;
-      auto each = [&](auto function) __attribute__((always_inline)) { ((v[K] = function(v[K])), ...); };
-      auto with_number = [&](auto operation) __attribute__((always_inline)) {
-        const F operand = S::load(step.operand);
-        ((v[K] = apply<operation>(v[K], operand)), ...);
-      };
-      auto with_elements = [&](auto operation) __attribute__((always_inline)) {
-        const float* operands = plain_address(step.operand + at);
-        ((v[K] = apply<operation>(v[K], load(operands, K))), ...);
-      };
-      switch (step.code) {
-        case number(O::add):
-          with_number(of<O::add>);
-          break;
-        case elements(O::add):
-          with_elements(of<O::add>);
-          break;
-        case number(O::subtract):
-          with_number(of<O::subtract>);
-          break;
-        case elements(O::subtract):
-          with_elements(of<O::subtract>);
-          break;
-        case number(O::subtract_from):
-          with_number(of<O::subtract_from>);
-          break;
-        case elements(O::subtract_from):
-          with_elements(of<O::subtract_from>);
-          break;
-        case number(O::multiply):
-          with_number(of<O::multiply>);
-          break;
-        case elements(O::multiply):
-          with_elements(of<O::multiply>);
-          break;
-        case number(O::divide):
-          with_number(of<O::divide>);
-          break;
-        case elements(O::divide):
-          with_elements(of<O::divide>);
-          break;
-        case number(O::divide_into):
-          with_number(of<O::divide_into>);
-          break;
-        case elements(O::divide_into):
-          with_elements(of<O::divide_into>);
-          break;
-        case number(O::minimum):
-          with_number(of<O::minimum>);
-          break;
-        case elements(O::minimum):
-          with_elements(of<O::minimum>);
-          break;
-        case number(O::minimum_of):
-          with_number(of<O::minimum_of>);
-          break;
-        case elements(O::minimum_of):
-          with_elements(of<O::minimum_of>);
-          break;
-        case number(O::maximum):
-          with_number(of<O::maximum>);
-          break;
-        case elements(O::maximum):
-          with_elements(of<O::maximum>);
-          break;
-        case number(O::maximum_of):
-          with_number(of<O::maximum_of>);
-          break;
-        case elements(O::maximum_of):
-          with_elements(of<O::maximum_of>);
-          break;
-        case number(O::negate):
-          each([](F a) { return -a; });
-          break;
-        case number(O::absolute):
-          each([](F a) { return S::abs(a); });
-          break;
-        case number(O::relu):
-          each([](F a) { return relu(a); });
-          break;
-        case number(O::leaky_relu):
-          each([low = step.low](F a) { return choose(a < 0.0f, a * low, a); });
-          break;
-        case number(O::clip):
-          // Bounds that are NaN are none.
-          each([low = S::set(step.low == step.low ? step.low : -infinity),
-                high = S::set(step.high == step.high ? step.high : infinity)](F a) { return S::clamp(a, low, high); });
-          break;
-        case number(O::square):
-          each([](F a) { return a * a; });
-          break;
-        case number(O::square_root):
-          each([](F a) { return S::sqrt(a); });
-          break;
-        case number(O::reciprocal):
-          each([](F a) { return 1.0f / a; });
-          break;
-        default:
-          __builtin_unreachable();
-      }
-    } while (++next != end);
-    if constexpr (part)
-      S::store_part(y, v[0], count);
-    else
-      (S::store(y + K * S::width, v[K]), ...);
-  }
+  struct Tiles {
+    static constexpr int64_t size = sizeof...(K) * S::width;
 
-  // As many tiles of this many vectors as there are from element i on.
-  template <int vectors>
-  static void tiles(const float* x, std::span<const Step> steps, float* y, int64_t& i, int64_t n) {
-    constexpr int64_t size = vectors * S::width;
-    for (; i + size <= n; i += size) tile<false>(x, steps, y, i, size, std::make_index_sequence<vectors>());
-  }
+    // Each step ends with a call of the next one, which compilers make a jump: the vectors stay in registers, and
+    // nothing has to be found out in between.
+    struct Step;
+    using Function = void (*)(const Step*, Place, Vector<K>...);
+    struct Step {
+      Function function;
+      const float* operand;
+      float* y;  // of the last step
+      F low, high;
+    };
+
+    static F load(const float* from, Place place) {
+      if constexpr (part)
+        return S::load_part(from, place.count);
+      else
+        return S::load(from);
+    }
+    template <O operation>
+    static void with_number(const Step* step, Place place, Vector<K>... v) {
+      return step[1].function(step + 1, place, apply<operation>(v, step->low, step->high)...);
+    }
+    template <O operation>
+    static void with_elements(const Step* step, Place place, Vector<K>... v) {
+      const float* operands = step->operand + place.at;
+      return step[1].function(step + 1, place, apply<operation>(v, load(operands + K * S::width, place), F{})...);
+    }
+    static void store(const Step* step, Place place, Vector<K>... v) {
+      float* y = step->y + place.at;
+      if constexpr (part)
+        (S::store_part(y, v, place.count), ...);
+      else
+        (S::store(y + K * S::width, v), ...);
+    }
+
+    template <size_t... Operation>
+    static constexpr auto all_with_number(std::index_sequence<Operation...>) {
+      return std::array{&with_number<static_cast<O>(Operation)>...};
+    }
+    template <size_t... Operation>
+    static constexpr auto all_with_elements(std::index_sequence<Operation...>) {
+      return std::array{&with_elements<static_cast<O>(Operation)>...};
+    }
+
+    static Step prepared(const ChainStep& step) {
+      static constexpr auto of_number = all_with_number(std::make_index_sequence<operations>());
+      static constexpr auto of_elements = all_with_elements(std::make_index_sequence<with_operands>());
+      const auto operation = static_cast<size_t>(step.operation);
+      const bool has_operand = operation < with_operands;
+      if (has_operand && step.stride != 0) return {of_elements[operation], step.operand, nullptr, F{}, F{}};
+      float low = has_operand ? *step.operand : step.low, high = step.high;
+      if (step.operation == O::clip) {
+        // Bounds that are NaN are none.
+        constexpr float infinity = std::numeric_limits<float>::infinity();
+        if (low != low) low = -infinity;
+        if (high != high) high = infinity;
+      }
+      return {of_number[operation], nullptr, nullptr, S::set(low), S::set(high)};
+    }
+
+    // While the steps run, too few loads are under way to read memory at its speed. Into the second cache: so many
+    // lines would push others out of the first.
+    [[gnu::always_inline]] static void fetch(const float* x) {
+      constexpr int64_t ahead = 8192 / sizeof(float), line = 64 / sizeof(float);
+      for (int64_t i = 0; i < size; i += line) __builtin_prefetch(x + ahead + i, 0, 2);
+    }
+
+    // As many tiles as there are from element i on.
+    static void run(const float* x, std::span<const ChainStep> steps, float* y, int64_t& i, int64_t n,
+                    std::byte* memory) {
+      if (!part && i + size > n) return;
+      auto* first = reinterpret_cast<Step*>(memory);
+      for (size_t k = 0; k < steps.size(); ++k) first[k] = prepared(steps[k]);
+      first[steps.size()] = {store, nullptr, y, F{}, F{}};
+      do {
+        const Place place{i, n - i};
+        if constexpr (!part) fetch(x + i);
+        first->function(first, place, load(x + i + K * S::width, place)...);
+        i += size;
+      } while (i + size <= n);
+    }
+  };
+
+  using Vectors = Tiles<false, 0, 1, 2, 3, 4, 5, 6, 7>;  // as many as calls pass in registers
+  using FourVectors = Tiles<false, 0, 1, 2, 3>;
+  using OneVector = Tiles<false, 0>;
+  using Part = Tiles<true, 0>;
 
   static void run(const float* x, std::span<const ChainStep> steps, float* y, int64_t n) {
     if (steps.empty()) {
       if (x != y) std::memcpy(y, x, static_cast<size_t>(n) * sizeof(float));
       return;
     }
-    constexpr size_t bytes = sizeof(F) + sizeof(Step), few = 8;
-    alignas(F) std::byte of_few[few * bytes];
+    constexpr size_t few = 8, step_bytes = sizeof(typename Vectors::Step);
+    alignas(F) std::byte of_few[(few + 1) * step_bytes];
     std::optional<Scratch> of_many;
-    if (steps.size() > few) of_many.emplace(steps.size() * bytes);
-    auto* numbers = of_many ? of_many->as<float>() : reinterpret_cast<float*>(of_few);
-    auto* first = reinterpret_cast<Step*>(numbers + steps.size() * S::width);
-    for (size_t i = 0; i < steps.size(); ++i, numbers += S::width) {
-      const ChainStep& step = steps[i];
-      const bool has_operand = step.operation <= ChainOperation::maximum_of;
-      const bool is_number = has_operand && step.stride == 0;
-      if (is_number) S::store(numbers, S::set(*step.operand));
-      const int code = has_operand && !is_number ? elements(step.operation) : number(step.operation);
-      first[i] = {code, is_number ? numbers : step.operand, step.low, step.high};
-    }
-    run(x, std::span<const Step>(first, steps.size()), y, n);
-  }
-
-  static void run(const float* x, std::span<const Step> steps, float* y, int64_t n) {
+    if (steps.size() > few) of_many.emplace((steps.size() + 1) * step_bytes);
+    std::byte* memory = of_many ? of_many->as<std::byte>() : of_few;
     int64_t i = 0;
-    tiles<most_vectors>(x, steps, y, i, n);
-    tiles<4>(x, steps, y, i, n);
-    tiles<1>(x, steps, y, i, n);
-    if (i < n) tile<true>(x, steps, y, i, n - i, std::index_sequence<0>());
+    Vectors::run(x, steps, y, i, n, memory);
+    FourVectors::run(x, steps, y, i, n, memory);
+    OneVector::run(x, steps, y, i, n, memory);
+    if (i < n) Part::run(x, steps, y, i, n, memory);
   }
 
   static constexpr ChainKernels table() { return {Arch::isa, run}; }

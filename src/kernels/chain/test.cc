@@ -64,7 +64,11 @@ bool same(float a, float b) { return std::bit_cast<uint32_t>(a) == std::bit_cast
 
 const int64_t sizes[] = {1, 3, 4, 15, 16, 31, 64, 100, 255, 1000};
 
-TEST(Chain, EveryOperation) {
+class Chain : public testing::TestWithParam<Isa> {};
+
+TEST_P(Chain, EveryOperation) {
+  const ScopedIsa forced(GetParam());
+  ASSERT_EQ(chain_kernels().isa, GetParam());
   for (const Row& row : rows) {
     for (int64_t n : sizes) {
       const std::vector<float> x = numbers(static_cast<size_t>(n), 1), b = numbers(static_cast<size_t>(n), 2);
@@ -80,7 +84,23 @@ TEST(Chain, EveryOperation) {
   }
 }
 
-TEST(Chain, OneAfterTheOtherInPlace) {
+TEST_P(Chain, BoundsThatAreNaNAreNoneButFactorsAre) {
+  const ScopedIsa forced(GetParam());
+  ASSERT_EQ(chain_kernels().isa, GetParam());
+  const std::vector<float> x = numbers(100, 1);
+  std::vector<float> clipped(x.size()), leaked(x.size());
+  const ChainStep clip{O::clip, nullptr, 0, NAN, NAN}, leaky_relu{O::leaky_relu, nullptr, 0, NAN};
+  f32_chain(x.data(), {&clip, 1}, clipped.data(), 100);
+  f32_chain(x.data(), {&leaky_relu, 1}, leaked.data(), 100);
+  for (size_t i = 0; i < x.size(); ++i) {
+    ASSERT_TRUE(same(clipped[i], x[i])) << i;
+    ASSERT_TRUE(same(leaked[i], x[i] < 0 ? NAN : x[i])) << i;
+  }
+}
+
+TEST_P(Chain, OneAfterTheOtherInPlace) {
+  const ScopedIsa forced(GetParam());
+  ASSERT_EQ(chain_kernels().isa, GetParam());
   for (int64_t n : sizes) {
     std::vector<float> x = numbers(static_cast<size_t>(n), 1), b = numbers(static_cast<size_t>(n), 2), expected = x;
     std::vector<ChainStep> steps;
@@ -97,6 +117,9 @@ TEST(Chain, OneAfterTheOtherInPlace) {
     for (size_t i = 0; i < x.size(); ++i) ASSERT_TRUE(same(y[i], expected[i])) << i;
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Isas, Chain, testing::ValuesIn(available_isas(cpu_features())),
+                         [](const auto& isa) { return std::string(isa_name(isa.param)); });
 
 }  // namespace
 }  // namespace tenon::kernels

@@ -263,7 +263,7 @@ void FusedElementwise::run(KernelRun& run) const {
   // A single stage whose operands lie in place needs no memory in between.
   const bool in_place = stages_.size() == 1 && inputs.row == std::numeric_limits<int64_t>::max() &&
                         std::ranges::none_of(inputs.list, [](const Input& i) { return i.kind == Input::Kind::part; });
-  const int64_t block = in_place ? 16 * block_size : block_;
+  const int64_t block = in_place ? y.elements() : block_;
   run.threads().parallel_for(y.elements(), grain_, [&](int64_t begin, int64_t end) {
     alignas(64) float memory[block_memory];
     auto slot = [&](size_t number) { return memory + static_cast<int64_t>(number) * block_; };
