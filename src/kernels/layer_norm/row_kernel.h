@@ -5,6 +5,7 @@
 #include <cmath>
 #include <tuple>
 
+#include "base/whole_lines.h"
 #include "kernels/layer_norm/layer_norm.h"
 #include "kernels/simd/simd.h"
 
@@ -41,6 +42,15 @@ struct LayerNormRow {
     return total;
   }
 
+  // Vectors that are worked on at once, operation by operation: a core executes more of them in a cycle when none waits
+  // for the one before it.
+  static constexpr int together = Arch::isa == Isa::neon ? 8 : 4;
+
+  // What follows is computed after this.
+  [[gnu::always_inline]] static void in_order(F& v) {
+    if constexpr (requires { Arch::in_order(v); }) Arch::in_order(v);
+  }
+
   struct Sums {
     float values, squares;
   };
@@ -48,25 +58,24 @@ struct LayerNormRow {
   // The sums of a row while it is read. Those of values are left out where the mean is not subtracted.
   template <bool Centered>
   struct RowSums {
-    static constexpr int chains = Arch::isa == Isa::neon ? 8 : 4;
-    static constexpr int at_once = chains * width;  // floats
+    static constexpr int chains = 4;
     F values[chains] = {}, squares[chains] = {};
 
-    [[gnu::always_inline]] void add(F v, int u) {
-      if constexpr (Centered) values[u] += v;
-      squares[u] = S::fma(v, v, squares[u]);
+    [[gnu::always_inline]] void add(F v, int chain) {
+      if constexpr (Centered) values[chain] += v;
+      squares[chain] = S::fma(v, v, squares[chain]);
     }
-    // Four vectors, to the chains from this one on.
-    [[gnu::always_inline]] void add_four(const float* x, int64_t chain) {
+    [[gnu::always_inline]] void add_vectors(const float* x) {
+#pragma GCC unroll 8
+      for (int u = 0; u < together; ++u) add(S::load(x + u * width), u % chains);
 #pragma GCC unroll 4
-      for (int u = 0; u < 4; ++u) add(S::load(x + u * width), static_cast<int>(chain) + u);
+      for (int u = 0; u < chains; ++u) in_order(values[u]), in_order(squares[u]);
     }
     // With the rest of the row, from i on.
     [[gnu::always_inline]] Sums total(const float* x, int64_t i, int64_t n) {
       for (; i + width <= n; i += width) add(S::load(x + i), 0);
-#pragma GCC unroll 8
-      for (int u = 1; u < chains; ++u) values[0] += values[u], squares[0] += squares[u];
-      Sums result{S::sum(values[0]), S::sum(squares[0])};
+      Sums result{S::sum((values[0] + values[1]) + (values[2] + values[3])),
+                  S::sum((squares[0] + squares[1]) + (squares[2] + squares[3]))};
       for (; i < n; ++i) result.values += x[i], result.squares += x[i] * x[i];
       return result;
     }
@@ -77,10 +86,9 @@ struct LayerNormRow {
   [[gnu::always_inline]] static Sums sums_of(const float* x, int64_t n, const float* later) {
     RowSums<Centered> sums;
     int64_t i = 0;
-    for (; i + sums.at_once <= n; i += sums.at_once) {
-      fetch(later + i, sums.at_once);
-#pragma GCC unroll 2
-      for (int chain = 0; chain < sums.chains; chain += 4) sums.add_four(x + i + chain * width, chain);
+    for (; i + together * width <= n; i += together * width) {
+      fetch(later + i, together * width);
+      sums.add_vectors(x + i);
     }
     return sums.total(x, i, n);
   }
@@ -128,43 +136,54 @@ struct LayerNormRow {
     float shift, factor;
     const float *scale, *bias;
 
-    template <class Load, class LoadAddend>
-    [[gnu::always_inline]] F operator()(F v, const Load& load, const LoadAddend& load_addend) const {
-      v = (v - shift) * factor;
-      if (Scale && Bias) return S::fma(v, load(scale), load_addend(bias));
+    template <class Load>
+    [[gnu::always_inline]] F scaled(F v, const Load& load) const {
+      if (Scale && Bias) return S::fma(v, load(scale), load(bias));
       if (Scale) v *= load(scale);
       if (Bias) v += load(bias);
       return v;
     }
-    [[gnu::always_inline]] F vector(const float* x, int64_t at) const {
-      const auto load = [at](const float* p) { return S::load(p + at); };
-      return (*this)(load(x), load, [at](const float* p) { return S::addend(p + at); });
+    [[gnu::always_inline]] void vectors(const float* x, int64_t at, F (&v)[together]) const {
+      const auto each = [&v](auto function) __attribute__((always_inline)) {
+#pragma GCC unroll 8
+        for (int u = 0; u < together; ++u) v[u] = function(u);
+#pragma GCC unroll 8
+        for (int u = 0; u < together; ++u) in_order(v[u]);
+      };
+      each([&](int u) __attribute__((always_inline)) { return S::load(x + at + u * width) - shift; });
+      each([&](int u) __attribute__((always_inline)) { return v[u] * factor; });
+      each([&](int u) __attribute__((always_inline)) {
+        return scaled(v[u], [at, u](const float* p) { return S::load(p + at + u * width); });
+      });
     }
-    // Four vectors.
-    [[gnu::always_inline]] void four(const float* x, float* y, int64_t at) const {
-      F v[4];
+    [[gnu::always_inline]] static void store(float* y, const F (&v)[together]) {
+      if constexpr (sizeof(F) == sizeof(Bytes16)) {
+#pragma GCC unroll 2
+        for (int u = 0; u < together; u += 4)
+          store_line(y + u * width, (Bytes16)v[u], (Bytes16)v[u + 1], (Bytes16)v[u + 2], (Bytes16)v[u + 3]);
+      } else {
 #pragma GCC unroll 4
-      for (int u = 0; u < 4; ++u) v[u] = vector(x, at + u * width);
-#pragma GCC unroll 4
-      for (int u = 0; u < 4; ++u) S::store(y + at + u * width, v[u]);
+        for (int u = 0; u < together; ++u) S::store(y + u * width, v[u]);
+      }
     }
     // The rest of a row, from i on.
     [[gnu::always_inline]] void finish(const float* x, float* y, int64_t i, int64_t n) const {
       for (; i + width <= n; i += width) {
         const auto load = [i](const float* p) { return S::load(p + i); };
-        S::store(y + i, (*this)(load(x), load, load));
+        S::store(y + i, scaled((load(x) - shift) * factor, load));
       }
       if (i == n) return;
       const auto load = [i, n](const float* p) { return S::load_part(p + i, n - i); };
-      S::store_part(y + i, (*this)(load(x), load, load), n - i);
+      S::store_part(y + i, scaled((load(x) - shift) * factor, load), n - i);
     }
     // A whole row; with Fetch, what lies behind it is brought near.
     template <bool Fetch = false>
     [[gnu::always_inline]] void row(const float* x, float* y, int64_t n) const {
       int64_t i = 0;
-      for (; i + 4 * width <= n; i += 4 * width) {
-        four(x, y, i);
-        if (Fetch) fetch(x + n + i, 4 * width);
+      for (F v[together]; i + together * width <= n; i += together * width) {
+        vectors(x, i, v);
+        store(y + i, v);
+        if (Fetch) fetch(x + n + i, together * width);
       }
       finish(x, y, i, n);
     }
@@ -183,22 +202,22 @@ struct LayerNormRow {
     kernel(x, y, n, shift, factor, scale, bias);
   }
 
-  // What a row is normalised with.
+  // What a row is normalised with. `share` is one divided by n.
   struct Statistics {
     float mean, factor;
   };
 
   template <bool Centered>
-  [[gnu::always_inline]] static Statistics statistics_of(const Sums& sums, const float* x, int64_t n, float epsilon) {
-    const auto count = static_cast<float>(n);
+  [[gnu::always_inline]] static Statistics statistics_of(const Sums& sums, const float* x, int64_t n, float share,
+                                                         float epsilon) {
     float mean = 0, squares = sums.squares;
     if constexpr (Centered) {
-      mean = sums.values / count, squares -= sums.values * mean;
+      mean = sums.values * share, squares -= sums.values * mean;
       // Far from zero little is left of the difference: then squares are those of values from which the mean is
       // subtracted.
       if (!(sums.values * mean <= 4 * squares)) squares = squares_around(mean, x, n);
     }
-    return {mean, 1.0f / std::sqrt(squares / count + epsilon)};
+    return {mean, 1.0f / std::sqrt(squares * share + epsilon)};
   }
 
   // Normalises the row x and returns the sums of the next one.
@@ -211,16 +230,13 @@ struct LayerNormRow {
       return sums_of<Centered>(next, n, next + std::max<int64_t>(n, floats_ahead));
     }
     // Both at once, so that memory is read and written all the time.
-    constexpr int64_t at_once = RowSums<Centered>::at_once;
     RowSums<Centered> sums;
     int64_t i = 0;
-    for (; i + at_once <= n; i += at_once) {
-      fetch(next + i + floats_ahead, at_once);
-#pragma GCC unroll 2
-      for (int64_t part = 0; part < at_once; part += 4 * width) {
-        normalized.four(x, y, i + part);
-        sums.add_four(next + i + part, part / width);
-      }
+    for (F v[together]; i + together * width <= n; i += together * width) {
+      fetch(next + i + floats_ahead, together * width);
+      normalized.vectors(x, i, v);
+      sums.add_vectors(next + i);
+      normalized.store(y + i, v);
     }
     normalized.finish(x, y, i, n);
     return sums.total(next, i, n);
@@ -234,9 +250,10 @@ struct LayerNormRow {
     const auto [n, scale, bias, epsilon] = std::tuple(call.n, call.scale, call.bias, call.epsilon);
     const float* x = call.x + begin * n;
     float* y = call.y + begin * n;
+    const float share = 1.0f / static_cast<float>(n);
     Sums sums = sums_of<Centered>(x, n, x + n);
     for (int64_t i = begin; i < end; ++i, x += n, y += n) {
-      const auto [mean, factor] = statistics_of<Centered>(sums, x, n, epsilon);
+      const auto [mean, factor] = statistics_of<Centered>(sums, x, n, share, epsilon);
       const Normalization<Scale, Bias> normalized{mean, factor, scale, bias};
       if (i + 1 < end)
         sums = row_and_next_sums<Centered>(normalized, x, y, n);

@@ -24,6 +24,8 @@ struct Neon {
     asm volatile("ldr %q0, %1" : "=w"(v) : "m"(*reinterpret_cast<const float(*)[width]>(lanes)));
     return v;
   }
+  // What computes v comes before what uses it, and volatile code between them stays there.
+  static void in_order(F& v) { asm volatile("" : "+w"(v)); }
   static F abs(F x) { return (F)vabsq_f32((float32x4_t)x); }
   static F sqrt(F x) { return (F)vsqrtq_f32((float32x4_t)x); }
   static F reciprocal_estimate(F x) { return (F)vrecpeq_f32((float32x4_t)x); }
