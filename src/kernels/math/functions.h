@@ -78,7 +78,8 @@ struct MathFunctions {
 
   // x = n * log(2) + r with a whole n and |r| <= log(2) / 2, for |x| < 2^20.
   static F reduce_exponent(F x, F& n) {
-    n = round(x * 1.44269504f);
+    const F shift = S::set(12582912.0f);
+    n = S::fma(x, S::set(1.44269504f), shift) - shift;
     const F r = S::fma(n, S::set(-ln2_high), x);
     return S::fma(n, S::set(-ln2_low), r);
   }
@@ -95,6 +96,7 @@ struct MathFunctions {
     const F clamped = S::at_most(S::set(89.0f), S::at_least(S::set(-104.5f), x));
     F n;
     const F e = expm1_reduced(reduce_exponent(clamped, n)) + 1.0f;
+    if constexpr (requires { Arch::scale(e, n); }) return Arch::scale(e, n);
     // In two factors, because the result may be denormal or infinite where 2^n is not a normal float.
     const I whole = S::truncate(n), half = whole >> 1;
     return e * power_of_two(half) * power_of_two(whole - half);

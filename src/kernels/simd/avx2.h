@@ -18,6 +18,21 @@ struct Avx2 {
   using L [[gnu::vector_size(32)]] = int64_t;
   static D fma(D a, D b, D c) { return (D)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c); }
   static F sqrt(F x) { return (F)_mm256_sqrt_ps((__m256)x); }
+  // The second where either is NaN.
+  static F max(F a, F b) { return (F)_mm256_max_ps((__m256)a, (__m256)b); }
+  static F min(F a, F b) { return (F)_mm256_min_ps((__m256)a, (__m256)b); }
+  // In the order of Simd::sum.
+  static float sum(F v) {
+    __m128 four = _mm_add_ps(_mm256_castps256_ps128((__m256)v), _mm256_extractf128_ps((__m256)v, 1));
+    four = _mm_add_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_add_ss(four, _mm_movehdup_ps(four)));
+  }
+  static float highest(F v) {
+    if (_mm256_movemask_ps(_mm256_cmp_ps((__m256)v, (__m256)v, _CMP_UNORD_Q))) return __builtin_nanf("");
+    __m128 four = _mm_max_ps(_mm256_castps256_ps128((__m256)v), _mm256_extractf128_ps((__m256)v, 1));
+    four = _mm_max_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_max_ss(four, _mm_movehdup_ps(four)));
+  }
   static F load_halves(const uint16_t* p) {
     return (F)_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
   }

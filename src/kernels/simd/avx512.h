@@ -18,6 +18,17 @@ struct Avx512 {
   using L [[gnu::vector_size(64)]] = int64_t;
   static D fma(D a, D b, D c) { return (D)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c); }
   static F sqrt(F x) { return (F)_mm512_sqrt_ps((__m512)x); }
+  // The second where either is NaN.
+  static F max(F a, F b) { return (F)_mm512_max_ps((__m512)a, (__m512)b); }
+  static F min(F a, F b) { return (F)_mm512_min_ps((__m512)a, (__m512)b); }
+  // In the order of Simd::sum.
+  static float sum(F v) { return _mm512_reduce_add_ps((__m512)v); }
+  static float highest(F v) {
+    const auto lanes = (__m512)v;
+    return _mm512_cmp_ps_mask(lanes, lanes, _CMP_UNORD_Q) ? __builtin_nanf("") : _mm512_reduce_max_ps(lanes);
+  }
+  // x * 2^n for a whole n, rounded once.
+  static F scale(F x, F n) { return (F)_mm512_scalef_ps((__m512)x, (__m512)n); }
   static F load_halves(const uint16_t* p) {
     return (F)_mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
   }

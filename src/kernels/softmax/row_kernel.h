@@ -26,7 +26,13 @@ struct SoftmaxRow {
       c = S::at_least(c, S::load(x + i + 2 * width));
       d = S::at_least(d, S::load(x + i + 3 * width));
     }
-    float result = S::highest(S::at_least(S::at_least(a, b), S::at_least(c, d)));
+    a = S::at_least(S::at_least(a, b), S::at_least(c, d));
+    for (; i + width <= n; i += width) a = S::at_least(a, S::load(x + i));
+    if (i < n && n >= width) {
+      a = S::at_least(a, S::load(x + n - width));  // some of them once more
+      i = n;
+    }
+    float result = S::highest(a);
     for (; i < n; ++i) result = x[i] > result ? x[i] : result;
     return result;
   }
