@@ -16,6 +16,17 @@ struct VectorOf {
   using Type [[gnu::vector_size(vector_bytes)]] = T;
 };
 
+#ifdef __AVX2__
+// The larger (or smaller) of `best` and `value`, lane by lane; `value` where one is NaN.
+template <bool largest, class T>
+inline typename VectorOf<T>::Type extreme_or_value(typename VectorOf<T>::Type best, typename VectorOf<T>::Type value) {
+  if constexpr (std::is_same_v<T, float>)
+    return largest ? __builtin_ia32_maxps256(best, value) : __builtin_ia32_minps256(best, value);
+  else
+    return largest ? __builtin_ia32_maxpd256(best, value) : __builtin_ia32_minpd256(best, value);
+}
+#endif
+
 // The larger (or smaller) of `best` and `value`, lane by lane; NaN where one is NaN.
 template <bool largest, class T>
 inline typename VectorOf<T>::Type extreme_of(typename VectorOf<T>::Type best, typename VectorOf<T>::Type value) {
@@ -28,6 +39,14 @@ inline typename VectorOf<T>::Type extreme_of(typename VectorOf<T>::Type best, ty
     else
       asm("fmin %0.4s, %1.4s, %2.4s" : "=w"(result) : "w"(best), "w"(value));
     return result;
+  }
+#endif
+#ifdef __AVX2__
+  // The instructions return the second where either is NaN, and all bits set are NaN too.
+  if constexpr (std::is_floating_point_v<T>) {
+    using Vector = typename VectorOf<T>::Type;
+    const auto lost = best != best;
+    return (Vector)((decltype(lost))extreme_or_value<largest, T>(best, value) | lost);
   }
 #endif
   if constexpr (std::is_floating_point_v<T>) {
@@ -52,12 +71,19 @@ template <bool largest, class T>
 inline typename VectorOf<T>::Type extreme_of_numbers(typename VectorOf<T>::Type best,
                                                      typename VectorOf<T>::Type value) {
 #ifdef __AVX2__
-  if constexpr (std::is_same_v<T, float>)
-    return largest ? __builtin_ia32_maxps256(best, value) : __builtin_ia32_minps256(best, value);
-  if constexpr (std::is_same_v<T, double>)
-    return largest ? __builtin_ia32_maxpd256(best, value) : __builtin_ia32_minpd256(best, value);
+  if constexpr (numbers_are_cheaper<T>) return extreme_or_value<largest, T>(best, value);
 #endif
   return extreme_of<largest, T>(best, value);
+}
+
+// `value`, or the bound where it is beyond: at least the bound (or at most). For bounds that are not NaN; NaN stays.
+template <bool at_least>
+inline VectorOf<float>::Type bounded_by(VectorOf<float>::Type bound, VectorOf<float>::Type value) {
+#ifdef __AVX2__
+  return extreme_or_value<at_least, float>(bound, value);
+#else
+  return extreme_of<at_least, float>(value, bound);
+#endif
 }
 
 }  // namespace tenon::kernels

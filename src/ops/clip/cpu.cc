@@ -16,7 +16,7 @@ void clip(const T* x, T* y, int64_t n, C low, C high) {
     const FloatVector lowest = FloatVector{} + (low == low ? low : -std::numeric_limits<float>::infinity()),
                       highest = FloatVector{} + (high == high ? high : std::numeric_limits<float>::infinity());
     return map_vectors(x, y, n, [=](FloatVector v) {
-      return kernels::extreme_of<false, float>(kernels::extreme_of<true, float>(v, lowest), highest);
+      return kernels::bounded_by<false>(highest, kernels::bounded_by<true>(lowest, v));
     });
   }
   for (int64_t i = 0; i < n; ++i) {

@@ -27,6 +27,19 @@ TEST(Clip, Bounds) {
   OpTest("Clip").input<double>({2}, {1, 2}).expect<double>({2}, {1, 2}).run();
 }
 
+// Whole vectors and what is left over.
+TEST(Clip, NaNStays) {
+  constexpr int64_t n = 41;
+  Tensor x(ElementType::float32, {n}), y(ElementType::float32, {n});
+  for (int64_t i = 0; i < n; ++i) {
+    const auto at = static_cast<size_t>(i);
+    const float value = i % 9 == 4 ? NAN : static_cast<float>(i % 23 - 11);
+    x.mutable_data<float>()[at] = value;
+    y.mutable_data<float>()[at] = value < -3 ? -3 : value > 5 ? 5 : value;
+  }
+  OpTest("Clip").input(x).input<float>({}, {-3}).input<float>({}, {5}).expect(y).run();
+}
+
 TEST(Clip, OldVersions) {
   OpTest("Clip", 6).attribute("max", 1.0f).input<float>({2}, {-5, 5}).expect<float>({2}, {-5, 1}).run();
   OpTest("Clip", 6)

@@ -42,7 +42,14 @@ Compute<T> extreme(const T* x, int64_t n) {
       }
       for (int64_t k = 1; k < vectors; ++k) fold(bests[0], &bests[k]);
       for (; i + width <= n; i += width) fold(bests[0], x + i);
-      for (int64_t lane = 0; lane < width; ++lane) best = pick(best, bests[0][lane]);
+      if (i < n) fold(bests[0], x + n - width);  // some of them once more
+      i = n;
+      T lanes[width];
+      std::memcpy(lanes, &bests[0], sizeof lanes);
+      for (int64_t half = width / 2; half > 0; half /= 2) {
+        for (int64_t lane = 0; lane < half; ++lane) lanes[lane] = pick(lanes[lane], lanes[lane + half]);
+      }
+      best = lanes[0];
     }
   }
   for (; i < n; ++i) best = pick(best, static_cast<C>(x[i]));

@@ -48,6 +48,21 @@ TEST(Reduce, Functions) {
   }
 }
 
+// Of numbers that follow each other, wherever the extreme one or a NaN lies.
+TEST(Reduce, ExtremesOfLongRows) {
+  for (int64_t n : {1, 7, 31, 32, 33, 64, 75, 100}) {
+    for (const char* op : {"ReduceMax", "ReduceMin"}) {
+      for (float extreme : {op == std::string("ReduceMax") ? 99.0f : -99.0f, static_cast<float>(NAN)}) {
+        Tensor x(ElementType::float32, {n, n}), y(ElementType::float32, {n});
+        for (int64_t i = 0; i < n * n; ++i)
+          x.mutable_data<float>()[static_cast<size_t>(i)] = i / n == i % n ? extreme : static_cast<float>(i * 31 % 47);
+        std::ranges::fill(y.mutable_data<float>(), extreme);
+        OpTest(op).attribute("keepdims", 0).input(x).input<int64_t>({1}, {1}).expect(y).run();
+      }
+    }
+  }
+}
+
 // Rows that are merged several at a time, with some left over; column 3 has a NaN.
 TEST(Reduce, LongRowsColumnByColumn) {
   for (int64_t rows : {3, 4, 7, 9}) {
