@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <cmath>
 
 #include "kernels/half/arithmetic.h"
+#include "kernels/half/half.h"
 #include "ops/binary/loops.h"
 
 namespace tenon::ops {
@@ -135,10 +137,31 @@ constexpr BinaryTable number_loops() {
                       int32_t, int64_t>();
 }
 
+// As binary_loop<F, float16>, with a piece of a row at a time as floats.
+template <typename F>
+void half_loop_in_floats(const void* a, const void* b, void* y, const BroadcastTile& tile) {
+  constexpr int64_t piece = 512;
+  float floats[2][piece];
+  const uint16_t* from[2] = {static_cast<const uint16_t*>(a) + tile.first[0],
+                             static_cast<const uint16_t*>(b) + tile.first[1]};
+  uint16_t* to = static_cast<uint16_t*>(y) + tile.output;
+  for (int64_t row = 0; row < tile.rows; ++row, to += tile.columns) {
+    for (int64_t begin = 0; begin < tile.columns; begin += piece) {
+      BroadcastTile part{1, std::min(piece, tile.columns - begin), 0, {}, {}, {}};
+      for (int i = 0; i < 2; ++i) {
+        const int64_t stride = part.column_stride[i] = tile.column_stride[i];
+        kernels::f16_to_f32(from[i] + row * tile.row_stride[i] + begin * stride, floats[i], stride ? part.columns : 1);
+      }
+      binary_loop<F, float>(floats[0], floats[1], floats[0], part);
+      kernels::f32_to_f16(floats[0], to + begin, part.columns);
+    }
+  }
+}
+
 // As binary_loop<F, float16>, which computes in floats, and with the same results.
 template <typename F, kernels::HalfOperation operation>
 void half_loop(const void* a, const void* b, void* y, const BroadcastTile& tile) {
-  if (!has_half_arithmetic()) return binary_loop<F, float16>(a, b, y, tile);
+  if (!has_half_arithmetic()) return half_loop_in_floats<F>(a, b, y, tile);
   kernels::HalfRows rows{static_cast<const uint16_t*>(a) + tile.first[0],
                          static_cast<const uint16_t*>(b) + tile.first[1],
                          static_cast<uint16_t*>(y) + tile.output,

@@ -110,6 +110,46 @@ TEST(Binary, Floats) {
       .run();
 }
 
+Tensor halves(const Shape& shape, const std::vector<float16>& values) {
+  Tensor result(ElementType::float16, shape);
+  std::ranges::copy(values, result.mutable_data<float16>().begin());
+  return result;
+}
+
+TEST(Binary, LongRowsOfHalvesMatchScalarLoop) {
+  const int64_t rows = 3, columns = 1100;
+  std::vector<float16> a, b;
+  for (int64_t i = 0; i < rows * columns; ++i) {
+    a.push_back(float16(0.01f * static_cast<float>(i % 997) - 3));
+    b.push_back(float16(0.5f + 0.003f * static_cast<float>(i % 1013)));
+  }
+  struct Operator {
+    const char* name;
+    float (*call)(float, float);
+  };
+  const Operator operators[] = {{"Add", [](float x, float y) { return x + y; }},
+                                {"Sub", [](float x, float y) { return x - y; }},
+                                {"Mul", [](float x, float y) { return x * y; }},
+                                {"Div", [](float x, float y) { return x / y; }}};
+  for (const Operator& op : operators) {
+    for (const Shape& shape : {Shape{rows, columns}, Shape{columns}, Shape{rows, 1}, Shape{1}}) {
+      const std::vector<float16> right(b.begin(), b.begin() + shape.elements());
+      std::vector<float16> expected, swapped;
+      for (int64_t i = 0; i < rows * columns; ++i) {
+        const bool by_row = shape.rank() == 2 && shape[1] == 1;
+        const int64_t at = by_row ? i / columns : i % shape.elements();
+        const auto x = static_cast<float>(a[static_cast<size_t>(i)]),
+                   y = static_cast<float>(right[static_cast<size_t>(at)]);
+        expected.push_back(float16(op.call(x, y)));
+        swapped.push_back(float16(op.call(y, x)));
+      }
+      const Shape whole{rows, columns};
+      OpTest(op.name).input(halves(whole, a)).input(halves(shape, right)).expect(halves(whole, expected)).run();
+      OpTest(op.name).input(halves(shape, right)).input(halves(whole, a)).expect(halves(whole, swapped)).run();
+    }
+  }
+}
+
 TEST(Pow, Types) {
   OpTest("Pow").input<float>({3}, {1, 2, 3}).input<float>({3}, {4, 5, 6}).expect<float>({3}, {1, 32, 729}).run();
   OpTest("Pow").input<float>({3}, {1, 2, 3}).constant<float>({}, {2}).expect<float>({3}, {1, 4, 9}).run();
