@@ -19,6 +19,12 @@ std::vector<T> window_counts(const PoolShape& s, int d, bool count_padding) {
   return counts;
 }
 
+// Windows of three neighbours, one after the other.
+template <class T>
+void average_threes(const T* __restrict sums, T rows, const T* __restrict columns, T* __restrict out, int64_t n) {
+  for (int64_t o = 0; o < n; ++o) out[o] = (sums[o] + sums[o + 1] + sums[o + 2]) / (rows * columns[o]);
+}
+
 template <class T, int Channels>
 struct InnerSums {
   void fold(const T* row) {
@@ -44,17 +50,23 @@ void average_pool(ThreadPool& pool, const PoolShape& s, const T* x, T* y, bool c
     return each_inner_window(pool, s, x, y, [&](int64_t d, int64_t h) { return InnerSums<T, 8>{count(d, h)}; });
   if (has_inner_channels(s, 16))
     return each_inner_window(pool, s, x, y, [&](int64_t d, int64_t h) { return InnerSums<T, 16>{count(d, h)}; });
+  // Then sums have zeros for the padding.
+  const bool has_threes = s.kernel[2] == 3 && s.stride[2] == 1 && s.dilation[2] == 1;
+  const int64_t before = has_threes ? s.pad_begin[2] : 0;
   each_output_row(pool, s, [&](int64_t plane, int64_t depth, int64_t height) {
     // First down the columns of the image, then along the sums: fewer additions, in longer loops.
     thread_local std::vector<T> sums;
-    sums.assign(static_cast<size_t>(s.input[2]), T{});
+    sums.assign(static_cast<size_t>(has_threes ? std::max(s.input[2] + before, s.output[2] + 2) : s.input[2]), T{});
+    T* inside = sums.data() + before;
     each_covered_row(s, x + plane * s.input_size(), depth, height, [&](const T* row, int64_t) {
-      for (size_t i = 0; i < sums.size(); ++i) sums[i] += row[i];
+      for (int64_t i = 0; i < s.input[2]; ++i) inside[i] += row[i];
     });
     T* out = y + ((plane * s.output[0] + depth) * s.output[1] + height) * s.output[2];
+    const T rows = count(depth, height), *columns = widths.data();
+    if (has_threes) return average_threes(sums.data(), rows, columns, out, s.output[2]);
     std::fill(out, out + s.output[2], T{});
-    fold_row(s, sums.data(), out, [](T sum, T value) { return sum + value; });
-    for (int64_t o = 0; o < s.output[2]; ++o) out[o] /= count(depth, height) * widths[static_cast<size_t>(o)];
+    fold_row(s, inside, out, [](T sum, T value) { return sum + value; });
+    for (int64_t o = 0; o < s.output[2]; ++o) out[o] /= rows * columns[o];
   });
 }
 

@@ -26,8 +26,8 @@ inline IndexRange taps_inside(int64_t start, int64_t kernel, int64_t dilation, i
 
 // Output positions o in [0, outputs) for which 0 <= o * stride + shift < input.
 inline IndexRange outputs_inside(int64_t outputs, int64_t stride, int64_t shift, int64_t input) {
-  const int64_t begin = shift >= 0 ? 0 : (-shift + stride - 1) / stride;
-  const int64_t end = input <= shift ? 0 : std::min(outputs, (input - 1 - shift) / stride + 1);
+  const int64_t begin = shift >= 0 ? 0 : divided(-shift + stride - 1, stride);
+  const int64_t end = input <= shift ? 0 : std::min(outputs, divided(input - 1 - shift, stride) + 1);
   return {begin, end};
 }
 
