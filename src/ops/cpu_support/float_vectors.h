@@ -22,8 +22,14 @@ void each_vector(const float* x, int64_t n, Visit visit) {
     visit(value);
   }
   if (i == n) return;
+#ifdef __AVX2__
+  using Lanes = kernels::VectorOf<int32_t>::Type;
+  const Lanes is_there = Lanes{0, 1, 2, 3, 4, 5, 6, 7} < static_cast<int32_t>(n - i);
+  value = __builtin_ia32_maskloadps256(reinterpret_cast<const FloatVector*>(x + i), is_there);
+#else
   value = FloatVector{};
   std::memcpy(&value, x + i, static_cast<size_t>(n - i) * sizeof(float));
+#endif
   visit(value);
 }
 
@@ -88,7 +94,7 @@ inline FloatVector choose(IntVector mask, FloatVector a, FloatVector b) {
 // Within [0, 1]; NaN stays.
 inline FloatVector unit_clamp(FloatVector value) {
   const FloatVector one = FloatVector{} + 1.0f;
-  return kernels::extreme_of<false, float>(kernels::extreme_of<true, float>(value, FloatVector{}), one);
+  return kernels::bounded_by<false>(one, kernels::bounded_by<true>(FloatVector{}, value));
 }
 
 }  // namespace tenon::ops
