@@ -17,46 +17,7 @@ inline void fetch_ahead(const void* x) {
   __builtin_prefetch(static_cast<const char*>(x) + far, 0, 2);
 }
 
-// The largest (or smallest) of n >= 1 adjacent elements; NaN if one is NaN.
-template <bool largest, typename T>
-Compute<T> extreme(const T* x, int64_t n) {
-  using C = Compute<T>;
-  auto pick = [](C a, C b) { return a == a && ((largest ? b > a : b < a) || b != b) ? b : a; };
-  C best = static_cast<C>(x[0]);
-  int64_t i = 0;
-  if constexpr (std::is_same_v<T, C>) {
-    // Conditional loops over lanes do not vectorise by themselves, so the lanes are written out.
-    using Vector = typename kernels::VectorOf<T>::Type;
-    constexpr int64_t width = kernels::vector_bytes / sizeof(T), vectors = 4;
-    auto fold = [](Vector& one, const void* with) {
-      Vector value;
-      std::memcpy(&value, with, sizeof value);
-      one = kernels::extreme_of<largest, T>(one, value);
-    };
-    if (n >= width * vectors) {
-      Vector bests[vectors];
-      std::memcpy(&bests, x, sizeof bests);
-      for (i = width * vectors; i + width * vectors <= n; i += width * vectors) {
-        fetch_ahead(x + i);
-        for (int64_t k = 0; k < vectors; ++k) fold(bests[k], x + i + k * width);
-      }
-      for (int64_t k = 1; k < vectors; ++k) fold(bests[0], &bests[k]);
-      for (; i + width <= n; i += width) fold(bests[0], x + i);
-      if (i < n) fold(bests[0], x + n - width);  // some of them once more
-      i = n;
-      T lanes[width];
-      std::memcpy(lanes, &bests[0], sizeof lanes);
-      for (int64_t half = width / 2; half > 0; half /= 2) {
-        for (int64_t lane = 0; lane < half; ++lane) lanes[lane] = pick(lanes[lane], lanes[lane + half]);
-      }
-      best = lanes[0];
-    }
-  }
-  for (; i < n; ++i) best = pick(best, static_cast<C>(x[i]));
-  return best;
-}
-
-// The same of n >= 4 floats, where that is few.
+// The largest (or smallest) of n >= 4 floats, where that is few; NaN if one is NaN.
 template <bool largest>
 inline float short_extreme(const float* x, int64_t n) {
   using Vector [[gnu::vector_size(16)]] = float;
@@ -76,6 +37,48 @@ inline float short_extreme(const float* x, int64_t n) {
   for (int64_t i = 4; i < n; i += 4) best = pick(best, load(x + std::min(i, n - 4)));
   best = pick(best, __builtin_shufflevector(best, best, 2, 3, 0, 1));
   return pick(best, __builtin_shufflevector(best, best, 1, 0, 3, 2))[0];
+}
+
+// The same of n >= 1 adjacent elements of any type.
+template <bool largest, bool fetches = true, typename T>
+Compute<T> extreme(const T* x, int64_t n) {
+  using C = Compute<T>;
+  auto pick = [](C a, C b) { return a == a && ((largest ? b > a : b < a) || b != b) ? b : a; };
+  C best = static_cast<C>(x[0]);
+  int64_t i = 0;
+  if constexpr (std::is_same_v<T, C>) {
+    // Conditional loops over lanes do not vectorise by themselves, so the lanes are written out.
+    using Vector = typename kernels::VectorOf<T>::Type;
+    constexpr int64_t width = kernels::vector_bytes / sizeof(T), vectors = 4;
+    auto fold = [](Vector& one, const void* with) {
+      Vector value;
+      std::memcpy(&value, with, sizeof value);
+      one = kernels::extreme_of<largest, T>(one, value);
+    };
+    if (n >= width * vectors) {
+      Vector bests[vectors];
+      std::memcpy(&bests, x, sizeof bests);
+      for (i = width * vectors; i + width * vectors <= n; i += width * vectors) {
+        if constexpr (fetches) fetch_ahead(x + i);
+        for (int64_t k = 0; k < vectors; ++k) fold(bests[k], x + i + k * width);
+      }
+      for (int64_t k = 1; k < vectors; ++k) fold(bests[0], &bests[k]);
+      for (; i + width <= n; i += width) fold(bests[0], x + i);
+      if (i < n) fold(bests[0], x + n - width);  // some of them once more
+      i = n;
+      T lanes[width];
+      std::memcpy(lanes, &bests[0], sizeof lanes);
+#ifdef __aarch64__
+      if constexpr (std::is_same_v<T, float>) return short_extreme<largest>(lanes, width);
+#endif
+      for (int64_t half = width / 2; half > 0; half /= 2) {
+        for (int64_t lane = 0; lane < half; ++lane) lanes[lane] = pick(lanes[lane], lanes[lane + half]);
+      }
+      best = lanes[0];
+    }
+  }
+  for (; i < n; ++i) best = pick(best, static_cast<C>(x[i]));
+  return best;
 }
 
 template <typename C>

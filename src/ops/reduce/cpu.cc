@@ -7,199 +7,23 @@
 #include "ops/cpu_support/float_vectors.h"
 #include "ops/cpu_support/row_statistics.h"
 #include "ops/elementwise.h"
+#include "ops/reduce/functions.h"
 #include "ops/reduce/plan.h"
 #include "provider/cpu_kernels.h"
 
 namespace tenon::ops {
 namespace {
 
-// The type that F collects elements of type T in: integers as such, unless F has logarithms.
-template <typename F, typename T>
-using Accumulator = std::conditional_t < !std::is_integral_v<T>,
-      Compute<T>, std::conditional_t < requires {
-  F::has_logarithms;
-}
-, double, std::conditional_t < std::is_signed_v<T>, int64_t, uint64_t >>> ;
+using namespace reduction;
 
-// A result as an element: of an integer, what truncation leaves, and 0 of what is no number.
-template <typename T, typename A>
-T element_of(A value) {
-  if constexpr (std::is_integral_v<T> && std::is_floating_point_v<A>) {
-    constexpr A low = static_cast<A>(std::numeric_limits<T>::min()),
-                high = static_cast<A>(std::numeric_limits<T>::max());
-    if (value != value) return T(0);
-    return value >= high  ? std::numeric_limits<T>::max()
-           : value <= low ? std::numeric_limits<T>::min()
-                          : static_cast<T>(value);
-  } else {
-    return static_cast<T>(value);
-  }
-}
-
-template <typename A>
-A plus(A a, A b) {
-  if constexpr (std::is_integral_v<A>)
-    return static_cast<A>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
-  else
-    return a + b;
-}
-
-template <typename A>
-A times(A a, A b) {
-  if constexpr (std::is_integral_v<A>)
-    return static_cast<A>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
-  else
-    return a * b;
-}
-
-// How values are collected: merge(a, map(x)), from `start` on.
-struct Sum {
-  static constexpr bool takes_vectors = true;
-  template <typename T, typename A>
-  static A start() {
-    return A(0);
-  }
-  template <typename A>
-  static A map(A x) {
-    return x;
-  }
-  template <typename A>
-  static A merge(A a, A b) {
-    return plus(a, b);
-  }
-};
-struct SumOfMagnitudes : Sum {
-  static constexpr bool takes_vectors = false;
-  template <typename A>
-  static A map(A x) {
-    if constexpr (std::is_floating_point_v<A>)
-      return std::fabs(x);
-    else if constexpr (std::is_signed_v<A>)
-      return x < 0 ? static_cast<A>(0 - static_cast<uint64_t>(x)) : x;
-    else
-      return x;
-  }
-};
-struct SumOfSquares : Sum {
-  template <typename A>
-  static A map(A x) {
-    return times(x, x);
-  }
-};
-struct LogarithmOfSum : Sum {
-  static constexpr bool has_logarithms = true;
-};
-struct Product {
-  static constexpr bool takes_vectors = true;
-  template <typename T, typename A>
-  static A start() {
-    return A(1);
-  }
-  template <typename A>
-  static A map(A x) {
-    return x;
-  }
-  template <typename A>
-  static A merge(A a, A b) {
-    return times(a, b);
-  }
-};
-struct Largest {
-  static constexpr bool is_largest = true;
-  template <typename T, typename A>
-  static A start() {
-    if constexpr (std::is_integral_v<A>)
-      return static_cast<A>(std::numeric_limits<T>::lowest());
-    else
-      return -std::numeric_limits<A>::infinity();
-  }
-  template <typename A>
-  static A map(A x) {
-    return x;
-  }
-  template <typename A>
-  static A merge(A a, A b) {
-    return ((a > b) | (a != a)) ? a : b;
-  }
-};
-struct Smallest {
-  static constexpr bool is_largest = false;
-  template <typename T, typename A>
-  static A start() {
-    if constexpr (std::is_integral_v<A>)
-      return static_cast<A>(std::numeric_limits<T>::max());
-    else
-      return std::numeric_limits<A>::infinity();
-  }
-  template <typename A>
-  static A map(A x) {
-    return x;
-  }
-  template <typename A>
-  static A merge(A a, A b) {
-    return ((a < b) | (a != a)) ? a : b;
-  }
-};
-
-// The sum of exponentials as sum * exp(largest), so that it does not overflow.
-template <typename A>
-struct ExponentialSum {
-  A largest = -std::numeric_limits<A>::infinity(), sum = 0;
-};
-struct SumOfExponentials {
-  static constexpr bool has_logarithms = true;
-  template <typename T, typename A>
-  static ExponentialSum<A> start() {
-    return {};
-  }
-  template <typename A>
-  static ExponentialSum<A> map(A x) {
-    return {x, 1};
-  }
-  template <typename A>
-  static ExponentialSum<A> merge(ExponentialSum<A> a, ExponentialSum<A> b) {
-    if (a.largest == b.largest) return {a.largest, a.sum + b.sum};
-    if (a.largest > b.largest) return {a.largest, a.sum + b.sum * std::exp(b.largest - a.largest)};
-    return {b.largest, b.sum + a.sum * std::exp(a.largest - b.largest)};
-  }
-};
-
-enum class Finish { none, mean, square_root, logarithm };
-
-template <typename A>
-A finished(A total, Finish finish, int64_t count) {
-  switch (finish) {
-    case Finish::none:
-      return total;
-    case Finish::mean:
-      if constexpr (std::is_integral_v<A>)
-        return count ? static_cast<A>(total / static_cast<A>(count)) : A(0);
-      else
-        return total / static_cast<A>(count);
-    case Finish::square_root:
-      return static_cast<A>(std::sqrt(total));
-    case Finish::logarithm:
-      if constexpr (std::is_floating_point_v<A>)
-        return std::log(total);
-      else
-        return A(0);
-  }
-  return total;
-}
-
-template <typename A>
-A finished(ExponentialSum<A> total, Finish, int64_t) {
-  return total.largest + std::log(total.sum);
-}
-
-// The loop of reduce_run for floats; how many elements that were. Compilers do not vectorise a loop that fetches ahead.
-template <typename F, int64_t lane_count>
-int64_t merge_vectors(const float* x, int64_t n, float (&lanes)[lane_count]) {
+// The loop of RunTotal for floats; how many elements that were. Compilers do not vectorise a loop that fetches ahead.
+template <typename F, bool fetches, int64_t lane_count>
+[[gnu::always_inline]] inline int64_t merge_vectors(const float* x, int64_t n, float (&lanes)[lane_count]) {
   FloatVector totals[lane_count / float_lanes], value;
   std::memcpy(totals, lanes, sizeof totals);
   int64_t i = 0;
   for (; i + lane_count <= n; i += lane_count) {
-    fetch_ahead(x + i);
+    if constexpr (fetches) fetch_ahead(x + i);
     for (size_t k = 0; k < std::size(totals); ++k) {
       std::memcpy(&value, x + i + k * float_lanes, sizeof value);
       totals[k] = F::merge(totals[k], F::map(value));
@@ -228,33 +52,53 @@ constexpr bool merges_vectors() {
   return false;
 }
 
-// Adjacent elements to one. Several independent lanes let the loop vectorise and keep rounding errors small.
+// What adjacent elements are merged to, some of them at a time.
 template <typename F, typename T, typename A>
-auto reduce_run(const T* x, int64_t n) {
-  if constexpr (requires { F::is_largest; } && std::is_floating_point_v<A>) return extreme<F::is_largest>(x, n);
-  if constexpr (std::is_same_v<F, SumOfExponentials> && std::is_same_v<T, float>) {
-    if (const float largest = extreme<true>(x, n); std::isfinite(largest))
-      return ExponentialSum<float>{largest, sum_of_exponentials(x, n, largest)};
-  }
+class RunTotal {
+ public:
   using Total = decltype(F::template start<T, A>());
-  constexpr int64_t lane_count = 16;
-  Total lanes[lane_count];
-  std::fill_n(lanes, lane_count, F::template start<T, A>());
-  int64_t i = 0;
-  if constexpr (merges_vectors<F, T>()) i = merge_vectors<F>(x, n, lanes);
-  for (; i + lane_count <= n; i += lane_count) {
-    for (int64_t lane = 0; lane < lane_count; ++lane) {
-      lanes[lane] = F::merge(lanes[lane], F::map(static_cast<A>(x[i + lane])));
-    }
-  }
-  for (; i < n; ++i) lanes[i % lane_count] = F::merge(lanes[i % lane_count], F::map(static_cast<A>(x[i])));
-  for (int64_t step = lane_count / 2; step > 0; step /= 2) {
-    for (int64_t lane = 0; lane < step; ++lane) lanes[lane] = F::merge(lanes[lane], lanes[lane + step]);
-  }
-  return lanes[0];
-}
 
-float short_sum(const float* x, int64_t n) {
+  RunTotal() { std::fill_n(lanes_, lane_count, F::template start<T, A>()); }
+
+  // All but the last are a multiple of 16 elements. `fetches`: what follows them is brought near.
+  template <bool fetches>
+  [[gnu::always_inline]] void add(const T* x, int64_t n) {
+    int64_t i = 0;
+    if constexpr (is_extreme) {
+      lanes_[0] = F::merge(lanes_[0], extreme<F::is_largest, fetches>(x, n));
+      return;
+    }
+    if constexpr (is_exponential) {
+      if (const float largest = extreme<true>(x, n); std::isfinite(largest)) {
+        lanes_[0] = F::merge(lanes_[0], Total{largest, sum_of_exponentials(x, n, largest)});
+        return;
+      }
+    }
+    if constexpr (merges_vectors<F, T>()) i = merge_vectors<F, fetches>(x, n, lanes_);
+    for (; i + lane_count <= n; i += lane_count) {
+      for (int64_t lane = 0; lane < lane_count; ++lane)
+        lanes_[lane] = F::merge(lanes_[lane], F::map(static_cast<A>(x[i + lane])));
+    }
+    for (; i < n; ++i) lanes_[i % lane_count] = F::merge(lanes_[i % lane_count], F::map(static_cast<A>(x[i])));
+  }
+
+  [[gnu::always_inline]] Total total() {
+    for (int64_t step = lane_count / 2; step > 0; step /= 2) {
+      for (int64_t lane = 0; lane < step; ++lane) lanes_[lane] = F::merge(lanes_[lane], lanes_[lane + step]);
+    }
+    return lanes_[0];
+  }
+
+ private:
+  static constexpr bool is_extreme = requires { F::is_largest; }
+  &&std::is_floating_point_v<A>;
+  static constexpr bool is_exponential = std::is_same_v<F, SumOfExponentials> && std::is_same_v<T, float>;
+  // Several independent ones let loops vectorise and keep rounding errors small.
+  static constexpr int64_t lane_count = is_extreme || is_exponential ? 1 : 16;
+  Total lanes_[lane_count];
+};
+
+[[gnu::always_inline]] inline float short_sum(const float* x, int64_t n) {
   using Vector [[gnu::vector_size(16)]] = float;
   Vector sum, value;
   std::memcpy(&sum, x, sizeof sum);
@@ -270,7 +114,7 @@ float short_sum(const float* x, int64_t n) {
 
 // The same for few elements: two lanes, without the cost of more.
 template <typename F, typename T, typename A>
-auto reduce_short_run(const T* x, int64_t n) {
+[[gnu::always_inline]] inline auto reduce_short_run(const T* x, int64_t n) {
   if constexpr (requires { F::is_largest; } && std::is_same_v<T, float>) {
     if (n >= 4) return short_extreme<F::is_largest>(x, n);
   }
@@ -295,11 +139,64 @@ auto reduce_short_run(const T* x, int64_t n) {
 // Rows that follow each other, each to one element.
 template <typename F, typename T>
 void reduce_short_rows(const T* x, int64_t run, T* y, int64_t begin, int64_t end, Finish finish) {
-  for (int64_t i = begin; i < end; ++i)
-    y[i] = element_of<T>(finished(reduce_short_run<F, T, Accumulator<F, T>>(x + i * run, run), finish, run));
+  const auto rows = [=](auto how) {
+    for (int64_t i = begin; i < end; ++i)
+      y[i] = element_of<T>(finished(reduce_short_run<F, T, Accumulator<F, T>>(x + i * run, run), how, run));
+  };
+  if (finish == Finish::none)
+    rows(std::integral_constant<Finish, Finish::none>());
+  else
+    rows(finish);
 }
 
+// What is read in turns, in pieces of so many elements, from places that lie far apart. A core with aarch64 fetches
+// ahead at each of them and reads faster than at one place, where it has to be told what comes next.
 constexpr int64_t run_block = 4096;
+#ifdef __aarch64__
+constexpr int64_t places = 4, piece = 1024;
+#else
+constexpr int64_t places = 1, piece = run_block;
+#endif
+
+// Merges n > 0 elements from each of `count` places into its total.
+template <typename F, typename T, typename A, typename Total>
+void reduce_in_turns(const T* const* from, int64_t count, int64_t n, Total* totals) {
+  const auto add = [count](RunTotal<F, T, A>& to, const T* x, int64_t size) {
+    count <= 2 ? to.template add<true>(x, size) : to.template add<false>(x, size);
+  };
+  if (n <= piece) {
+    for (int64_t k = 0; k < count; ++k) {
+      RunTotal<F, T, A> whole;
+      add(whole, from[k], n);
+      totals[k] = F::merge(totals[k], whole.total());
+    }
+    return;
+  }
+  for (int64_t begin = 0; begin < n; begin += run_block) {
+    const int64_t end = std::min(n, begin + run_block);
+    RunTotal<F, T, A> parts[places];
+    for (int64_t at = begin; at < end; at += piece) {
+      for (int64_t k = 0; k < count; ++k) add(parts[k], from[k] + at, std::min(piece, end - at));
+    }
+    for (int64_t k = 0; k < count; ++k) totals[k] = F::merge(totals[k], parts[k].total());
+  }
+}
+
+// All of n elements to one.
+template <typename F, typename T>
+auto reduce_all(const T* x, int64_t n) {
+  using A = Accumulator<F, T>;
+  const auto start = F::template start<T, A>();
+  std::remove_const_t<decltype(start)> totals[places], rest = start;
+  std::fill_n(totals, places, start);
+  const T* from[places];
+  for (int64_t k = 0; k < places; ++k) from[k] = x + k * (n / places);
+  if (n >= places) reduce_in_turns<F, T, A>(from, places, n / places, totals);
+  const T* last = x + n / places * places;
+  if (n % places) reduce_in_turns<F, T, A>(&last, 1, n % places, &rest);
+  for (int64_t k = 0; k < places; ++k) rest = F::merge(rest, totals[k]);
+  return rest;
+}
 
 template <typename F, typename T>
 void reduce_rows(const ReducePlan& plan, const T* x, T* y, int64_t begin, int64_t end, Finish finish) {
@@ -307,21 +204,27 @@ void reduce_rows(const ReducePlan& plan, const T* x, T* y, int64_t begin, int64_
   constexpr int64_t short_run = 32;
   if (plan.run < short_run && plan.count == plan.run && plan.kept.size() <= 1)
     return reduce_short_rows<F>(x, plan.run, y, begin, end, finish);
-  for (int64_t i = begin; i < end; ++i) {
-    const T* from = x + plan.first(i);
-    auto total = F::template start<T, A>();
+  const auto write = [&](int64_t i, auto total) { y[i] = element_of<T>(finished(total, finish, plan.count)); };
+  if (plan.outer == 1 && plan.count == plan.run) return write(0, reduce_all<F>(x, plan.run));
+  // Rows of several runs are not read on where they ended.
+  const int64_t rows_each = plan.reduced.empty() ? (end - begin + places - 1) / places : end - begin;
+  for (int64_t i = begin; i < begin + rows_each; ++i) {
+    const int64_t count = (end - i + rows_each - 1) / rows_each;
+    decltype(F::template start<T, A>()) totals[places];
+    std::fill_n(totals, places, F::template start<T, A>());
+    const T *rows[places], *from[places];
+    for (int64_t k = 0; k < count; ++k) rows[k] = x + plan.first(i + k * rows_each);
     plan.for_each_reduced([&](int64_t offset) {
-      for (int64_t at = 0; at < plan.run; at += run_block) {
-        total = F::merge(total, reduce_run<F, T, A>(from + offset + at, std::min(run_block, plan.run - at)));
-      }
+      for (int64_t k = 0; k < count; ++k) from[k] = rows[k] + offset;
+      reduce_in_turns<F, T, A>(from, count, plan.run, totals);
     });
-    y[i] = element_of<T>(finished(total, finish, plan.count));
+    for (int64_t k = 0; k < count; ++k) write(i + k * rows_each, totals[k]);
   }
 }
 
 // Columns whose totals are held at once, on the stack: long pieces of rows are read faster.
 template <typename Total>
-constexpr int64_t most_columns = (64 << 10) / static_cast<int64_t>(sizeof(Total));
+constexpr int64_t most_columns = (128 << 10) / static_cast<int64_t>(sizeof(Total));
 constexpr int64_t least_columns = 2048;
 
 // value(0) to value(count - 1), merged in pairs.
@@ -334,19 +237,24 @@ auto merged(Value value, Merge merge) {
 }
 
 // Merges what is at i in each row into totals[i], in whole vectors; how many elements that were.
-template <bool largest, typename T, int count>
-int64_t merge_extremes(T* totals, const T* const (&rows)[count], int64_t n) {
-  using Vector = typename kernels::VectorOf<T>::Type;
-  constexpr int64_t width = kernels::vector_bytes / sizeof(T);
-  const auto load = [](const T* from) {
-    Vector v;
+template <typename F, int count>
+int64_t merge_row_vectors(float* totals, const float* const (&rows)[count], int64_t n) {
+  const auto load = [](const float* from) {
+    FloatVector v;
     std::memcpy(&v, from, sizeof v);
     return v;
   };
-  const auto pick = [](Vector a, Vector b) { return kernels::extreme_of<largest, T>(a, b); };
+  const auto merge = [](FloatVector a, FloatVector b) {
+    if constexpr (requires { F::is_largest; })
+      return kernels::extreme_of<F::is_largest, float>(a, b);
+    else
+      return F::merge(a, b);
+  };
   int64_t i = 0;
-  for (; i + width <= n; i += width) {
-    const Vector total = pick(load(totals + i), merged<count>([&](int k) { return load(rows[k] + i); }, pick));
+#pragma GCC unroll 4
+  for (; i + float_lanes <= n; i += float_lanes) {
+    const FloatVector total =
+        merge(load(totals + i), merged<count>([&](int k) { return F::map(load(rows[k] + i)); }, merge));
     std::memcpy(totals + i, &total, sizeof total);
   }
   return i;
@@ -355,11 +263,20 @@ int64_t merge_extremes(T* totals, const T* const (&rows)[count], int64_t n) {
 template <typename F, typename A, typename T, typename Total, int count>
 void merge_rows(Total* __restrict totals, const T* const (&rows)[count], int64_t n) {
   int64_t i = 0;
-  if constexpr (requires { F::is_largest; } && std::is_same_v<T, float>)
-    i = merge_extremes<F::is_largest>(totals, rows, n);
+  if constexpr (merges_vectors<F, T>() || (requires { F::is_largest; } && std::is_same_v<T, float>))
+    i = merge_row_vectors<F>(totals, rows, n);
   const auto merge = [](Total a, Total b) { return F::merge(a, b); };
   for (; i < n; ++i)
     totals[i] = merge(totals[i], merged<count>([&](int k) { return F::map(static_cast<A>(rows[k][i])); }, merge));
+}
+
+// Whether short rows that are reduced to one are so many that they are read in turns at four places. (Exponentials,
+// which take longer than reading, are merged faster in order: their sums then have the highest so far.)
+template <typename T, typename Total>
+bool reads_in_parts(const ReducePlan& plan) {
+  constexpr int64_t least_bytes = 16 << 10;
+  return places == 4 && std::is_arithmetic_v<Total> && plan.reduced.size() == 1 &&
+         plan.count / places * plan.inner * static_cast<int64_t>(sizeof(T)) >= least_bytes;
 }
 
 // Rows of adjacent elements that are kept, added up column by column.
@@ -377,7 +294,17 @@ void reduce_columns(const ReducePlan& plan, const T* x, T* y, int64_t row, int64
   const T* rows[4];
   int held = 0;
   const auto merge_one = [&](const T* one) { merge_rows<F, A, T, Total, 1>(totals, {one}, n); };
+  int64_t done = 0;
+  if (!is_long && reads_in_parts<T, Total>(plan)) {
+    const int64_t rows_each = plan.count / 4, stride = plan.reduced[0].stride;
+    for (int64_t r = 0; r < rows_each; ++r) {
+      for (int k = 0; k < 4; ++k) rows[k] = from + (r + k * rows_each) * stride;
+      merge_rows<F, A>(totals, rows, n);
+    }
+    done = 4 * rows_each;
+  }
   plan.for_each_reduced([&](int64_t offset) {
+    if (done-- > 0) return;
     if (!is_long) return merge_one(from + offset);
     rows[held++] = from + offset;
     if (held < 4) return;
@@ -394,7 +321,7 @@ bool has_dense_rows(const ReducePlan& plan, int64_t width) {
   return plan.inner == width && plan.reduced.size() == 1 && plan.reduced[0].stride == width;
 }
 
-// The same for dense rows: as in reduce_run, several lanes keep rounding errors small.
+// The same for dense rows: as in RunTotal, several lanes keep rounding errors small.
 template <typename F, int Width, typename T>
 void reduce_dense_rows(const ReducePlan& plan, const T* x, T* y, int64_t begin, int64_t end, Finish finish) {
   using A = Accumulator<F, T>;

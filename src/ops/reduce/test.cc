@@ -261,6 +261,48 @@ TEST(Reduce, RowsOfEveryLength) {
   }
 }
 
+// Numbers that are whole, so that sums have no rounding errors, in any order.
+Tensor whole_numbers(Shape shape) {
+  Tensor x(ElementType::float32, shape);
+  const auto data = x.mutable_data<float>();
+  for (size_t i = 0; i < data.size(); ++i) data[i] = static_cast<float>(i * 37 % 101) - 50;
+  return x;
+}
+
+// x, of which axis 1 is reduced; [1, n, 1] is all of it.
+void expect_sums_and_largest(const Tensor& x) {
+  const int64_t outer = x.dim(0), count = x.dim(1), inner = x.dim(2);
+  SCOPED_TRACE(std::to_string(outer) + " x " + std::to_string(count) + " x " + std::to_string(inner));
+  Tensor sum(ElementType::float32, {outer, inner}), largest(ElementType::float32, {outer, inner});
+  for (int64_t o = 0; o < outer; ++o) {
+    for (int64_t i = 0; i < inner; ++i) {
+      float& total = sum.mutable_data<float>()[static_cast<size_t>(o * inner + i)];
+      float& best = largest.mutable_data<float>()[static_cast<size_t>(o * inner + i)];
+      total = 0, best = -infinity;
+      for (int64_t k = 0; k < count; ++k) {
+        const float value = x.data<float>()[static_cast<size_t>((o * count + k) * inner + i)];
+        total += value, best = std::max(best, value);
+      }
+    }
+  }
+  for (const auto& [op, expected] : {std::pair("ReduceSum", sum), std::pair("ReduceMax", largest)})
+    OpTest(op).attribute("keepdims", 0).input(x).constant<int64_t>({1}, {1}).expect(expected).run();
+}
+
+TEST(Reduce, RowsThatAreReadInTurns) {
+  for (int64_t rows : {2, 3, 4, 5, 6, 7, 9, 21}) {
+    for (int64_t n : {33, 1024, 1025, 5000}) expect_sums_and_largest(whole_numbers({rows, n, 1}));
+  }
+  for (int64_t n : {1, 3, 4, 5, 100, 4095, 4096, 4099, 20001}) expect_sums_and_largest(whole_numbers({1, n, 1}));
+}
+
+TEST(Reduce, ColumnsThatAreReadInParts) {
+  for (int64_t rows : {64, 67, 90}) {
+    for (int64_t columns : {300, 1027}) expect_sums_and_largest(whole_numbers({2, rows, columns}));
+  }
+  expect_sums_and_largest(whole_numbers({1, 9, 40000}));
+}
+
 TEST(Reduce, OldVersions) {
   OpTest("ReduceSum", 11)
       .attribute("axes", std::vector<int64_t>{-1})
