@@ -184,6 +184,7 @@ CASES = {
     "product_of_many_pieces": product([520], 520, 136, residual=True),
     "product_of_few_tiles": product([3, 20], 200, 40, activation="Gelu"),
     "product_of_few_tiles_transposed": product([130], 64, 72, transposed=True, residual=True, activation="HardSwish"),
+    "product_of_given_matrices": ("FusedMatMul", [[300, 72], [72, 264]], {}, F16),
     "product_of_a_row": ("FusedMatMul", [[1, 200], numbers(200, 72), numbers(72), [1, 72]], {"activation": "Gelu"}),
     "product_of_rows_transposed": product([2, 2], 200, 43, kind=BF16, transposed=True, residual=True, activation="Swish"),
     "gemm_of_rows": ("Gemm", [[3, 40], halves(70, 40), halves(1, 70)], {"transB": 1}, F16),

@@ -13,8 +13,9 @@ struct ConvolutionShape {
   std::vector<int64_t> x, w, y;  // [N, C, sizes], [M, C / groups, kernel], [N, M, sizes]
   std::vector<int64_t> strides, dilations, pads_begin, pads_end;
   int64_t groups = 1;
-  bool channels_last = false;  // how x, w and y lie
-  bool transposed = false;     // y is convolved to x: w is [C, M / groups, kernel]
+  bool has_fixed_weights = false;  // w is constant: no kernel writes it
+  bool channels_last = false;      // how x, w and y lie
+  bool transposed = false;         // y is convolved to x: w is [C, M / groups, kernel]
   bool allow_tf32 = false;
   Epilogue epilogue;  // a residual lies as y does, a bias is [M]
 };

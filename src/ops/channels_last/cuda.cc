@@ -120,6 +120,7 @@ class Conv final : public Kernel {
     shape.channels_last = true;
     shape.allow_tf32 = allow_tf32_;
     const int spatial = x.rank() - 2;
+    shape.has_fixed_weights = has_fixed_weights_;
     for (int d = 0; d < spatial; ++d) {
       const auto at = static_cast<size_t>(d + 2);
       const WindowAxis axis = window_.axis(d, spatial, shape.w[at]);
@@ -184,7 +185,8 @@ class Conv final : public Kernel {
   }
 
   void choose_product(KernelRun& run, const cuda::ConvolutionShape& s, Plan& plan) const {
-    const MatMulShape shape{s.type, s.y[0] * product(s.y, 2), s.y[1], s.x[1], /*transpose_b=*/true};
+    const MatMulShape shape{s.type, s.y[0] * product(s.y, 2), s.y[1],
+                            s.x[1], /*transpose_b=*/true,     s.has_fixed_weights};
     std::vector<CudaOwnProduct> ways = own_products_of_pixels(run, shape, epilogue_, plan.rest.has_value());
     if (ways.empty()) return;
     const size_t chosen = choose(run, s, plan, ways.size(), [&](size_t way) { ways[way].run(run); });

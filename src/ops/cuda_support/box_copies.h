@@ -15,12 +15,14 @@ namespace tenon::ops {
 //   copy_box(to, map, barrier, x, y[, z, n]): the box that begins there, of a tensor of two or four axes, the last one
 //     first. `map` is a parameter of the kernel: const __grid_constant__ TensorMap. `to` is a multiple of 128 bytes, of
 //     1024 where 16 bytes at a time change places (tensor_map.h).
+//   prefetch_map(map): boxes of it will be copied soon.
 //   copy_windows(to, map, barrier, channel, x, y, image, tap_x, tap_y): of windows over images, the first one with its
 //     corner at x, y, the element that is so far from each one's corner.
 // change_registers<N, MORE>: how many a thread may have from here on; all of four warps call it.
 inline constexpr std::string_view box_copies = R"cuda(
 #ifndef TENON_EMULATED
 struct alignas(64) TensorMap { u64 words[16]; };
+inline void prefetch_map(const TensorMap* map) { asm volatile("prefetch.tensormap [%0];" :: "l"(map) : "memory"); }
 inline void barrier_make(u64* barrier, u32 arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" :: "r"(shared_address(barrier)), "r"(arrivals) : "memory");
 }

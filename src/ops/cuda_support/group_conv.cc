@@ -25,9 +25,11 @@ struct Fetches {
     taps_across = (int)v[16];
     channels = (int)v[17];
   }
-  void fetch(u8* to, const TensorMap* a, const TensorMap* b, u64* barrier) {
+  void fetch_left(u8* to, const TensorMap* a, u64* barrier) const {
     copy_windows(to, a, barrier, channel, x, y, image, tap_x * step_x, tap_y * step_y);
-    copy_box(to + A_BYTES, b, barrier, channel, tap, column, 0);
+  }
+  void fetch_right(u8* to, const TensorMap* b, u64* barrier) const { copy_box(to, b, barrier, channel, tap, column, 0); }
+  void go_on() {
     if ((channel += 64) < channels) return;
     channel = 0;
     ++tap;
@@ -53,8 +55,12 @@ cuda::Windows windows_of(const cuda::ConvolutionShape& s) {
 // Every tap has whole stages, the last of which may be zeros from some channel on.
 MatMulShape product_of(const cuda::ConvolutionShape& s) {
   const int64_t stages = divide_up(s.x[1], group_matmul_depth);
-  return {s.type, s.y[0] * s.y[2] * s.y[3], s.y[1], s.w[2] * s.w[3] * stages * group_matmul_depth,
-          /*transpose_b=*/true};
+  return {s.type,
+          s.y[0] * s.y[2] * s.y[3],
+          s.y[1],
+          s.w[2] * s.w[3] * stages * group_matmul_depth,
+          /*transpose_b=*/true,
+          s.has_fixed_weights};
 }
 
 std::vector<int64_t> numbers_of(const cuda::ConvolutionShape& s) {

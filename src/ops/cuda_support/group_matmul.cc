@@ -41,15 +41,14 @@ struct Fetches {
   int row, column, depth = 0;
 
   Fetches(const i64*, int first_row, int first_column) : row(first_row), column(first_column) {}
-  void fetch(u8* to, const TensorMap* a, const TensorMap* b, u64* barrier) {
-    u8* const right = to + A_BYTES;
-    copy_box(to, a, barrier, depth, row);
+  void fetch_left(u8* to, const TensorMap* a, u64* barrier) const { copy_box(to, a, barrier, depth, row); }
+  void fetch_right(u8* to, const TensorMap* b, u64* barrier) const {
     if (TRANSPOSED)
-      copy_box(right, b, barrier, depth, column);
+      copy_box(to, b, barrier, depth, column);
     else
-      for (int slab = 0; slab < BN / 64; ++slab) copy_box(right + slab * 64 * ROW, b, barrier, column + slab * 64, depth);
-    depth += 64;
+      for (int slab = 0; slab < BN / 64; ++slab) copy_box(to + slab * 64 * ROW, b, barrier, column + slab * 64, depth);
   }
+  void go_on() { depth += 64; }
 };
 )cuda";
 
@@ -65,6 +64,8 @@ constexpr std::string_view product = R"cuda(
   const int group = __shfl_sync(0xffffffffu, (int)threadIdx.x / 128, 0);
   const OwnTiles tiles(v);
   if (threadIdx.x == 0) {
+    prefetch_map(&a);
+    prefetch_map(&b);
     for (int i = 0; i < STAGES; ++i) {
       barrier_make(full + i, 1);
       barrier_make(empty + i, 4);
@@ -77,15 +78,31 @@ constexpr std::string_view product = R"cuda(
 
   if (group == 0) {
     change_registers<40, false>();
+    if (threadIdx.x > 0) return;
+    auto fetches_of = [&](u32 i) {
+      const u32 number = tiles.number(i);
+      return Fetches(v, number / tiles.across * BM, number % tiles.across * BN);
+    };
+    // What is constant is fetched before earlier kernels have ended, but not so much that the rest has to wait for it.
+    const int early = HAS_FIXED_B && tiles.all > 0 ? least(2, steps) : 0;
+    Fetches first = fetches_of(0);
+    for (int step = 0; step < early; ++step, first.go_on()) {
+      barrier_expect(full + step, STAGE);
+      first.fetch_right(shared + step * STAGE + A_BYTES, &b, full + step);
+    }
+    begin_kernel();
     int stage = 0;
     u32 parity = 1;
-    for (u32 i = 0; i < tiles.all && threadIdx.x == 0; ++i) {
-      const u32 number = tiles.number(i);
-      Fetches fetches(v, number / tiles.across * BM, number % tiles.across * BN);
-      for (int step = 0; step < steps; ++step) {
-        barrier_wait(empty + stage, parity);
-        barrier_expect(full + stage, STAGE);
-        fetches.fetch(shared + stage * STAGE, &a, &b, full + stage);
+    for (u32 i = 0; i < tiles.all; ++i) {
+      Fetches fetches = fetches_of(i);
+      for (int step = 0; step < steps; ++step, fetches.go_on()) {
+        u8* const to = shared + stage * STAGE;
+        if (i > 0 || step >= early) {
+          barrier_wait(empty + stage, parity);
+          barrier_expect(full + stage, STAGE);
+          fetches.fetch_right(to + A_BYTES, &b, full + stage);
+        }
+        fetches.fetch_left(to, &a, full + stage);
         if (++stage == STAGES) stage = 0, parity ^= 1;
       }
     }
@@ -93,6 +110,7 @@ constexpr std::string_view product = R"cuda(
   }
 
   change_registers<232, true>();
+  begin_kernel();
   const int own = group - 1, lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4, g = lane / 4, c = lane % 4;
   T* const held = (T*)(shared + STAGES * STAGE) + (own * 4 + warp) * 16 * HELD;
   int done = own * steps;  // pieces that were multiplied before, by both groups
@@ -242,6 +260,7 @@ CudaBlocks group_matmul_blocks(KernelRun& run, const MatMulShape& s, const CudaE
                       group_products_text(s.transpose_b ? columns : none, {}, s.transpose_b ? none : columns),
                       read_or_zeros, box_copies, schedule, fetches),
           text,
+      fmt::format("#define HAS_FIXED_B {}\n", s.has_fixed_b ? 1 : 0) +
           numbers,
           grid,
           1};

@@ -59,12 +59,13 @@ CudaBlocks::CudaBlocks(KernelRun& run, std::string_view pointers, std::string_vi
                        std::vector<int64_t> numbers, cuda::Grid grid, int blocks_at_once)
     : grid_(grid), numbers_(std::move(numbers)) {
   if (numbers_.empty()) numbers_.push_back(0);
+  const bool begins_itself = body.find("begin_kernel();") != std::string_view::npos;
   const std::string text = fmt::format(
       "struct Numbers {{ i64 v[{}]; }};\n{}\n"
       "extern \"C\" __global__ void __launch_bounds__({}{}) kernel(Numbers numbers, {}) {{\n"
-      "  begin_kernel();\n  const i64* v = numbers.v;\n  {}\n}}\n",
+      "  {}const i64* v = numbers.v;\n  {}\n}}\n",
       numbers_.size(), functions, grid.threads, blocks_at_once > 0 ? fmt::format(", {}", blocks_at_once) : "", pointers,
-      body);
+      begins_itself ? "" : "begin_kernel();\n  ", body);
   function_ = queue_of(run).gpu().function(text, "kernel");
   if (grid.shared_bytes > 0) queue_of(run).gpu().allow_shared(function_, grid.shared_bytes);
 }

@@ -35,7 +35,8 @@ std::string pointer_to(const Tensor& tensor);
 std::string const_pointer_to(const Tensor& tensor);
 
 // A kernel by blocks: `text` has a function `kernel` whose parameters are, in this order, a struct of the numbers, if
-// there are any, and the pointers. A processor has registers for `blocks_at_once`, or as many as
+// there are any, and the pointers. Where `body` calls begin_kernel itself, what is before that may run while earlier
+// kernels do: it touches nothing that they write or read. A processor has registers for `blocks_at_once`, or as many as
 // the compiler likes.
 class CudaBlocks {
  public:

@@ -10,6 +10,7 @@ struct MatMulShape {
   ElementType type = ElementType::float16;
   int64_t rows = 0, columns = 0, depth = 0;
   bool transpose_b = false;
+  bool has_fixed_b = false;  // b is constant: no kernel writes it
 };
 
 }  // namespace tenon::ops

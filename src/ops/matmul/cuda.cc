@@ -163,7 +163,8 @@ CudaLoop integer_product(KernelRun& run, const Product& product, const Shape& a_
 class MatMul final : public Kernel {
  public:
   explicit MatMul(const NodeInfo& info)
-      : allow_tf32_(info.precision() == Precision::fast && info.element(0) == ElementType::float32) {
+      : allow_tf32_(info.precision() == Precision::fast && info.element(0) == ElementType::float32),
+        has_fixed_b_(info.constant(1)) {
     const ir::Node& node = info.node();
     if (node.op_type == "MatMul") return;
     is_gemm_ = node.op_type == "Gemm";
@@ -237,7 +238,9 @@ class MatMul final : public Kernel {
     if (has_c && !done.bias) plan.adds_c.emplace(add_c(run, run.input(2).shape(), y));
     const bool is_one = b_batch.elements() == 1 && a_batch.elements() == product.batch.elements();
     if (plan.gemm && is_one && !transpose_a_ && alpha_ == 1 && (!has_c || wanted.bias))
-      choose_way(run, {y.type(), product.m * product.batch.elements(), product.n, product.k, transpose_b_}, plan);
+      choose_way(run,
+                 {y.type(), product.m * product.batch.elements(), product.n, product.k, transpose_b_, has_fixed_b_},
+                 plan);
     return plan;
   }
 
@@ -280,7 +283,7 @@ class MatMul final : public Kernel {
             fmt::format("typedef {} T;", cuda::type_text(y.type()))};
   }
 
-  bool allow_tf32_ = false, is_gemm_ = false, transpose_a_ = false, transpose_b_ = false;
+  bool allow_tf32_ = false, has_fixed_b_ = false, is_gemm_ = false, transpose_a_ = false, transpose_b_ = false;
   double alpha_ = 1, beta_ = 1;
   CudaEpilogue epilogue_;      // what follows the library
   CudaEpilogue own_epilogue_;  // what a kernel of ours does, C of a Gemm included
