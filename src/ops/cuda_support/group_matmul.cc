@@ -124,6 +124,28 @@ constexpr std::string_view product = R"cuda(
 #pragma unroll
     for (int n = 0; n < BN / 8; ++n)
       if (HAS_BIAS) biases[n] = *(const Pack<T, 2>*)(bias + least(first_column + n * 8 + c * 2, columns - 2));
+    // What of a tile goes through shared memory together, one piece after the other.
+    constexpr int PIECES = BN / 64 * PARTS;
+    auto row_at = [&](int piece) { return first_row + piece % PARTS * 64 + warp * 16; };
+    auto column_at = [&](int piece) { return first_column + piece / PARTS * 64; };
+    // Of the 16 bytes that a lane moves as its i-th.
+    auto row_of = [&](int i) { return i * 4 + lane / 8; };
+    auto is_inside = [&](int piece, int i) {
+      return row_at(piece) + row_of(i) < rows && column_at(piece) + lane % 8 * 8 < columns;
+    };
+    auto place = [&](int piece, int i) {
+      return (i64)(row_at(piece) + row_of(i)) * columns + column_at(piece) + lane % 8 * 8;
+    };
+    auto held_place = [&](int i) { return (Some*)(held + row_of(i) * HELD + lane % 8 * 8); };
+    // Two pieces ahead: the first ones while the tile is multiplied.
+    Some residuals[2][4];
+    auto read_residuals = [&](int piece) {
+#pragma unroll
+      for (int i = 0; i < 4 && HAS_RESIDUAL && piece < PIECES; ++i)
+        residuals[piece % 2][i] = read_or_zeros((const Some*)(residual + place(piece, i)), is_inside(piece, i));
+    };
+    read_residuals(0);
+    read_residuals(1);
     barrier_wait(turns + own, turn % 2 ^ (own == 0));
     int stage = done % STAGES, before = 0;
     u32 parity = done / STAGES % 2;
@@ -160,46 +182,35 @@ constexpr std::string_view product = R"cuda(
     done += 2 * steps;
 
 #pragma unroll
-    for (int part = 0; part < BN / 64; ++part) {
-      const int column = first_column + part * 64;
+    for (int piece = 0; piece < PIECES; ++piece) {
+      if (HAS_RESIDUAL) {
 #pragma unroll
-      for (int m = 0; m < PARTS; ++m) {
-        const int row = first_row + m * 64 + warp * 16;
-        // Of the 16 bytes that a lane moves as its i-th.
-        auto row_of = [&](int i) { return i * 4 + lane / 8; };
-        auto is_inside = [&](int i) { return row + row_of(i) < rows && column + lane % 8 * 8 < columns; };
-        auto place = [&](int i) { return (i64)(row + row_of(i)) * columns + column + lane % 8 * 8; };
-        auto held_place = [&](int i) { return (Some*)(held + row_of(i) * HELD + lane % 8 * 8); };
-        if (HAS_RESIDUAL) {
-          Some residuals[4];
-#pragma unroll
-          for (int i = 0; i < 4; ++i) residuals[i] = read_or_zeros((const Some*)(residual + place(i)), is_inside(i));
-#pragma unroll
-          for (int i = 0; i < 4; ++i) *held_place(i) = residuals[i];
-          __syncwarp();
-        }
-#pragma unroll
-        for (int n = 0; n < 8; ++n)
-#pragma unroll
-          for (int half = 0; half < 2; ++half) {
-            T* const pair = held + (g + half * 8) * HELD + n * 8 + c * 2;
-            Pack<T, 2> added = {};
-            if (HAS_RESIDUAL) added = *(const Pack<T, 2>*)pair;
-            float results[2];
-#pragma unroll
-            for (int e = 0; e < 2; ++e) {
-              Wide<T> r = sums[m][part * 8 + n][half * 2 + e];
-              EPILOGUE
-              results[e] = r;
-            }
-            *(u32*)pair = pair_of<T>(results[0], results[1]);
-          }
-        __syncwarp();
-#pragma unroll
-        for (int i = 0; i < 4; ++i)
-          if (is_inside(i)) *(Some*)(y + place(i)) = *held_place(i);
+        for (int i = 0; i < 4; ++i) *held_place(i) = residuals[piece % 2][i];
+        read_residuals(piece + 2);
         __syncwarp();
       }
+#pragma unroll
+      for (int n = 0; n < 8; ++n)
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+          T* const pair = held + (g + half * 8) * HELD + n * 8 + c * 2;
+          const int column = piece / PARTS * 8 + n;
+          Pack<T, 2> added = {};
+          if (HAS_RESIDUAL) added = *(const Pack<T, 2>*)pair;
+          float results[2];
+#pragma unroll
+          for (int e = 0; e < 2; ++e) {
+            Wide<T> r = sums[piece % PARTS][column][half * 2 + e];
+            EPILOGUE
+            results[e] = r;
+          }
+          *(u32*)pair = pair_of<T>(results[0], results[1]);
+        }
+      __syncwarp();
+#pragma unroll
+      for (int i = 0; i < 4; ++i)
+        if (is_inside(piece, i)) *(Some*)(y + place(piece, i)) = *held_place(i);
+      __syncwarp();
     }
   };
   u32 i = own, turn = 0;
@@ -249,9 +260,10 @@ CudaBlocks group_matmul_blocks(KernelRun& run, const MatMulShape& s, const CudaE
       fmt::format("#define SHARED_BYTES {}\n#define TRANSPOSED {}\n#define HAS_BIAS {}\n#define HAS_RESIDUAL {}\n",
                   grid.shared_bytes, s.transpose_b ? 1 : 0, epilogue.for_library().bias ? 1 : 0,
                   epilogue.for_library().residual ? 1 : 0) +
+      fmt::format("#define HAS_FIXED_B {}\n", s.has_fixed_b ? 1 : 0) +
       fmt::format("typedef {} T;\ntypedef Pack<T, 8> Some;\n", cuda::type_text(s.type)) +
       "constexpr int ROW = 128, A_BYTES = BM * ROW;\n";
-  const std::string text = epilogue.in_kernel(product, "biases[part * 8 + n].v[e]", "added.v[e]");
+  const std::string text = epilogue.in_kernel(product, "biases[column].v[e]", "added.v[e]");
   const std::initializer_list<int64_t> none = {}, columns = {tile.columns};
   return {run,
           "const __grid_constant__ TensorMap a, const __grid_constant__ TensorMap b, T* y, const T* bias, "
@@ -260,7 +272,6 @@ CudaBlocks group_matmul_blocks(KernelRun& run, const MatMulShape& s, const CudaE
                       group_products_text(s.transpose_b ? columns : none, {}, s.transpose_b ? none : columns),
                       read_or_zeros, box_copies, schedule, fetches),
           text,
-      fmt::format("#define HAS_FIXED_B {}\n", s.has_fixed_b ? 1 : 0) +
           numbers,
           grid,
           1};
