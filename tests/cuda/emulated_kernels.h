@@ -461,6 +461,17 @@ inline void load_matrix_x4_transposed(unsigned (&r)[4], const void* row) {
                                                           << 16;
   }
 }
+inline void store_matrix_x2_transposed(const unsigned (&r)[2], void* row) {
+  emulated::require_aligned(row);
+  const auto* lanes = emulated::show([&](emulated::Shown& own) { own.row = row; });
+  const unsigned lane = threadIdx.x % emulated::warp;
+  for (unsigned i = 0; i < 2; ++i)
+    for (unsigned half = 0; half < 2; ++half) {
+      const auto bits = static_cast<unsigned short>(r[i] >> 16 * half);
+      char* to = static_cast<char*>(const_cast<void*>(lanes[i * 8 + lane % 4 * 2 + half].row));
+      std::memcpy(to + lane / 4 * 2, &bits, 2);
+    }
+}
 inline void copy_async_16(void* to, const void* from, bool valid) {
   emulated::require_aligned(to);
   emulated::require_aligned(from);
@@ -502,6 +513,7 @@ inline void barrier_make(unsigned long long* barrier, unsigned arrivals) {
   emulated::barrier_of(barrier) = {all, all, 0, 0};
 }
 inline void barriers_made() {}
+inline void prefetch_map(const TensorMap*) {}
 inline void barrier_arrive(unsigned long long* barrier) {
   --emulated::barrier_of(barrier).missing;
   emulated::end_phase_if_complete(emulated::barrier_of(barrier));
@@ -513,7 +525,6 @@ inline void barrier_expect(unsigned long long* barrier, unsigned bytes) {
 inline void barrier_wait(unsigned long long* barrier, unsigned parity) {
   emulated::Barrier& own = emulated::barrier_of(barrier);
   for (;; emulated::wait(emulated::State::waits_for_barrier)) {
-inline void prefetch_map(const TensorMap*) {}
     std::erase_if(emulated::box_copies, [&](const emulated::BoxCopy& copy) {
       if (copy.barrier != &own) return false;
       copy.run();

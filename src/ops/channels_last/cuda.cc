@@ -6,6 +6,7 @@
 #include "cuda/trial.h"
 #include "ops/channels_last/cuda_depthwise.h"
 #include "ops/cuda_support/arguments.h"
+#include "ops/cuda_support/box_conv.h"
 #include "ops/cuda_support/element_text.h"
 #include "ops/cuda_support/epilogue.h"
 #include "ops/cuda_support/first_conv.h"
@@ -86,6 +87,7 @@ class Conv final : public Kernel {
     if (plan.first) plan.first->run(run, !has_fixed_weights_);
     if (plan.first_by_groups) plan.first_by_groups->run(run, !has_fixed_weights_);
     if (plan.by_groups) plan.by_groups->run(run);
+    if (plan.by_boxes) plan.by_boxes->run(run);
     run_library(run, plan);
   }
 
@@ -97,6 +99,7 @@ class Conv final : public Kernel {
     std::optional<CudaFirstConvolution> first;
     std::optional<CudaGroupFirstConvolution> first_by_groups;
     std::optional<CudaGroupConvolution> by_groups;
+    std::optional<CudaBoxConvolution> by_boxes;
     std::shared_ptr<const size_t> chosen;  // of a library's way and ours
     std::optional<cuda::Gemm> gemm;
     std::optional<cuda::Convolution> by_cudnn;
@@ -117,10 +120,10 @@ class Conv final : public Kernel {
     shape.w = channels_first(w.shape());
     shape.y = channels_first(y.shape());
     shape.groups = groups_;
+    shape.has_fixed_weights = has_fixed_weights_;
     shape.channels_last = true;
     shape.allow_tf32 = allow_tf32_;
     const int spatial = x.rank() - 2;
-    shape.has_fixed_weights = has_fixed_weights_;
     for (int d = 0; d < spatial; ++d) {
       const auto at = static_cast<size_t>(d + 2);
       const WindowAxis axis = window_.axis(d, spatial, shape.w[at]);
@@ -208,11 +211,24 @@ class Conv final : public Kernel {
   }
 
   void choose_by_groups(KernelRun& run, const cuda::ConvolutionShape& s, Plan& plan) const {
-    std::vector<CudaGroupConvolution> ways;
-    for (const GroupMatMulTile& tile : CudaGroupConvolution::tiles(s, queue_of(run).gpu().processors()))
-      ways.emplace_back(run, s, epilogue_, tile);
-    const size_t chosen = choose(run, s, plan, ways.size(), [&](size_t way) { ways[way].run(run); });
-    if (chosen > 0) plan.by_groups = std::move(ways[chosen - 1]);
+    const int processors = queue_of(run).gpu().processors();
+    std::vector<CudaGroupConvolution> by_groups;
+    for (const GroupMatMulTile& tile : CudaGroupConvolution::tiles(s, processors))
+      by_groups.emplace_back(run, s, epilogue_, tile);
+    std::vector<CudaBoxConvolution> by_boxes;
+    if (CudaBoxConvolution::takes(run, s))
+      for (const CudaBoxConvolution::Tile& tile : CudaBoxConvolution::tiles(s, processors))
+        by_boxes.emplace_back(run, s, epilogue_, tile);
+    const size_t chosen = choose(run, s, plan, by_groups.size() + by_boxes.size(), [&](size_t way) {
+      if (way < by_groups.size())
+        by_groups[way].run(run);
+      else
+        by_boxes[way - by_groups.size()].run(run);
+    });
+    if (chosen > by_groups.size())
+      plan.by_boxes = std::move(by_boxes[chosen - 1 - by_groups.size()]);
+    else if (chosen > 0)
+      plan.by_groups = std::move(by_groups[chosen - 1]);
   }
 
   // Between a library's way, which is 0, and `count` of ours. Nodes of the same shape choose once.

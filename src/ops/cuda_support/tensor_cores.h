@@ -17,6 +17,9 @@ namespace tenon::ops {
 //     next three. d[x]: as above.
 //   load_matrix_x4: four matrices of 8x8 elements of two bytes from shared memory; lane l gives the address of row
 //     l % 8 of matrix l / 8. r[i]: of matrix i, row g, columns 2c and 2c + 1; transposed, column g, rows 2c and 2c + 1.
+//   store_matrix_x2_transposed: two such matrices to shared memory, columns of what lanes hold as rows there. On GPUs
+//   of
+//     9.0; lanes from 16 on give no address.
 //   copy_async_16: 16 bytes to shared memory, zeros where not `valid` (`from` must be an address nonetheless). They are
 //     there after copy_async_wait<N>, which waits for all that was committed but the last N times. copy_async<4>, <8>
 //     and <16> copy so many; copy_async_if leaves the memory as it is where not `is_copied`.
@@ -154,6 +157,12 @@ inline void load_matrix_x4_transposed(u32 (&r)[4], const void* row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(shared_address(row)) : "memory");
 }
+#if WARP_GROUPS
+inline void store_matrix_x2_transposed(const u32 (&r)[2], void* row) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%0], {%1, %2};"
+               :: "r"(shared_address(row)), "r"(r[0]), "r"(r[1]) : "memory");
+}
+#endif
 inline void copy_async_16(void* to, const void* from, bool valid) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
                :: "r"(shared_address(to)), "l"(__cvta_generic_to_global(from)), "r"(valid ? 16 : 0) : "memory");
