@@ -178,7 +178,7 @@ bool usable_in_place(const ForeignArray& array) {
   return is_contiguous(array) && (array.gpu >= 0 || is_aligned(array));
 }
 
-Tensor in_memory(Tensor tensor, Memory memory) { return memory == Memory::any ? tensor : on_host(tensor); }
+Tensor in_memory(const Tensor& tensor, Memory memory) { return memory == Memory::any ? tensor : on_host(tensor); }
 
 }  // namespace
 

@@ -1,5 +1,6 @@
 #include "cuda/convolution.h"
 
+#include <fmt/format.h>
 #include <algorithm>
 
 #include "base/fail.h"

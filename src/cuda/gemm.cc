@@ -144,7 +144,7 @@ void Gemm::choose_by_trial(GpuQueue& queue, const void* a, const void* b, void* 
   if (d.proposed.size() < 2 || shape_.beta != 0) return;
   if (auto known = std::static_pointer_cast<const MatmulAlgorithm>(gpu.choice(key()))) {
     d.algorithm = *known;
-    d.chosen = known;
+    d.chosen = std::move(known);
     return;
   }
   const size_t best = fastest(queue, d.proposed.size(), [&](size_t i) {

@@ -26,7 +26,8 @@ template <int Rows, class Sums>
     // Each row by itself: sums that are chosen in a loop would have to be in memory.
     const auto store_row = [&](int i) __attribute__((always_inline)) {
       const int32x4_t both[2] = {sums(i, 0), sums(i, 1)};
-      vst1_u8(to + i * step, codes.template operator()<Range, Signed>(both));
+      const uint8x8_t of_row = codes.template operator()<Range, Signed>(both);
+      vst1_u8(to + i * step, of_row);
     };
     [&]<int... I>(std::integer_sequence<int, I...>) __attribute__((always_inline)) { (store_row(I), ...); }
     (std::make_integer_sequence<int, Rows>{});

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "kernels/gemm_int8/tile.h"
+#include "kernels/neon_byte_products.h"
 #include "kernels/neon_codes.h"
 
 namespace tenon::kernels {
@@ -14,15 +15,7 @@ constexpr int rows = 12, columns = 8, column_pairs = 4;
 
 inline int8x16_t load(const uint8_t* p) { return vreinterpretq_s8_u8(vld1q_u8(p)); }
 
-// These statements stay in their order, and what they change in its registers: gcc would move it to others.
-[[gnu::always_inline]] inline void load_two(int8x16_t& first, int8x16_t& second, const uint8_t* p, int at) {
-  asm volatile("ldp %q0, %q1, %2" : "=w"(first), "=w"(second) : "Ump"(*reinterpret_cast<const int8x16_t*>(p + at)));
-}
-[[gnu::always_inline]] inline void add_products(int32x4_t& sum, int8x16_t a, int8x16_t b) {
-  asm volatile("smmla %0.4s, %1.16b, %2.16b" : "+w"(sum) : "w"(a), "w"(b));
-}
-
-// In its place too: gcc would add before the last loads, which then would wait for it.
+// In its place, as the products are: gcc would add before the last loads, which then would wait for it.
 template <int Bytes>
 [[gnu::always_inline]] inline void advance(const uint8_t*& p) {
   asm volatile("add %0, %0, %1" : "+r"(p) : "i"(Bytes));

@@ -1,4 +1,5 @@
 #include "kernels/gemm_nbits/neon_codes.h"
+#include "kernels/neon_byte_products.h"
 
 namespace tenon::kernels {
 namespace {
@@ -59,16 +60,9 @@ inline void of_rows(const float* from, F (&to)[RowPairs]) {
   }
 }
 
-// These statements stay in their order, and what they change in its registers: gcc would move it to others. Places are
-// in the instructions: additions would take time too.
-[[gnu::always_inline]] inline void load_two(int8x16_t& first, int8x16_t& second, const uint8_t* p, int at) {
-  asm volatile("ldp %q0, %q1, %2" : "=w"(first), "=w"(second) : "Ump"(*reinterpret_cast<const int8x16_t*>(p + at)));
-}
+// In its place, as the products are.
 [[gnu::always_inline]] inline void load(int8x16_t& v, const int8_t* p, int at) {
   asm volatile("ldr %q0, %1" : "=w"(v) : "m"(*reinterpret_cast<const int8x16_t*>(p + at)));
-}
-[[gnu::always_inline]] inline void add_products(int32x4_t& sum, int8x16_t a, int8x16_t b) {
-  asm volatile("smmla %0.4s, %1.16b, %2.16b" : "+w"(sum) : "w"(a), "w"(b));
 }
 
 template <int RowPairs>

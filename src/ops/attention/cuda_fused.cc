@@ -1,5 +1,6 @@
 #include "ops/attention/cuda_fused.h"
 
+#include <fmt/format.h>
 #include <algorithm>
 
 #include "ops/cuda_support/tensor_cores.h"

@@ -1,5 +1,6 @@
 #include "ops/attention/cuda_groups.h"
 
+#include <fmt/format.h>
 #include <algorithm>
 
 #include "base/rounding.h"

@@ -1,5 +1,6 @@
 #include "ops/attention/cuda_long.h"
 
+#include <fmt/format.h>
 #include <algorithm>
 
 #include "cuda/tensor_map.h"

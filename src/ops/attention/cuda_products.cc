@@ -1,5 +1,6 @@
 #include "ops/attention/cuda_products.h"
 
+#include <fmt/format.h>
 #include <algorithm>
 
 #include "ops/cuda_support/arguments.h"

@@ -327,7 +327,7 @@ class Pool final : public Kernel {
           "const Signed p{0} = (Signed)c{2} * {3} - (Signed)v[{4}] + k{0} * {5};\n    ",
           d, axis.kernel.value(), d + 1, axis.stride, first + 1, axis.dilation,
           taps <= most_unrolled ? axis.kernel.value() : 1);
-      close += "}";
+      close += '}';
       is_inside += fmt::format(" && p{0} >= 0 && p{0} < (Signed)v[{1}]", d, first);
       at = fmt::format("({}) * (Index)v[{}] + p{}", at, first, d);
       // Taps that are neither in the image nor in its padding count nowhere.

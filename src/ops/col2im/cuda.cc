@@ -35,7 +35,7 @@ CudaLoop prepare(KernelRun& run, const Tensor& x, const Tensor& y) {
         d, at, d + 1, at + 4, at + 3, at + 2, at + 1);
     x_tap = fmt::format("({}) * v[{}] + k{}", x_tap, at, d);
     x_block = fmt::format("({}) * v[{}] + p{}", x_block, at + 1, d);
-    close += "}";
+    close += '}';
     blocks = checked_mul(blocks, count);
     taps = checked_mul(taps, block[k]);
     planes /= std::max<int64_t>(1, image[k]);

@@ -48,7 +48,7 @@ CudaLoop direct(KernelRun& run, const cuda::ConvolutionShape& shape) {
     w_at = fmt::format("({}) * v[{}] + k{}", w_at, at + 1, d);
   }
   text += fmt::format("sum += widen(x[{}]) * widen(w[{}]);\n    ", x_at, w_at);
-  for (int d = 0; d <= spatial; ++d) text += "}";
+  for (int d = 0; d <= spatial; ++d) text += '}';
   text += "\n    y[i] = narrow<T>(sum);";
   int64_t count = 1;
   for (int64_t size : shape.y) count *= size;

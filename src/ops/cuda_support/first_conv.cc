@@ -1,5 +1,6 @@
 #include "ops/cuda_support/first_conv.h"
 
+#include <fmt/format.h>
 #include <algorithm>
 
 #include "base/rounding.h"

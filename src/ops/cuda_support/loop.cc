@@ -1,5 +1,6 @@
 #include "ops/cuda_support/loop.h"
 
+#include <fmt/format.h>
 #include <algorithm>
 
 namespace tenon::ops {

@@ -1,5 +1,6 @@
 #include "ops/cuda_support/pixel_product.h"
 
+#include <fmt/format.h>
 #include <algorithm>
 
 #include "base/rounding.h"

@@ -1,5 +1,6 @@
 #include "ops/cuda_support/rows.h"
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <cctype>
 

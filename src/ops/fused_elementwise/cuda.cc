@@ -103,7 +103,7 @@ std::string clip_body(const ir::Node& node) {
 
 // Every elementwise operator, alone and fused.
 void cuda_fused_elementwise(CudaKernels& list) {
-  auto add = [&](std::string_view op, TypeSet types, Body body, std::string_view domain = "",
+  auto add = [&](std::string_view op, TypeSet types, const Body& body, std::string_view domain = "",
                  std::function<std::string(const ir::Node&)> decline = nullptr) {
     list.add(op, [body](const NodeInfo& info) { return std::make_unique<CudaElementwise>(body(info.node())); },
              {.types = types, .host_inputs = {}, .decline = std::move(decline), .domain = domain});

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include "ops/cuda_support/arguments.h"
 #include "ops/cuda_support/rows.h"
 

@@ -29,7 +29,7 @@ class Windows {
   }
 
   std::string text(std::string_view start, std::string_view body, std::string_view finish) const {
-    std::string text = coordinates_text(spatial_ + 1, 0, outputs_) + "i64 image = c0;\n    ", place = "0", close;
+    std::string text = coordinates_text(spatial_ + 1, 0, outputs_) + "i64 image = c0;\n    ", place = "0";
     for (int d = 0; d < spatial_; ++d) {
       // Taps from begin to end are inside of the image.
       text += fmt::format(

@@ -151,7 +151,7 @@ bool fits_bytes(const Tensor& w, const Tensor* zero_points, int axis) {
   dispatch<int8_t, uint8_t>(w.type(), [&]<typename T>() {
     const auto zeros = zero_points->data<T>();
     // The middle of all codes is no other than the zero of signed ones.
-    constexpr T middle = std::is_signed_v<T> ? 0 : 128;
+    constexpr int middle = std::is_signed_v<T> ? 0 : 128;
     if (std::ranges::all_of(zeros, [](T z) { return z == 0; }) ||
         std::ranges::all_of(zeros, [](T z) { return z == middle; }))
       return;

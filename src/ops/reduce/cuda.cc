@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <optional>
 
 #include "ops/cuda_support/rows.h"
