@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "kernels/gemm/gemm.h"
-#include "kernels/gemm/gemm_any.h"
+#include "kernels/gemm_any/gemm_any.h"
 #include "kernels/softmax/softmax.h"
 
 namespace tenon::ops {

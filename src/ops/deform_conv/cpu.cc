@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "kernels/gemm/gemm.h"
-#include "kernels/gemm/gemm_any.h"
+#include "kernels/gemm_any/gemm_any.h"
 #include "ops/cpu_support/compute_type.h"
 #include "ops/cpu_support/conv_shape.h"
 #include "provider/cpu_kernels.h"

@@ -6,7 +6,7 @@
 
 #include "base/checked.h"
 #include "kernels/gemm/gemm.h"
-#include "kernels/gemm/gemm_any.h"
+#include "kernels/gemm_any/gemm_any.h"
 #include "kernels/transpose/transpose.h"
 #include "ops/cpu_support/dot.h"
 #include "ops/cpu_support/row_statistics.h"

@@ -2,7 +2,7 @@
 #include <optional>
 
 #include "kernels/gemm/gemm.h"
-#include "kernels/gemm/gemm_any.h"
+#include "kernels/gemm_any/gemm_any.h"
 #include "kernels/gemm_bf16/gemm_bf16.h"
 #include "ops/cpu_support/compute_type.h"
 #include "ops/cpu_support/fused_epilogue.h"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/fail.h"
-#include "kernels/gemm/gemm_any.h"
+#include "kernels/gemm_any/gemm_any.h"
 #include "kernels/quantize/requantize.h"
 #include "ops/cpu_support/byte_product.h"
 #include "ops/dispatch.h"

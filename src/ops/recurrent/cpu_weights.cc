@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kernels/gemm/gemm_any.h"
+#include "kernels/gemm_any/gemm_any.h"
 #include "kernels/quantize/quantize.h"
 #include "kernels/quantize/requantize.h"
 #include "kernels/scratch.h"
