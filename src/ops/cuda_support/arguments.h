@@ -1,6 +1,8 @@
 // What a node may leave out, for kernels: null, and any type.
 #pragma once
 
+#include <fmt/format.h>
+
 #include "ops/cuda_support/kernels.h"
 
 namespace tenon::ops {

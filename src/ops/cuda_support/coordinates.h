@@ -1,6 +1,8 @@
 // Where an element is in a tensor.
 #pragma once
 
+#include <fmt/format.h>
+
 #include "ops/cuda_support/loop.h"
 
 namespace tenon::ops {
