@@ -76,6 +76,22 @@ inline typename VectorOf<T>::Type extreme_of_numbers(typename VectorOf<T>::Type 
   return extreme_of<largest, T>(best, value);
 }
 
+// The largest (or smallest) of all lanes; NaN if one is NaN.
+template <bool largest>
+inline float extreme_of_lanes(VectorOf<float>::Type v) {
+#ifdef __AVX2__
+  // Looked for once.
+  if (__builtin_ia32_movmskps256((VectorOf<float>::Type)(v != v))) return __builtin_nanf("");
+  v = extreme_or_value<largest, float>(v, __builtin_shufflevector(v, v, 4, 5, 6, 7, 0, 1, 2, 3));
+  v = extreme_or_value<largest, float>(v, __builtin_shufflevector(v, v, 2, 3, 0, 1, 6, 7, 4, 5));
+  v = extreme_or_value<largest, float>(v, __builtin_shufflevector(v, v, 1, 0, 3, 2, 5, 4, 7, 6));
+#else
+  v = extreme_of<largest, float>(v, __builtin_shufflevector(v, v, 2, 3, 0, 1));
+  v = extreme_of<largest, float>(v, __builtin_shufflevector(v, v, 1, 0, 3, 2));
+#endif
+  return v[0];
+}
+
 // `value`, or the bound where it is beyond: at least the bound (or at most). For bounds that are not NaN; NaN stays.
 template <bool at_least>
 inline VectorOf<float>::Type bounded_by(VectorOf<float>::Type bound, VectorOf<float>::Type value) {

@@ -65,12 +65,10 @@ Compute<T> extreme(const T* x, int64_t n) {
       for (int64_t k = 1; k < vectors; ++k) fold(bests[0], &bests[k]);
       for (; i + width <= n; i += width) fold(bests[0], x + i);
       if (i < n) fold(bests[0], x + n - width);  // some of them once more
+      if constexpr (std::is_same_v<T, float>) return kernels::extreme_of_lanes<largest>(bests[0]);
       i = n;
       T lanes[width];
       std::memcpy(lanes, &bests[0], sizeof lanes);
-#ifdef __aarch64__
-      if constexpr (std::is_same_v<T, float>) return short_extreme<largest>(lanes, width);
-#endif
       for (int64_t half = width / 2; half > 0; half /= 2) {
         for (int64_t lane = 0; lane < half; ++lane) lanes[lane] = pick(lanes[lane], lanes[lane + half]);
       }

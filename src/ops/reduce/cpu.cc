@@ -2,6 +2,7 @@
 #include <cstring>
 #include <limits>
 
+#include "kernels/half/half.h"
 #include "kernels/math/math.h"
 #include "ops/cpu_support/extreme.h"
 #include "ops/cpu_support/float_vectors.h"
@@ -65,7 +66,7 @@ class RunTotal {
   [[gnu::always_inline]] void add(const T* x, int64_t n) {
     int64_t i = 0;
     if constexpr (is_extreme) {
-      lanes_[0] = F::merge(lanes_[0], extreme<F::is_largest, fetches>(x, n));
+      lanes_[0] = F::merge(lanes_[0], static_cast<A>(extreme<F::is_largest, fetches>(x, n)));
       return;
     }
     if constexpr (is_exponential) {
@@ -90,13 +91,40 @@ class RunTotal {
   }
 
  private:
+  // Not integers of 64 bits, whose vectors have no maxima on aarch64, and not bool, which has no vectors.
   static constexpr bool is_extreme = requires { F::is_largest; }
-  &&std::is_floating_point_v<A>;
+  &&(std::is_floating_point_v<A> || (sizeof(T) < 8 && !std::is_same_v<T, bool>));
   static constexpr bool is_exponential = std::is_same_v<F, SumOfExponentials> && std::is_same_v<T, float>;
   // Several independent ones let loops vectorise and keep rounding errors small.
   static constexpr int64_t lane_count = is_extreme || is_exponential ? 1 : 16;
   Total lanes_[lane_count];
 };
+
+// The same of float16, a piece at a time as floats, where compilers convert them one by one.
+template <typename F>
+class HalfRunTotal : public RunTotal<F, float, float> {
+ public:
+  template <bool>
+  void add(const float16* x, int64_t n) {
+    constexpr int64_t piece = 512;
+    float floats[piece];
+    for (int64_t begin = 0; begin < n; begin += piece) {
+      const int64_t size = std::min(piece, n - begin);
+      kernels::f16_to_f32(&x[begin].bits, floats, size);
+      RunTotal<F, float, float>::template add<false>(floats, size);
+    }
+  }
+};
+
+#ifdef __aarch64__
+constexpr bool converts_vectors = true;
+#else
+constexpr bool converts_vectors = false;
+#endif
+
+template <typename F, typename T>
+using RunTotalOf = std::conditional_t<std::is_same_v<T, float16> && !converts_vectors, HalfRunTotal<F>,
+                                      RunTotal<F, T, Accumulator<F, T>>>;
 
 [[gnu::always_inline]] inline float short_sum(const float* x, int64_t n) {
   using Vector [[gnu::vector_size(16)]] = float;
@@ -161,12 +189,12 @@ constexpr int64_t places = 1, piece = run_block;
 // Merges n > 0 elements from each of `count` places into its total.
 template <typename F, typename T, typename A, typename Total>
 void reduce_in_turns(const T* const* from, int64_t count, int64_t n, Total* totals) {
-  const auto add = [count](RunTotal<F, T, A>& to, const T* x, int64_t size) {
+  const auto add = [count](RunTotalOf<F, T>& to, const T* x, int64_t size) {
     count <= 2 ? to.template add<true>(x, size) : to.template add<false>(x, size);
   };
   if (n <= piece) {
     for (int64_t k = 0; k < count; ++k) {
-      RunTotal<F, T, A> whole;
+      RunTotalOf<F, T> whole;
       add(whole, from[k], n);
       totals[k] = F::merge(totals[k], whole.total());
     }
@@ -174,7 +202,7 @@ void reduce_in_turns(const T* const* from, int64_t count, int64_t n, Total* tota
   }
   for (int64_t begin = 0; begin < n; begin += run_block) {
     const int64_t end = std::min(n, begin + run_block);
-    RunTotal<F, T, A> parts[places];
+    RunTotalOf<F, T> parts[places];
     for (int64_t at = begin; at < end; at += piece) {
       for (int64_t k = 0; k < count; ++k) add(parts[k], from[k] + at, std::min(piece, end - at));
     }

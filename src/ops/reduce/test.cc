@@ -261,6 +261,46 @@ TEST(Reduce, RowsOfEveryLength) {
   }
 }
 
+// Two rows, one of which has the extreme somewhere.
+template <typename T>
+void expect_extreme(const char* op, T others, T extreme) {
+  for (int64_t n : {32, 63, 64, 65, 128, 200, 300}) {
+    for (int64_t place : {int64_t{0}, n / 3, n / 2, n - 1}) {
+      Tensor x(element_type_of<T>, {2, n}), y(element_type_of<T>, {2});
+      std::ranges::fill(x.mutable_data<T>(), others);
+      x.mutable_data<T>()[static_cast<size_t>(n + place)] = extreme;
+      y.mutable_data<T>()[0] = others;
+      y.mutable_data<T>()[1] = extreme;
+      OpTest(op).attribute("keepdims", 0).input(x).constant<int64_t>({1}, {1}).expect(y).run();
+    }
+  }
+}
+
+TEST(Reduce, ExtremesOfLongRowsOfOtherTypes) {
+  expect_extreme<uint8_t>("ReduceMax", 127, 128);
+  expect_extreme<uint8_t>("ReduceMin", 128, 127);
+  expect_extreme<int8_t>("ReduceMax", -2, -1);
+  expect_extreme<int8_t>("ReduceMin", 0, -128);
+  expect_extreme<int32_t>("ReduceMax", -70000, -69999);
+  expect_extreme<uint32_t>("ReduceMin", 0x80000000, 0x7fffffff);
+  expect_extreme<int64_t>("ReduceMin", 0, -(int64_t{1} << 40));
+  expect_extreme<float16>("ReduceMax", float16(-2.0f), float16(-1.0f));
+  expect_extreme<double>("ReduceMin", 1.0, -std::numeric_limits<double>::infinity());
+}
+
+TEST(Reduce, LongRowsOfHalfPrecision) {
+  for (int64_t n : {100, 511, 512, 513, 1300}) {
+    Tensor x(ElementType::float16, {1, n});
+    std::ranges::fill(x.mutable_data<float16>(), float16(0.5f));
+    OpTest("ReduceMean")
+        .attribute("keepdims", 0)
+        .input(x)
+        .constant<int64_t>({1}, {1})
+        .expect<float16>({1}, {float16(0.5f)})
+        .run();
+  }
+}
+
 // Numbers that are whole, so that sums have no rounding errors, in any order.
 Tensor whole_numbers(Shape shape) {
   Tensor x(ElementType::float32, shape);
