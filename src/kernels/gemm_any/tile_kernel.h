@@ -11,7 +11,7 @@ namespace tenon::kernels {
 // of the right side are loaded and Rows numbers of the left side repeated.
 template <class Arch, class T, class V, int Rows, int Vectors>
 struct AnyTileKernel {
-  static constexpr int lanes = sizeof(V) / sizeof(T), columns = Vectors * lanes;
+  static constexpr int vector_bytes = sizeof(V), lanes = vector_bytes / sizeof(T), columns = Vectors * lanes;
 
   static V load(const T* p) {
     V v;
