@@ -205,7 +205,8 @@ std::optional<Tensor> import_array(nb::handle object, ReadOnly read_only, Memory
   if (!array && !PyObject_CheckBuffer(object.ptr()) && nb::hasattr(object, "__dlpack__")) array = import_dlpack(object);
   if (!array) return std::nullopt;
   const bool must_copy = !usable_in_place(*array) || (array->read_only && read_only == ReadOnly::copy);
-  return in_memory(must_copy ? copy_of(*array) : over(std::move(*array)), memory);
+  const Tensor tensor = must_copy ? copy_of(*array) : over(std::move(*array));
+  return in_memory(tensor, memory);
 }
 
 Tensor import_destination(nb::handle object) {

@@ -127,7 +127,7 @@ Result nvrtcGetCUBIN(Handle program, char* image) {
   const std::string& from = static_cast<Program*>(program)->image;
   const uint64_t size = from.size();
   std::memcpy(image, &size, sizeof size);
-  std::memcpy(image + sizeof size, from.data(), from.size());
+  from.copy(image + sizeof size, from.size());
   return success;
 }
 Result nvrtcDestroyProgram(Handle* program) { return delete static_cast<Program*>(*program), success; }

@@ -430,9 +430,9 @@ Result cuStreamWaitEvent(Handle stream, Handle handle, unsigned is_recorded) {
   Stream* to = made(stream);
   if (!to || to->records != (is_recorded == 1)) return invalid;
   if (to->records)
-    to->recorded.push_back([event] { event->complete(event->recorded); });
+    to->recorded.emplace_back([event] { event->complete(event->recorded); });
   else if (event->done < event->recorded)
-    to->pending.push_back([event, times = event->recorded] { event->complete(times); });
+    to->pending.emplace_back([event, times = event->recorded] { event->complete(times); });
   return success;
 }
 Result cuStreamBeginCapture_v2(Handle stream, int) { return static_cast<Stream*>(stream)->records = true, success; }
