@@ -15,6 +15,8 @@ constexpr int64_t most_steps = 256;
 // Bytes of a step that a block has in either direction, in whole tiles: what is packed for it stays in the second
 // cache.
 constexpr int64_t most_bytes_of_step = 2048;
+// Multiplications that are worth handing to another thread.
+constexpr int64_t least_work = 100000;
 
 template <class T>
 struct Product {
@@ -72,17 +74,18 @@ struct Product {
       return;
     }
     constexpr int64_t longest = most_bytes_of_step / sizeof(T);
-    int64_t row_tiles = longest / tile.rows, column_tiles = longest / tile.columns, blocks_down, blocks;
+    int64_t row_tiles = longest / tile.rows, column_tiles = longest / tile.columns, blocks_down, blocks, work;
     while (true) {
-      blocks_down = divide_up(rows.count, row_tiles * tile.rows);
-      blocks = blocks_down * divide_up(columns.count, column_tiles * tile.columns);
+      const int64_t height = row_tiles * tile.rows, width = column_tiles * tile.columns;
+      blocks_down = divide_up(rows.count, height);
+      blocks = blocks_down * divide_up(columns.count, width);
+      work = std::max<int64_t>(1, std::min(rows.count, height) * std::min(columns.count, width) * k);
       // Enough of them for all threads, and as square as can be.
-      if (pool.size() == 1 || blocks >= 4 * pool.size() || row_tiles + column_tiles == 2) break;
-      const bool is_wide = column_tiles * tile.columns >= row_tiles * tile.rows;
-      (column_tiles > 1 && (is_wide || row_tiles == 1) ? column_tiles : row_tiles) /= 2;
+      const bool is_small = work <= 2 * least_work || row_tiles + column_tiles == 2;
+      if (pool.size() == 1 || blocks >= 4 * pool.size() || is_small) break;
+      (column_tiles > 1 && (width >= height || row_tiles == 1) ? column_tiles : row_tiles) /= 2;
     }
-    const int64_t work = row_tiles * tile.rows * column_tiles * tile.columns * k;
-    pool.parallel_for(blocks, 1 + 100000 / work, [&](int64_t begin, int64_t end) {
+    pool.parallel_for(blocks, 1 + least_work / work, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         multiply_block(i % blocks_down * row_tiles * tile.rows, row_tiles,
                        i / blocks_down * column_tiles * tile.columns, column_tiles);
