@@ -187,7 +187,7 @@ constexpr int64_t places = 1, piece = run_block;
 #endif
 
 // Merges n > 0 elements from each of `count` places into its total.
-template <typename F, typename T, typename A, typename Total>
+template <typename F, typename T, typename Total>
 void reduce_in_turns(const T* const* from, int64_t count, int64_t n, Total* totals) {
   const auto add = [count](RunTotalOf<F, T>& to, const T* x, int64_t size) {
     count <= 2 ? to.template add<true>(x, size) : to.template add<false>(x, size);
@@ -219,9 +219,9 @@ auto reduce_all(const T* x, int64_t n) {
   std::fill_n(totals, places, start);
   const T* from[places];
   for (int64_t k = 0; k < places; ++k) from[k] = x + k * (n / places);
-  if (n >= places) reduce_in_turns<F, T, A>(from, places, n / places, totals);
+  if (n >= places) reduce_in_turns<F, T>(from, places, n / places, totals);
   const T* last = x + n / places * places;
-  if (n % places) reduce_in_turns<F, T, A>(&last, 1, n % places, &rest);
+  if (n % places) reduce_in_turns<F, T>(&last, 1, n % places, &rest);
   for (int64_t k = 0; k < places; ++k) rest = F::merge(rest, totals[k]);
   return rest;
 }
@@ -244,7 +244,7 @@ void reduce_rows(const ReducePlan& plan, const T* x, T* y, int64_t begin, int64_
     for (int64_t k = 0; k < count; ++k) rows[k] = x + plan.first(i + k * rows_each);
     plan.for_each_reduced([&](int64_t offset) {
       for (int64_t k = 0; k < count; ++k) from[k] = rows[k] + offset;
-      reduce_in_turns<F, T, A>(from, count, plan.run, totals);
+      reduce_in_turns<F, T>(from, count, plan.run, totals);
     });
     for (int64_t k = 0; k < count; ++k) write(i + k * rows_each, totals[k]);
   }

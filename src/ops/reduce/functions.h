@@ -49,15 +49,17 @@ A times(A a, A b) {
 }
 
 // How values are collected: merge(a, map(x)), from `start` on.
-struct Sum {
+struct AsTheyAre {
+  template <typename A>
+  static A map(A x) {
+    return x;
+  }
+};
+struct Sum : AsTheyAre {
   static constexpr bool takes_vectors = true;
   template <typename T, typename A>
   static A start() {
     return A(0);
-  }
-  template <typename A>
-  static A map(A x) {
-    return x;
   }
   template <typename A>
   static A merge(A a, A b) {
@@ -85,22 +87,18 @@ struct SumOfSquares : Sum {
 struct LogarithmOfSum : Sum {
   static constexpr bool has_logarithms = true;
 };
-struct Product {
+struct Product : AsTheyAre {
   static constexpr bool takes_vectors = true;
   template <typename T, typename A>
   static A start() {
     return A(1);
   }
   template <typename A>
-  static A map(A x) {
-    return x;
-  }
-  template <typename A>
   static A merge(A a, A b) {
     return times(a, b);
   }
 };
-struct Largest {
+struct Largest : AsTheyAre {
   static constexpr bool is_largest = true;
   template <typename T, typename A>
   static A start() {
@@ -110,15 +108,11 @@ struct Largest {
       return -std::numeric_limits<A>::infinity();
   }
   template <typename A>
-  static A map(A x) {
-    return x;
-  }
-  template <typename A>
   static A merge(A a, A b) {
     return ((a > b) | (a != a)) ? a : b;
   }
 };
-struct Smallest {
+struct Smallest : AsTheyAre {
   static constexpr bool is_largest = false;
   template <typename T, typename A>
   static A start() {
@@ -126,10 +120,6 @@ struct Smallest {
       return static_cast<A>(std::numeric_limits<T>::max());
     else
       return std::numeric_limits<A>::infinity();
-  }
-  template <typename A>
-  static A map(A x) {
-    return x;
   }
   template <typename A>
   static A merge(A a, A b) {
