@@ -1,5 +1,5 @@
 # Those of whole models need only the library; the kernels' need Google Benchmark and are left out without it.
-foreach(name load growing_cache)
+foreach(name load growing_cache scaling)
   add_executable(bench_${name} bench/${name}.cc)
   target_include_directories(bench_${name} PRIVATE src)
   target_link_libraries(bench_${name} PRIVATE tenon tenon_headers)

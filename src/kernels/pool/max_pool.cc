@@ -278,22 +278,22 @@ class RowMaxima {
       return;
     }
     int64_t o = 0;
-    if constexpr (Stride == 1 && width >= 4 && std::is_same_v<Taps, std::integral_constant<int64_t, 5>>) {
-      if (dilation == 1) o = fold_fives<HasNan>(row, y);
+    if constexpr (Stride == 1 && width == 4 && std::is_same_v<Taps, std::integral_constant<int64_t, 5>>) {
+      if (dilation == 1) o = fold_fives<HasNan>(row, y, outputs);
     }
     for (; o + width <= outputs; o += width) store(y + o, window(o));
     if (o < outputs) store(y + outputs - width, window(outputs - width));
   }
 
   // Maxima of five elements side by side, for whole vectors; returns how many they are. They are maxima of pairs, which
-  // are each computed once, and of a single one. A load at each place would take longer.
+  // are each computed once, and of a single one. A load at each place would take longer, where vectors are not longer.
   template <bool HasNan>
-  int64_t fold_fives(const T* row, T* y) const {
+  static int64_t fold_fives(const T* row, T* y, int64_t outputs) {
     constexpr auto lanes = std::make_integer_sequence<int, width>{};
     const auto pairs_of = [&](Vector own, Vector next) { return higher<HasNan>(own, shifted<1>(own, next, lanes)); };
     int64_t o = 0;
     Vector own = load(row), next = load(row + width), pairs = pairs_of(own, next);
-    for (; o + width <= s_.output[2]; o += width) {
+    for (; o + width <= outputs; o += width) {
       const Vector after = load(row + o + 2 * width), next_pairs = pairs_of(next, after);
       const Vector four = higher<HasNan>(pairs, shifted<2>(pairs, next_pairs, lanes));
       store(y + o, higher<HasNan>(four, shifted<4>(own, next, lanes)));

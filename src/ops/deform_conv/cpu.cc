@@ -1,9 +1,8 @@
 #include <cmath>
-#include <limits>
-#include <vector>
 
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm_any/gemm_any.h"
+#include "ops/cpu_support/bilinear_points.h"
 #include "ops/cpu_support/compute_type.h"
 #include "ops/cpu_support/conv_shape.h"
 #include "provider/cpu_kernels.h"
@@ -12,29 +11,6 @@ namespace tenon::ops {
 namespace {
 
 using kernels::ConvShape;
-
-// A position between the pixels of an image: where its four neighbours are (-1: outside) and how much each counts.
-template <typename T>
-struct Sample {
-  int32_t at[4] = {-1, -1, -1, -1};
-  T weight[4] = {};
-
-  Sample(int64_t height, int64_t width, T y, T x, T factor) {
-    if (!(y > -1 && y < static_cast<T>(height) && x > -1 && x < static_cast<T>(width))) return;
-    const T top = std::floor(y), left = std::floor(x), dy = y - top, dx = x - left;
-    const auto h = static_cast<int64_t>(top), w = static_cast<int64_t>(left);
-    for (int i = 0; i < 4; ++i) {
-      const int64_t row = h + i / 2, column = w + i % 2;
-      if (row < 0 || row >= height || column < 0 || column >= width) continue;
-      at[i] = static_cast<int32_t>(row * width + column);
-      weight[i] = factor * (i / 2 ? dy : 1 - dy) * (i % 2 ? dx : 1 - dx);
-    }
-  }
-  T of(const T* image) const {
-    auto part = [&](int i) { return at[i] < 0 ? T(0) : weight[i] * image[at[i]]; };
-    return (part(0) + part(1)) + (part(2) + part(3));
-  }
-};
 
 void multiply(ThreadPool& pool, int64_t m, int64_t n, int64_t k, const float* a, const float* b, const float* bias,
               float* c) {
@@ -61,10 +37,6 @@ class DeformConv final : public Kernel {
 
   void run(KernelRun& run) const override {
     if (run.output(0).elements() == 0) return;
-    const int64_t pixels = run.input(0).shape().elements(2, run.input(0).rank());
-    if (pixels > std::numeric_limits<int32_t>::max()) {
-      fail(ErrorCode::unsupported, "an image of {} pixels is more than this operator's kernel can address", pixels);
-    }
     const ConvShape s = conv_shape(window_, groups_, run.input(0).shape(), run.input(1).shape(), run.output(0).shape());
     dispatch_compute(run.input(0).type(), [&]<typename T>() { compute<T>(run, s); });
   }
@@ -88,12 +60,10 @@ class DeformConv final : public Kernel {
         for (int64_t i = begin; i < end; ++i) {
           const int64_t group = i / taps, tap = i % taps, first = n * offset_groups_ * taps + i;
           const T *dy = offset + 2 * first * points, *dx = dy + points;
-          const std::vector<Sample<T>> samples = positions(s, tap, dy, dx, mask ? mask + first * points : nullptr);
-          for (int64_t c = group * sharing; c < (group + 1) * sharing; ++c) {
-            const T* from = image + c * s.input_size();
-            T* to = column + (c * taps + tap) * points;
-            for (int64_t p = 0; p < points; ++p) to[p] = samples[static_cast<size_t>(p)].of(from);
-          }
+          const BilinearPoints<T> samples = positions(s, tap, dy, dx, mask ? mask + first * points : nullptr);
+          const int64_t channel = group * sharing;
+          samples.template mix<T>({image + channel * s.input_size(), s.input_size()},
+                                  {column + (channel * taps + tap) * points, taps * points}, sharing);
         }
       });
       for (int64_t g = 0; g < s.groups; ++g) {
@@ -107,17 +77,39 @@ class DeformConv final : public Kernel {
 
   // Where one tap of the kernel reads for every output.
   template <typename T>
-  static std::vector<Sample<T>> positions(const ConvShape& s, int64_t tap, const T* dy, const T* dx, const T* factor) {
-    std::vector<Sample<T>> result;
-    result.reserve(static_cast<size_t>(s.output_size()));
+  static BilinearPoints<T> positions(const ConvShape& s, int64_t tap, const T* dy, const T* dx, const T* factor) {
+    BilinearPoints<T> result(s.input[2]);
+    result.reserve(s.output_size());
     const int64_t kh = tap / s.kernel[2], kw = tap % s.kernel[2];
-    for (int64_t i = 0; i < s.output_size(); ++i) {
-      const int64_t oh = i / s.output[2], ow = i % s.output[2];
-      const T y = static_cast<T>(oh * s.stride[1] - s.pad[1] + kh * s.dilation[1]) + dy[i];
-      const T x = static_cast<T>(ow * s.stride[2] - s.pad[2] + kw * s.dilation[2]) + dx[i];
-      result.emplace_back(s.input[1], s.input[2], y, x, factor ? factor[i] : T(1));
+    for (int64_t oh = 0; oh < s.output[1]; ++oh) {
+      const auto top = static_cast<T>(oh * s.stride[1] - s.pad[1] + kh * s.dilation[1]);
+      for (int64_t ow = 0; ow < s.output[2]; ++ow, ++dy, ++dx) {
+        const auto left = static_cast<T>(ow * s.stride[2] - s.pad[2] + kw * s.dilation[2]);
+        add_position(top + *dy, left + *dx, factor ? *factor++ : T(1), s.input[1], result);
+      }
     }
     return result;
+  }
+
+  // Pixels outside the image are zero.
+  template <typename T>
+  static void add_position(T y, T x, T factor, int64_t height, BilinearPoints<T>& result) {
+    const int64_t width = result.width();
+    int64_t pixels[4] = {-1, -1, -1, -1};
+    T weights[4] = {};
+    if (!(y > -1 && y < static_cast<T>(height) && x > -1 && x < static_cast<T>(width)))
+      return result.add_apart(pixels, weights);
+    const T top = std::floor(y), left = std::floor(x), below = y - top, right = x - left;
+    const auto row = static_cast<int64_t>(top), column = static_cast<int64_t>(left);
+    if (row >= 0 && column >= 0 && row + 1 < height && column + 1 < width)
+      return result.add(row * width + column, below, right, factor);
+    for (int i = 0; i < 4; ++i) {
+      const int64_t h = row + i / 2, w = column + i % 2;
+      if (h < 0 || h >= height || w < 0 || w >= width) continue;
+      pixels[i] = h * width + w;
+      weights[i] = factor * (i / 2 ? below : 1 - below) * (i % 2 ? right : 1 - right);
+    }
+    result.add_apart(pixels, weights);
   }
 
   WindowAttributes window_;

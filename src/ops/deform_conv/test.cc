@@ -21,6 +21,16 @@ TEST(DeformConv, OffsetsAndMask) {
       .run();
 }
 
+// Three channels; positions between four pixels, beside the edges, and far outside.
+TEST(DeformConv, Positions) {
+  OpTest("DeformConv")
+      .input<float>({1, 3, 2, 2}, {1, 2, 3, 4, 10, 20, 30, 40, 100, 200, 300, 400})
+      .input<float>({1, 3, 1, 1}, {1, 1, 1})
+      .input<float>({1, 2, 2, 2}, {0.5f, -0.5f, 0.25f, 9, 0.5f, 0, 0, 0})
+      .expect<float>({1, 1, 2, 2}, {277.5f, 111, 249.75f, 0})
+      .run();
+}
+
 TEST(DeformConv, Errors) {
   std::string text = OpTest("DeformConv")
                          .input<float>({1, 1, 1, 1}, {1})

@@ -1,9 +1,8 @@
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <vector>
 
-#include "base/cpu_features.h"
+#include "ops/cpu_support/bilinear_points.h"
 #include "ops/cpu_support/compute_type.h"
 #include "provider/cpu_kernels.h"
 
@@ -16,27 +15,42 @@ enum class Padding { zeros, border, reflection };
 // Which elements of an image make up some samples, with their weights.
 template <typename T>
 struct Taps {
-  int64_t each = 0;  // of a sample
+  int64_t each;  // of a sample
   std::vector<int64_t> indices;
   std::vector<T> weights;
   // Samples that lack some: they are zero, and their index in this list is -1.
   std::vector<int64_t> partial, partial_indices;
 
-  Taps(int64_t samples, int64_t count)
-      : each(count), indices(static_cast<size_t>(samples * count)), weights(static_cast<size_t>(samples * count)) {}
+  Taps(int64_t taps_each, int64_t most_samples)
+      : each(taps_each),
+        indices(static_cast<size_t>(each * most_samples)),
+        weights(static_cast<size_t>(each * most_samples)) {}
 
-  // Lists a sample and has its missing elements read from anywhere.
-  void set_partial(int64_t sample) {
-    partial.push_back(sample);
-    for (auto at = static_cast<size_t>(sample * each); at < static_cast<size_t>((sample + 1) * each); ++at) {
-      partial_indices.push_back(indices[at]);
-      indices[at] = std::max<int64_t>(indices[at], 0);
-    }
-  }
   void clear() {
+    end_ = 0;
     partial.clear();
     partial_indices.clear();
   }
+  // One more sample, whose taps find(indices, weights) sets.
+  template <typename Find>
+  void add(Find find) {
+    int64_t* added = indices.data() + end_;
+    find(added, weights.data() + end_);
+    if (std::any_of(added, added + each, [](int64_t index) { return index < 0; })) set_partial(added);
+    end_ += each;
+  }
+
+ private:
+  // Missing elements are read from anywhere.
+  void set_partial(int64_t* added) {
+    partial.push_back(end_ / each);
+    for (int64_t i = 0; i < each; ++i) {
+      partial_indices.push_back(added[i]);
+      added[i] = std::max<int64_t>(added[i], 0);
+    }
+  }
+
+  int64_t end_ = 0;
 };
 
 template <typename T>
@@ -45,19 +59,28 @@ class Sampler {
   Sampler(Mode mode, Padding padding, bool align_corners, const Shape& image)
       : mode_(mode), padding_(padding), align_(align_corners), image_(image) {}
 
-  int64_t taps_each() const {
-    const int64_t along_axis = mode_ == Mode::nearest ? 1 : mode_ == Mode::linear ? 2 : 4;
-    int64_t result = 1;
-    for (int axis = 2; axis < image_.rank(); ++axis) result *= along_axis;
-    return result;
+  // Adds the sample at `point`, which has the coordinates in -1 … 1, the last axis first.
+  void add(const T* point, Taps<T>& result) const {
+    result.add([&](int64_t* indices, T* weights) { find(point, indices, weights); });
   }
 
-  // Sets the taps of sample number `sample`. `point` has the coordinates in -1 … 1, the last axis first.
-  void find(const T* point, int64_t sample, Taps<T>& result) const {
+  // The same for samples of a picture, linearly.
+  void add(const T* point, BilinearPoints<T>& result) const {
+    const int64_t height = image_[2], width = image_[3];
+    const T x = position(point[0], width), y = position(point[1], height);
+    if (x >= 0 && y >= 0 && x < static_cast<T>(width - 1) && y < static_cast<T>(height - 1)) {
+      const auto column = static_cast<int64_t>(x), row = static_cast<int64_t>(y);
+      return result.add(row * width + column, y - static_cast<T>(row), x - static_cast<T>(column));
+    }
+    int64_t indices[4];
+    T weights[4];
+    find(point, indices, weights);
+    result.add_apart(indices, weights);
+  }
+
+ private:
+  void find(const T* point, int64_t* indices, T* weights) const {
     const int axes = image_.rank() - 2;
-    int64_t* indices = result.indices.data() + sample * result.each;
-    T* weights = result.weights.data() + sample * result.each;
-    if (mode_ == Mode::linear && axes == 2 && find_within(point, indices, weights)) return;
     int64_t before = 1;
     indices[0] = 0;
     weights[0] = 1;
@@ -76,28 +99,6 @@ class Sampler {
       }
       before *= count;
     }
-    if (std::any_of(indices, indices + result.each, [](int64_t index) { return index < 0; }))
-      result.set_partial(sample);
-  }
-
- private:
-  // The same for points between four elements of a picture; false for others.
-  bool find_within(const T* point, int64_t* indices, T* weights) const {
-    const int64_t height = image_[2], width = image_[3];
-    const T x = position(point[0], width), y = position(point[1], height);
-    if (!(x >= 0 && y >= 0 && x < static_cast<T>(width - 1) && y < static_cast<T>(height - 1))) return false;
-    const auto column = static_cast<int64_t>(x), row = static_cast<int64_t>(y);
-    const T right = x - static_cast<T>(column), below = y - static_cast<T>(row), left = 1 - right, above = 1 - below;
-    const int64_t first = row * width + column;
-    indices[0] = first;
-    indices[1] = first + 1;
-    indices[2] = first + width;
-    indices[3] = first + width + 1;
-    weights[0] = above * left;
-    weights[1] = above * right;
-    weights[2] = below * left;
-    weights[3] = below * right;
-    return true;
   }
 
   T position(T normalized, int64_t size) const {
@@ -208,6 +209,7 @@ class GridSample final : public Kernel {
     const Tensor& x = run.input(0);
     Tensor& y = run.output(0);
     const Tensor points = as_type<T>(run.input(1), run.threads(), run.allocator());
+    const Taps<T> taps(taps_each(x.rank() - 2), points_at_once(x.rank() - 2));
     if (mode_ == Mode::nearest) {
       return dispatch_width(x.type(), [&]<typename E>() {
         const E* from;
@@ -219,13 +221,13 @@ class GridSample final : public Kernel {
           from = static_cast<const E*>(x.raw());
           to = static_cast<E*>(y.mutable_raw());
         }
-        each_block<T>(run, points, [&](const Taps<T>& taps, int64_t n, const Channels& channels) {
-          const int64_t* index = taps.indices.data();
+        each_block<T>(run, points, taps, [&](const Taps<T>& found, int64_t n, const Channels& channels) {
+          const int64_t* index = found.indices.data();
           for (int64_t c = 0; c < channels.count; ++c) {
             const E* plane = from + channels.in(c);
             E* out = to + channels.out(c);
             for (int64_t i = 0; i < n; ++i) out[i] = plane[index[i]];
-            for (int64_t i : taps.partial) out[i] = E{};
+            for (int64_t i : found.partial) out[i] = E{};
           }
         });
       });
@@ -234,43 +236,20 @@ class GridSample final : public Kernel {
              uint64_t>(x.type(), [&]<typename E>() {
       const E* from = x.data<E>().data();
       E* to = y.mutable_data<E>().data();
-      each_block<T>(run, points, [&](const Taps<T>& taps, int64_t n, const Channels& channels) {
-        // Points may lie anywhere in planes that the second cache does not hold.
-        const bool fetches = channels.in_step * int64_t{sizeof(E)} > cpu_features().l2_bytes / 2;
-        const auto sum_two = fetches ? sum_four<2, true, T, E> : sum_four<2, false, T, E>,
-                   sum_one = fetches ? sum_four<1, true, T, E> : sum_four<1, false, T, E>;
-        int64_t c = 0;
-        for (; taps.each == 4 && c + 2 <= channels.count; c += 2)
-          sum_two(taps, n, from + channels.in(c), channels.in_step, to + channels.out(c), channels.out_step);
-        for (; c < channels.count; ++c) {
-          if (taps.each == 4)
-            sum_one(taps, n, from + channels.in(c), 0, to + channels.out(c), 0);
-          else
-            sum_any<T, E>(taps, n, from + channels.in(c), to + channels.out(c));
+      if (mode_ == Mode::linear && x.rank() == 4) {
+        const auto mix = [&](const BilinearPoints<T>& found, int64_t, const Channels& channels) {
+          found.template mix<E>({from + channels.in(0), channels.in_step}, {to + channels.out(0), channels.out_step},
+                                channels.count);
+        };
+        return each_block<T>(run, points, BilinearPoints<T>(x.dim(3)), mix);
+      }
+      each_block<T>(run, points, taps, [&](const Taps<T>& found, int64_t n, const Channels& channels) {
+        for (int64_t c = 0; c < channels.count; ++c) {
+          sum_any<T, E>(found, n, from + channels.in(c), to + channels.out(c));
+          sum_partial<T, E>(found, from + channels.in(c), to + channels.out(c));
         }
-        for (c = 0; c < channels.count && !taps.partial.empty(); ++c)
-          sum_partial<T, E>(taps, from + channels.in(c), to + channels.out(c));
       });
     });
-  }
-
-  // The usual case: a linear mix of four elements of a picture, for some channels whose planes are `*_step` apart.
-  // With `fetches`, what later points need is fetched meanwhile.
-  template <int channels, bool fetches, typename T, typename E>
-  static void sum_four(const Taps<T>& taps, int64_t n, const E* from, int64_t from_step, E* to, int64_t to_step) {
-    constexpr int64_t ahead = 32;
-    const int64_t* index = taps.indices.data();
-    const T* weight = taps.weights.data();
-    for (int64_t i = 0; i < n; ++i, index += 4, weight += 4) {
-      for (int c = 0; fetches && c < channels && i + ahead < n; ++c) {
-        __builtin_prefetch(from + c * from_step + index[4 * ahead]);
-        __builtin_prefetch(from + c * from_step + index[4 * ahead + 2]);
-      }
-      for (int c = 0; c < channels; ++c) {
-        const auto tap = [&](int k) { return weight[k] * value<T>(from[c * from_step + index[k]]); };
-        to[c * to_step + i] = element<E>(tap(0) + tap(1) + tap(2) + tap(3));
-      }
-    }
   }
 
   template <typename T, typename E>
@@ -279,8 +258,8 @@ class GridSample final : public Kernel {
     const T* weight = taps.weights.data();
     for (int64_t i = 0; i < n; ++i, index += taps.each, weight += taps.each) {
       T sum{};
-      for (int64_t k = 0; k < taps.each; ++k) sum += weight[k] * value<T>(from[index[k]]);
-      to[i] = element<E>(sum);
+      for (int64_t k = 0; k < taps.each; ++k) sum += weight[k] * wide_value<T>(from[index[k]]);
+      to[i] = narrow_value<E>(sum);
     }
   }
 
@@ -292,33 +271,10 @@ class GridSample final : public Kernel {
       const T* weight = taps.weights.data() + i * taps.each;
       T sum{};
       for (int64_t k = 0; k < taps.each; ++k, ++index) {
-        if (*index >= 0) sum += weight[k] * value<T>(from[*index]);
+        if (*index >= 0) sum += weight[k] * wide_value<T>(from[*index]);
       }
-      to[i] = element<E>(sum);
+      to[i] = narrow_value<E>(sum);
     }
-  }
-
-  template <typename E, typename T>
-  static E element(T sum) {
-    if constexpr (std::is_integral_v<E>) {
-      constexpr T low = static_cast<T>(std::numeric_limits<E>::min()),
-                  high = static_cast<T>(std::numeric_limits<E>::max());
-      return sum >= high ? std::numeric_limits<E>::max()
-             : sum > low ? static_cast<E>(sum)
-                         : std::numeric_limits<E>::min();
-    } else if constexpr (std::is_arithmetic_v<E>) {
-      return static_cast<E>(sum);
-    } else {
-      return E(static_cast<float>(sum));
-    }
-  }
-
-  template <typename T, typename E>
-  static T value(E element) {
-    if constexpr (std::is_arithmetic_v<E>)
-      return static_cast<T>(element);
-    else
-      return static_cast<T>(static_cast<float>(element));
   }
 
   // Where the planes of the channels of an image begin in X, and what is made of each in Y.
@@ -329,26 +285,34 @@ class GridSample final : public Kernel {
     int64_t out(int64_t c) const { return first_out + c * out_step; }
   };
 
-  // Calls visit(taps of some points, number of points, Channels) until all points of all images have been visited.
-  template <typename T, typename Visit>
-  void each_block(KernelRun& run, const Tensor& points, Visit visit) const {
+  int64_t taps_each(int axes) const {
+    const int64_t along_axis = mode_ == Mode::nearest ? 1 : mode_ == Mode::linear ? 2 : 4;
+    return axes == 3 ? along_axis * along_axis * along_axis : along_axis * along_axis;
+  }
+
+  // So many points that a plane is read often while it is in the cache, so few that their taps are in it too.
+  int64_t points_at_once(int axes) const { return 2048 / taps_each(axes); }
+
+  // Calls visit(some points in a copy of `none`, their number, Channels) until all points of all images have been
+  // visited.
+  template <typename T, typename Points, typename Visit>
+  void each_block(KernelRun& run, const Tensor& points, const Points& none, Visit visit) const {
     const Shape& shape = run.input(0).shape();
     const Shape& out = run.output(0).shape();
     const int64_t channels = shape[1], plane = shape.elements(2, shape.rank()), count = out.elements(2, out.rank()),
                   axes = shape.rank() - 2;
     const T* grid = points.data<T>().data();
     const Sampler<T> sampler(mode_, padding_, align_, shape);
-    // So many points that a plane is read often while it is in the cache, so few that their taps are in it too.
-    const int64_t most = std::max<int64_t>(1, 2048 / sampler.taps_each());
+    const int64_t most = points_at_once(static_cast<int>(axes));
     run.threads().parallel_for(shape[0] * count, 1 + 2048 / channels, [&](int64_t begin, int64_t end) {
-      Taps<T> taps(most, sampler.taps_each());
+      Points found = none;
       for (int64_t n = 0; begin < end; begin += n) {
         const int64_t image = begin / count, at = begin % count;
         n = std::min({most, end - begin, count - at});
-        taps.clear();
-        for (int64_t i = 0; i < n; ++i) sampler.find(grid + (begin + i) * axes, i, taps);
+        found.clear();
+        for (int64_t i = 0; i < n; ++i) sampler.add(grid + (begin + i) * axes, found);
         const int64_t first = image * channels;
-        visit(taps, n, Channels{channels, first * plane, plane, first * count + at, count});
+        visit(found, n, Channels{channels, first * plane, plane, first * count + at, count});
       }
     });
   }

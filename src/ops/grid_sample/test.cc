@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "op_test.h"
 
 namespace tenon {
@@ -40,6 +42,40 @@ TEST(GridSample, Modes) {
       .input<float>({1, 2, 1}, {NAN, INFINITY})
       .expect<float>({1, 1, 2}, {5, 5})
       .run();
+}
+
+// Points between four pixels, at the right and the lower edge, outside, and in pictures of one row or column.
+template <typename T>
+void test_pictures() {
+  const auto values = [](const Shape& shape, std::initializer_list<float> list) {
+    Tensor tensor(element_type_of<T>, shape);
+    std::transform(list.begin(), list.end(), tensor.template mutable_data<T>().begin(),
+                   [](float value) { return static_cast<T>(value); });
+    return tensor;
+  };
+  sample("linear", "zeros")
+      .input(values({1, 3, 2, 3}, {4, 8, 16, 12, 16, 24, 8, 16, 32, 24, 32, 48, 0, 4, 8, 4, 8, 12}))
+      .template input<float>({1, 1, 5, 2}, {-0.5f, 0, 0.5f, -0.5f, 1, 1, 1, 0, 1.5f, -1})
+      .expect(values({1, 3, 1, 5}, {10, 14, 24, 20, 8, 20, 28, 48, 40, 16, 4, 7, 12, 10, 4}))
+      .run();
+  sample("linear", "border")
+      .input(values({1, 1, 1, 2}, {2, 6}))
+      .template input<float>({1, 1, 2, 2}, {0, 0, 3, 5})
+      .expect(values({1, 1, 1, 2}, {4, 6}))
+      .run();
+  sample("linear", "reflection")
+      .input(values({1, 1, 2, 1}, {2, 6}))
+      .template input<float>({1, 1, 2, 2}, {0, 0, 0, 1})
+      .expect(values({1, 1, 1, 2}, {4, 6}))
+      .run();
+}
+
+TEST(GridSample, Pictures) {
+  test_pictures<float>();
+  test_pictures<double>();
+  test_pictures<float16>();
+  test_pictures<int32_t>();
+  test_pictures<uint8_t>();
 }
 
 TEST(AffineGrid, Identity) {

@@ -182,7 +182,7 @@ class NonMaxSuppression final : public Kernel {
       std::make_heap(candidates.begin(), candidates.end(), Worse());
     else
       std::sort(candidates.begin(), candidates.end(), Worse());
-    constexpr int64_t few = 64;  // boxes that are sooner compared with all than with those of their columns
+    constexpr int64_t few = 700;  // boxes that are sooner compared with all than with those of their columns
     float left = 0, right = 0;
     if (most > few) std::tie(left, right) = span_of(candidates, corners);
     chosen.start(left, right);

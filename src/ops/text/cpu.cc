@@ -15,7 +15,7 @@ namespace tenon::ops {
 namespace {
 
 // Texts are short: most take two moves, which is less than a call.
-void copy_text(const std::string& text, char* to) {
+[[gnu::always_inline]] inline void copy_text(const std::string& text, char* to) {
   const char* from = text.data();
   const size_t size = text.size();
   const auto copy_both_ends = [&]<size_t part>() {
