@@ -6,6 +6,12 @@
 
 #include "kernels/simd/extreme.h"
 
+#if defined(__FMA__)
+#include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+
 namespace tenon::ops {
 
 using FloatVector = kernels::VectorOf<float>::Type;
@@ -70,18 +76,52 @@ void map_vectors(const float* a, const float* b, float* y, int64_t n, Function f
   for (; i < n; ++i) y[i] = function(FloatVector{} + a[i], FloatVector{} + b[i])[0];
 }
 
-// The sum of all lanes.
-inline float sum_of(FloatVector value) {
-  using Quarter [[gnu::vector_size(16)]] = float;
-  Quarter sum;
+inline FloatVector vector_at(const float* x) {
+  FloatVector value;
+  std::memcpy(&value, x, sizeof value);
+  return value;
+}
+
+// a * b + c, rounded once where that is one instruction.
+inline FloatVector multiply_add(FloatVector a, FloatVector b, FloatVector c) {
+#if defined(__FMA__)
+  return _mm256_fmadd_ps(a, b, c);
+#elif defined(__aarch64__)
+  return vfmaq_f32(c, a, b);
+#else
+  return a * b + c;
+#endif
+}
+
+using QuarterVector [[gnu::vector_size(16)]] = float;
+
+// Lanes that are four apart, added up.
+inline QuarterVector folded(FloatVector value) {
+  QuarterVector sum, next;
   std::memcpy(&sum, &value, sizeof sum);
   for (size_t at = sizeof sum; at < sizeof value; at += sizeof sum) {
-    Quarter next;
     std::memcpy(&next, reinterpret_cast<const char*>(&value) + at, sizeof next);
     sum += next;
   }
+  return sum;
+}
+
+// The sum of all lanes.
+inline float sum_of(FloatVector value) {
+  QuarterVector sum = folded(value);
   sum += __builtin_shufflevector(sum, sum, 2, 3, 0, 1);
   return sum[0] + sum[1];
+}
+
+// The sums of all lanes of one vector, or of four.
+inline QuarterVector sums_of(const FloatVector (&values)[1]) { return QuarterVector{sum_of(values[0])}; }
+inline QuarterVector sums_of(const FloatVector (&values)[4]) {
+  const auto pair = [](QuarterVector a, QuarterVector b) {
+    return __builtin_shufflevector(a, b, 0, 4, 1, 5) + __builtin_shufflevector(a, b, 2, 6, 3, 7);
+  };
+  const QuarterVector low = pair(folded(values[0]), folded(values[1])),
+                      high = pair(folded(values[2]), folded(values[3]));
+  return __builtin_shufflevector(low, high, 0, 1, 4, 5) + __builtin_shufflevector(low, high, 2, 3, 6, 7);
 }
 
 using IntVector = kernels::VectorOf<int32_t>::Type;

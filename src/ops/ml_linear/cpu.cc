@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cstring>
 
 #include "kernels/gemm/gemm.h"
 #include "ops/cpu_support/feature_rows.h"
@@ -17,9 +16,11 @@ class LinearScores {
       : coefficients_(node.floats_attribute("coefficients")), intercepts_(node.floats_attribute("intercepts")) {}
 
   void compute(ThreadPool& threads, const FeatureRows<float>& x, int64_t targets, float* scores) const {
-    if (targets == 2) return compute_few<2>(threads, x, scores);
-    if (targets == 3) return compute_few<3>(threads, x, scores);
-    if (targets == 4) return compute_few<4>(threads, x, scores);
+    if (x.features >= float_lanes && targets >= 2 && targets <= 4) {
+      return targets == 2   ? compute_few<2>(threads, x, scores)
+             : targets == 3 ? compute_few<3>(threads, x, scores)
+                            : compute_few<4>(threads, x, scores);
+    }
     kernels::GemmEpilogue epilogue;
     if (!intercepts_.empty()) {
       epilogue.addend = intercepts_.data();
@@ -34,38 +35,38 @@ class LinearScores {
   // Products of so few columns would leave most of a vector unused, so that features are taken side by side instead.
   template <int targets>
   void compute_few(ThreadPool& threads, const FeatureRows<float>& x, float* scores) const {
-    constexpr int at_once = 2;
+    const IntVector last = last_lanes(x.features % float_lanes);
     threads.parallel_for(x.rows, 1 + (8 << 10) / (x.features + 1), [&](int64_t begin, int64_t end) {
       int64_t row = begin;
-      for (; row + at_once <= end; row += at_once) multiply<at_once, targets>(x, row, scores + row * targets);
-      for (; row < end; ++row) multiply<1, targets>(x, row, scores + row * targets);
+      for (; row + 4 <= end; row += 4) multiply<4, targets>(x, row, last, scores + row * targets);
+      for (; row < end; ++row) multiply<1, targets>(x, row, last, scores + row * targets);
     });
   }
 
-  // The scores of some rows. The last vector of a row goes back over features that were there before, for nothing.
+  // The scores of some rows, of at least a vector of features. The last vector of a row goes back over features that
+  // were there before, of which it counts the `last` lanes.
   template <int rows, int targets>
-  void multiply(const FeatureRows<float>& x, int64_t row, float* scores) const {
-    const int64_t n = x.features, rest = n % float_lanes;
+  void multiply(const FeatureRows<float>& x, int64_t row, IntVector last, float* scores) const {
+    const int64_t n = x.features;
     const float *features = x.row(row), *coefficients = coefficients_.data();
-    FloatVector sums[rows][targets] = {};
-    const auto add = [&](int64_t at, IntVector used) {
-      FloatVector values[rows], factors;
-      for (int r = 0; r < rows; ++r) std::memcpy(&values[r], features + r * n + at, sizeof values[r]);
+    FloatVector sums[targets][rows] = {};
+    const auto add = [&](int64_t at, auto used) {
+#pragma GCC unroll 4
       for (int t = 0; t < targets; ++t) {
-        std::memcpy(&factors, coefficients + t * n + at, sizeof factors);
-        for (int r = 0; r < rows; ++r) sums[r][t] += (FloatVector)((IntVector)(values[r] * factors) & used);
+        const FloatVector factors = used(vector_at(coefficients + t * n + at));
+#pragma GCC unroll 4
+        for (int r = 0; r < rows; ++r)
+          sums[t][r] = multiply_add(used(vector_at(features + r * n + at)), factors, sums[t][r]);
       }
     };
-    if (n >= float_lanes) {
-      for (int64_t i = 0; i + float_lanes <= n; i += float_lanes) add(i, IntVector{} - 1);
-      if (rest > 0) add(n - float_lanes, last_lanes(rest));
-    }
-    for (int r = 0; r < rows; ++r) {
-      for (int t = 0; t < targets; ++t) {
-        float sum = sum_of(sums[r][t]);
-        for (int64_t i = 0; n < float_lanes && i < n; ++i) sum += features[r * n + i] * coefficients[t * n + i];
-        scores[r * targets + t] = sum + (intercepts_.empty() ? 0 : intercepts_[static_cast<size_t>(t)]);
-      }
+    for (int64_t i = 0; i + float_lanes <= n; i += float_lanes) add(i, [](FloatVector all) { return all; });
+    if (n % float_lanes > 0)
+      add(n - float_lanes, [&](FloatVector all) { return (FloatVector)((IntVector)all & last); });
+#pragma GCC unroll 4
+    for (int t = 0; t < targets; ++t) {
+      const QuarterVector totals = sums_of(sums[t]) + (intercepts_.empty() ? 0 : intercepts_[static_cast<size_t>(t)]);
+#pragma GCC unroll 4
+      for (int r = 0; r < rows; ++r) scores[r * targets + t] = totals[r];
     }
   }
 
