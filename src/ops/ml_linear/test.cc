@@ -30,6 +30,35 @@ TEST(LinearRegressor, TargetsAndTypes) {
       .run();
 }
 
+// Whole numbers, so that sums are the same in any order; rows and features fill groups and vectors, or do not.
+TEST(LinearRegressor, ManyFeatures) {
+  for (int64_t targets = 1; targets <= 5; ++targets) {
+    for (int64_t features : {7, 8, 11, 30}) {
+      constexpr int64_t rows = 7;
+      std::vector<float> coefficients;
+      for (int64_t i = 0; i < targets * features; ++i) coefficients.push_back(static_cast<float>(i % 13 - 6));
+      Tensor x(ElementType::float32, {rows, features}), y(ElementType::float32, {rows, targets});
+      const auto in = x.mutable_data<float>(), out = y.mutable_data<float>();
+      for (size_t i = 0; i < in.size(); ++i) in[i] = static_cast<float>(i % 17) - 8;
+      for (int64_t row = 0; row < rows; ++row) {
+        for (int64_t t = 0; t < targets; ++t) {
+          float& sum = out[static_cast<size_t>(row * targets + t)] = 0.5f;
+          for (int64_t i = 0; i < features; ++i) {
+            sum += in[static_cast<size_t>(row * features + i)] * coefficients[static_cast<size_t>(t * features + i)];
+          }
+        }
+      }
+      linear("LinearRegressor")
+          .attribute("coefficients", coefficients)
+          .attribute("intercepts", std::vector<float>(static_cast<size_t>(targets), 0.5f))
+          .attribute("targets", targets)
+          .input(x)
+          .expect(y)
+          .run();
+    }
+  }
+}
+
 TEST(LinearRegressor, PostTransform) {
   auto test = [](const char* transform, std::vector<float> coefficients) {
     OpTest result = linear("LinearRegressor");
