@@ -37,9 +37,11 @@ function(tenon_collect_sources folder result)
   foreach(file IN LISTS files)
     get_filename_component(name ${file} NAME_WE)
     if(file MATCHES "/src/kernels/|/src/ops/.*cpu[a-z0-9_/]*\\.cc$|/src/ops/(broadcast|elementwise)\\.cc$")
-      set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:${tenon_kernel_optimization}>")
-    endif()
-    if(file MATCHES "/src/(kernels|base)/")
+      # Without the precompiled header: behind an include of arm_neon.h or immintrin.h, GCC compiles with the level that
+      # the header was made with, and vectorises next to nothing.
+      set_source_files_properties(${file} PROPERTIES SKIP_PRECOMPILE_HEADERS ON COMPILE_OPTIONS
+                                  "$<$<CONFIG:Release>:${tenon_kernel_optimization}>")
+    elseif(file MATCHES "/src/base/")
       set_source_files_properties(${file} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
     endif()
     foreach(processor aarch64 x86_64)

@@ -48,19 +48,50 @@ float centered(T value, T zero) {
     return static_cast<float>(value - zero);
 }
 
+// The outputs of a phase that are columns of the input row: output i is column shift + i * step.
+struct PhaseColumns {
+  int64_t shift, begin, end;
+
+  PhaseColumns(const ConvShape& shape, int64_t step, int64_t r, int64_t phase)
+      : shift(r - shape.pad[2]),
+        begin(std::clamp<int64_t>(shift >= 0 ? 0 : (-shift + step - 1) / step, 0, phase)),
+        end(std::clamp<int64_t>(shape.input[2] <= shift ? 0 : (shape.input[2] - 1 - shift) / step + 1, begin, phase)) {}
+};
+
 // Splits one input row, less `zero`; columns outside it are zero.
 template <int Stride, class T>
 void split_row(const ConvShape& shape, const T* from, T zero, int64_t phase, float* to) {
   const int64_t step = Stride ? Stride : shape.stride[2];
   for (int64_t r = 0; r < step; ++r, to += phase) {
-    // Output i of this phase is column shift + i * step of the input.
-    const int64_t shift = r - shape.pad[2];
-    const int64_t begin = std::clamp<int64_t>(shift >= 0 ? 0 : (-shift + step - 1) / step, 0, phase);
-    const int64_t end =
-        std::clamp<int64_t>(shape.input[2] <= shift ? 0 : (shape.input[2] - 1 - shift) / step + 1, begin, phase);
-    std::fill(to, to + begin, 0.0f);
-    for (int64_t i = begin; i < end; ++i) to[i] = centered(from[shift + i * step], zero);
-    std::fill(to + end, to + phase, 0.0f);
+    const PhaseColumns columns(shape, step, r, phase);
+    std::fill(to, to + columns.begin, 0.0f);
+    for (int64_t i = columns.begin; i < columns.end; ++i) to[i] = centered(from[columns.shift + i * step], zero);
+    std::fill(to + columns.end, to + phase, 0.0f);
+  }
+}
+
+template <class T>
+void split_pairs(const T* __restrict from, T zero, float* __restrict first, float* __restrict second, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) {
+    first[i] = centered(from[2 * i], zero);
+    second[i] = centered(from[2 * i + 1], zero);
+  }
+}
+
+// The same with a stride of 2: where both phases have columns, pairs of these are read once.
+template <class T>
+void split_row_in_two(const ConvShape& shape, const T* from, T zero, int64_t phase, float* to) {
+  const PhaseColumns first(shape, 2, 0, phase), second(shape, 2, 1, phase);
+  const int64_t begin = std::max(first.begin, second.begin), end = std::max(begin, std::min(first.end, second.end));
+  split_pairs(from + first.shift + 2 * begin, zero, to + begin, to + phase + begin, end - begin);
+  for (const PhaseColumns& columns : {first, second}) {
+    std::fill(to, to + columns.begin, 0.0f);
+    for (int64_t i = columns.begin; i < std::min(begin, columns.end); ++i)
+      to[i] = centered(from[columns.shift + 2 * i], zero);
+    for (int64_t i = std::max(end, columns.begin); i < columns.end; ++i)
+      to[i] = centered(from[columns.shift + 2 * i], zero);
+    std::fill(to + columns.end, to + phase, 0.0f);
+    to += phase;
   }
 }
 
@@ -68,7 +99,7 @@ void split_row(const ConvShape& shape, const T* from, T zero, int64_t phase, flo
 template <class T>
 void fill(const ConvShape& shape, const PhaseLayout& layout, const T* channel, T zero, float* to) {
   std::fill(to + layout.total - slack, to + layout.total, 0.0f);
-  const auto split = layout.stride == 1 ? split_row<1, T> : layout.stride == 2 ? split_row<2, T> : split_row<0, T>;
+  const auto split = layout.stride == 1 ? split_row<1, T> : layout.stride == 2 ? split_row_in_two<T> : split_row<0, T>;
   for (int64_t d = 0; d < layout.extent.size[0]; ++d) {
     const int64_t from_d = d - shape.pad[0];
     for (int64_t h = 0; h < layout.extent.size[1]; ++h, to += layout.row) {

@@ -166,7 +166,8 @@ void multiply_tiles(const Product& p, const Block& block, int64_t row_begin, int
     tile.addend =
         e.addend ? e.addend + row_begin * rows * e.addend_row_stride + j * columns * e.addend_column_stride : nullptr;
     tile.residual = e.residual && last_k ? e.residual + (tile.c - p.c) : nullptr;
-    const int64_t tiles = row_end - row_begin;
+    // A tile of few rows is done before much could be brought near: the full ones share that, if there are any.
+    const int64_t tiles = std::max<int64_t>(1, std::min(row_end, p.m / rows) - row_begin);
     const Ahead ahead = j + 1 < column_end              ? next_right_panel(next, columns, block.k, tiles)
                         : row_end < block.row_panel_end ? next_left_panels(p, block, row_end, tiles)
                                                         : Ahead(b.data);

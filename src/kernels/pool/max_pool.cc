@@ -36,17 +36,17 @@ class RowMaxima {
     for (; begin < end; begin += batch_) {
       const int64_t count = std::min(batch_, end - begin);
       look_for_nan(x, begin, begin + count - 1);
-      OutputRow row = place_of(begin);
       T* to = y + begin * s_.output[2];
-      for (int64_t i = 0; i < count; ++i, advance(row)) {
+      for (int64_t i = 0, alike = 0; i < count; i += alike) {
+        const OutputRow row = place_of(begin + i);
+        alike = std::min(count - i, rows_alike(row));
         const Rows rows = covered_rows(x, row);
         if (pairs)
-          has_nan_ ? fold_pairs<true>(rows, to + i * s_.output[2]) : fold_pairs<false>(rows, to + i * s_.output[2]);
+          fold_pairs(rows, alike, to + i * s_.output[2]);
         else
-          fold_columns(rows, memory_.as<T>() + i * length_);
+          fold_columns(rows, alike, memory_.as<T>() + i * length_);
       }
-      for (int64_t i = 0; !pairs && i < count; ++i)
-        fold_padded_row(memory_.as<T>() + i * length_, to + i * s_.output[2]);
+      if (!pairs) fold_padded_rows(memory_.as<T>(), count, to);
     }
   }
 
@@ -79,13 +79,16 @@ class RowMaxima {
     const int64_t rows = s_.output[0] * s_.output[1];
     return {index / rows, index % rows / s_.output[1], index % s_.output[1]};
   }
-  void advance(OutputRow& row) const {
-    if (++row.height < s_.output[1]) return;
-    row.height = 0;
-    if (++row.depth < s_.output[0]) return;
-    row.depth = 0;
-    ++row.plane;
+
+  // How many output rows from this one on, without leaving the slice, cover input rows in the same way, each of them
+  // row_step() further on: all of their windows' rows.
+  int64_t rows_alike(const OutputRow& row) const {
+    const int64_t h0 = row.height * s_.stride[1] - s_.pad_begin[1];
+    const int64_t room = s_.input[1] - 1 - (s_.kernel[1] - 1) * s_.dilation[1] - h0;
+    if (h0 < 0 || room < 0) return 1;
+    return std::min(s_.output[1] - row.height, divided(room, s_.stride[1]) + 1);
   }
+  int64_t row_step() const { return s_.stride[1] * s_.input[2]; }
 
   // The input rows that an output row covers: in each of some slices, some that are `stride` elements apart.
   struct Rows {
@@ -129,8 +132,8 @@ class RowMaxima {
     }
   }
 
-  // The maxima of the columns of `rows`, into a padded row.
-  void fold_columns(const Rows& rows, T* padded) const {
+  // The maxima of the columns of `rows`, and of `alike` sets of rows in all, into as many padded rows.
+  void fold_columns(const Rows& rows, int64_t alike, T* padded) const {
     const int64_t first = std::max<int64_t>(0, -s_.pad_begin[2]);
     const int64_t last = std::min(s_.input[2], extent(s_) - s_.pad_begin[2]);
     T* to = padded + s_.pad_begin[2];
@@ -138,7 +141,7 @@ class RowMaxima {
       for (int64_t i = first; i < last; ++i) to[i] = lowest<T>();
       return;
     }
-    has_nan_ ? fold_rows<true>(rows, first, last, to) : fold_rows<false>(rows, first, last, to);
+    has_nan_ ? fold_rows<true>(rows, alike, first, last, to) : fold_rows<false>(rows, alike, first, last, to);
   }
 
   // Calls visit(i) for vectors that cover [first, last), which has at least one; the last may overlap the one before.
@@ -179,6 +182,9 @@ class RowMaxima {
       for (size_t k = 1; k < Count; ++k) best = higher<HasNan>(best, load(row[k] + i));
       return best;
     }
+    void advance(int64_t step) {
+      for (const T*& each : row) each += step;
+    }
     const T* row[Count];
   };
   template <bool HasNan>
@@ -189,20 +195,25 @@ class RowMaxima {
       rows.each([&](const T* row) { best = higher<HasNan>(best, load(row + i)); });
       return best;
     }
+    void advance(int64_t step) { rows.first += step; }
     Rows rows;
   };
 
   template <bool HasNan>
-  static void fold_rows(const Rows& rows, int64_t first, int64_t last, T* to) {
+  void fold_rows(Rows rows, int64_t alike, int64_t first, int64_t last, T* to) const {
+    const int64_t step = row_step(), length = length_;
     if (last - first >= width) {
-      return with_columns<HasNan>(rows, [&](const auto& columns) {
-        each_vector(first, last, [&](int64_t i) { store(to + i, columns.at(i)); });
+      return with_columns<HasNan>(rows, [=](auto columns) mutable {
+        for (int64_t n = alike; n > 0; --n, columns.advance(step), to += length)
+          each_vector(first, last, [&](int64_t i) { store(to + i, columns.at(i)); });
       });
     }
-    for (int64_t i = first; i < last; ++i) {
-      T best = rows.first[i];
-      rows.each([&](const T* row) { best = wins(row[i], best) ? row[i] : best; });
-      to[i] = best;
+    for (int64_t n = alike; n > 0; --n, rows.first += step, to += length) {
+      for (int64_t i = first; i < last; ++i) {
+        T best = rows.first[i];
+        rows.each([&](const T* row) { best = wins(row[i], best) ? row[i] : best; });
+        to[i] = best;
+      }
     }
   }
 
@@ -212,29 +223,34 @@ class RowMaxima {
            s_.output[2] >= width && 2 * s_.output[2] <= s_.input[2];
   }
 
-  template <bool HasNan>
-  void fold_pairs(const Rows& rows, T* y) const {
+  void fold_pairs(const Rows& rows, int64_t alike, T* y) const {
     if (rows.empty()) return static_cast<void>(std::fill_n(y, s_.output[2], lowest<T>()));
-    with_columns<HasNan>(
-        rows, [&](const auto& columns) { fold_pairs<HasNan>(columns, y, std::make_integer_sequence<int, width>{}); });
+    has_nan_ ? fold_pairs<true>(rows, alike, y) : fold_pairs<false>(rows, alike, y);
+  }
+  template <bool HasNan>
+  void fold_pairs(const Rows& rows, int64_t alike, T* y) const {
+    const int64_t step = row_step(), outputs = s_.output[2];
+    with_columns<HasNan>(rows, [=](auto columns) mutable {
+      for (int64_t n = alike; n > 0; --n, columns.advance(step), y += outputs)
+        fold_row_of_pairs<HasNan>(columns, y, outputs, std::make_integer_sequence<int, width>{});
+    });
   }
   template <bool HasNan, class Columns, int... I>
-  void fold_pairs(const Columns& columns, T* y, std::integer_sequence<int, I...>) const {
-    each_vector(0, s_.output[2], [&](int64_t o) {
+  static void fold_row_of_pairs(const Columns& columns, T* y, int64_t outputs, std::integer_sequence<int, I...>) {
+    each_vector(0, outputs, [&](int64_t o) {
       const Vector low = columns.at(2 * o), high = columns.at(2 * o + width);
-      const Vector best = higher<HasNan>(__builtin_shufflevector(low, high, (2 * I)...),
-                                         __builtin_shufflevector(low, high, (2 * I + 1)...));
-      std::memcpy(y + o, &best, sizeof best);
+      store(y + o, higher<HasNan>(__builtin_shufflevector(low, high, (2 * I)...),
+                                  __builtin_shufflevector(low, high, (2 * I + 1)...)));
     });
   }
 
-  void fold_padded_row(const T* row, T* y) const {
+  void fold_padded_rows(const T* rows, int64_t count, T* y) const {
     if (s_.stride[2] == 1)
-      has_nan_ ? fold_windows<1, true>(row, y) : fold_windows<1, false>(row, y);
+      has_nan_ ? fold_windows<1, true>(rows, count, y) : fold_windows<1, false>(rows, count, y);
     else if (s_.stride[2] == 2)
-      has_nan_ ? fold_windows<2, true>(row, y) : fold_windows<2, false>(row, y);
+      has_nan_ ? fold_windows<2, true>(rows, count, y) : fold_windows<2, false>(rows, count, y);
     else
-      fold_spread_windows(row, y);
+      for (int64_t i = 0; i < count; ++i) fold_spread_windows(rows + i * length_, y + i * s_.output[2]);
   }
 
   // Vector element i is p[i * Stride].
@@ -248,23 +264,27 @@ class RowMaxima {
   }
 
   template <int Stride, bool HasNan>
-  void fold_windows(const T* row, T* y) const {
+  void fold_windows(const T* rows, int64_t count, T* y) const {
+    const auto fold = [&](auto taps) {
+      const int64_t length = length_, outputs = s_.output[2], dilation = s_.dilation[2];
+      for (int64_t i = 0; i < count; ++i)
+        fold_row_of_windows<Stride, HasNan>(rows + i * length, y + i * outputs, taps, outputs, dilation);
+    };
     switch (s_.kernel[2]) {
       case 2:
-        return fold_windows<Stride, HasNan>(row, y, std::integral_constant<int64_t, 2>{});
+        return fold(std::integral_constant<int64_t, 2>{});
       case 3:
-        return fold_windows<Stride, HasNan>(row, y, std::integral_constant<int64_t, 3>{});
+        return fold(std::integral_constant<int64_t, 3>{});
       case 5:
-        return fold_windows<Stride, HasNan>(row, y, std::integral_constant<int64_t, 5>{});
+        return fold(std::integral_constant<int64_t, 5>{});
       default:
-        return fold_windows<Stride, HasNan>(row, y, s_.kernel[2]);
+        return fold(s_.kernel[2]);
     }
   }
 
   template <int Stride, bool HasNan, class Taps>
-  void fold_windows(const T* row, T* y, Taps taps) const {
+  static void fold_row_of_windows(const T* row, T* y, Taps taps, int64_t outputs, int64_t dilation) {
     constexpr auto lanes = std::make_integer_sequence<int, width>{};
-    const int64_t outputs = s_.output[2], dilation = s_.dilation[2];
     const auto window = [&](int64_t o) {
       const T* from = row + o * Stride;
       Vector best = load_spread<Stride>(from, lanes);

@@ -6,12 +6,6 @@
 
 #include "kernels/simd/extreme.h"
 
-#if defined(__FMA__)
-#include <immintrin.h>
-#elif defined(__aarch64__)
-#include <arm_neon.h>
-#endif
-
 namespace tenon::ops {
 
 using FloatVector = kernels::VectorOf<float>::Type;
@@ -85,9 +79,10 @@ inline FloatVector vector_at(const float* x) {
 // a * b + c, rounded once where that is one instruction.
 inline FloatVector multiply_add(FloatVector a, FloatVector b, FloatVector c) {
 #if defined(__FMA__)
-  return _mm256_fmadd_ps(a, b, c);
+  return __builtin_ia32_vfmaddps256(a, b, c);
 #elif defined(__aarch64__)
-  return vfmaq_f32(c, a, b);
+  asm("fmla %0.4s, %1.4s, %2.4s" : "+w"(c) : "w"(a), "w"(b));
+  return c;
 #else
   return a * b + c;
 #endif
