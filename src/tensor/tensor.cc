@@ -31,25 +31,33 @@ Allocator& system_allocator() {
   return allocator;
 }
 
+namespace {
+
+// So many strings, empty or copies of `values`. They are destroyed with their memory.
+std::shared_ptr<void> make_strings(Allocator& allocator, int64_t count, const std::string* values) {
+  struct Strings {
+    std::shared_ptr<void> memory;
+    int64_t count = 0;  // that exist
+    ~Strings() { std::destroy_n(static_cast<std::string*>(memory.get()), count); }
+  };
+  auto strings = std::make_shared<Strings>();
+  strings->memory = allocator.allocate(byte_size(ElementType::string, count));
+  auto* first = static_cast<std::string*>(strings->memory.get());
+  if (values)
+    std::uninitialized_copy_n(values, count, first);
+  else
+    std::uninitialized_default_construct_n(first, count);
+  strings->count = count;
+  return {strings, first};
+}
+
+}  // namespace
+
 Tensor::Tensor(ElementType type, Shape shape, Allocator& allocator)
     : type_(type), shape_(std::move(shape)), elements_(shape_.elements()) {
-  int64_t size = byte_size(type_, elements_);
-  if (type_ == ElementType::string) {
-    // The strings are destroyed with their memory.
-    struct Strings {
-      std::shared_ptr<void> memory;
-      int64_t count;
-      Strings(std::shared_ptr<void> m, int64_t n) : memory(std::move(m)), count(n) {}
-      ~Strings() { std::destroy_n(static_cast<std::string*>(memory.get()), count); }
-    };
-    auto strings = std::make_shared<Strings>(allocator.allocate(size), elements_);
-    data_ = strings->memory.get();
-    std::uninitialized_default_construct_n(static_cast<std::string*>(data_), elements_);
-    owner_ = std::shared_ptr<void>(strings, data_);
-  } else {
-    owner_ = allocator.allocate(size);
-    data_ = owner_.get();
-  }
+  owner_ = type_ == ElementType::string ? make_strings(allocator, elements_, nullptr)
+                                        : allocator.allocate(byte_size(type_, elements_));
+  data_ = owner_.get();
 }
 
 Tensor Tensor::over(ElementType type, Shape shape, void* data, std::shared_ptr<void> owner) {
@@ -81,12 +89,13 @@ Tensor Tensor::part(int64_t first, Shape shape) const {
 
 Tensor Tensor::clone(Allocator& allocator) const {
   if (!defined()) return {};
-  Tensor copy(type_, shape_, allocator);
   if (type_ == ElementType::string) {
-    std::copy_n(static_cast<const std::string*>(data_), elements_, static_cast<std::string*>(copy.data_));
-  } else if (bytes() > 0) {
-    std::memcpy(copy.data_, data_, static_cast<size_t>(bytes()));
+    std::shared_ptr<void> strings = make_strings(allocator, elements_, static_cast<const std::string*>(data_));
+    void* first = strings.get();
+    return over(type_, shape_, first, std::move(strings));
   }
+  Tensor copy(type_, shape_, allocator);
+  if (bytes() > 0) std::memcpy(copy.data_, data_, static_cast<size_t>(bytes()));
   return copy;
 }
 

@@ -78,10 +78,10 @@ void split_pairs(const T* __restrict from, T zero, float* __restrict first, floa
   }
 }
 
-// The same with a stride of 2: where both phases have columns, pairs of these are read once.
+// The same with a stride of 2, by the columns of both phases: where both have some, pairs of these are read once.
 template <class T>
-void split_row_in_two(const ConvShape& shape, const T* from, T zero, int64_t phase, float* to) {
-  const PhaseColumns first(shape, 2, 0, phase), second(shape, 2, 1, phase);
+void split_row_in_two(const PhaseColumns& first, const PhaseColumns& second, const T* from, T zero, int64_t phase,
+                      float* to) {
   const int64_t begin = std::max(first.begin, second.begin), end = std::max(begin, std::min(first.end, second.end));
   split_pairs(from + first.shift + 2 * begin, zero, to + begin, to + phase + begin, end - begin);
   for (const PhaseColumns& columns : {first, second}) {
@@ -99,16 +99,19 @@ void split_row_in_two(const ConvShape& shape, const T* from, T zero, int64_t pha
 template <class T>
 void fill(const ConvShape& shape, const PhaseLayout& layout, const T* channel, T zero, float* to) {
   std::fill(to + layout.total - slack, to + layout.total, 0.0f);
-  const auto split = layout.stride == 1 ? split_row<1, T> : layout.stride == 2 ? split_row_in_two<T> : split_row<0, T>;
+  const auto split = layout.stride == 1 ? split_row<1, T> : split_row<0, T>;
+  const PhaseColumns first(shape, 2, 0, layout.phase), second(shape, 2, 1, layout.phase);
   for (int64_t d = 0; d < layout.extent.size[0]; ++d) {
     const int64_t from_d = d - shape.pad[0];
     for (int64_t h = 0; h < layout.extent.size[1]; ++h, to += layout.row) {
       const int64_t from_h = h - shape.pad[1];
-      if (from_d < 0 || from_d >= shape.input[0] || from_h < 0 || from_h >= shape.input[1]) {
+      const T* row = channel + (from_d * shape.input[1] + from_h) * shape.input[2];
+      if (from_d < 0 || from_d >= shape.input[0] || from_h < 0 || from_h >= shape.input[1])
         std::fill(to, to + layout.row, 0.0f);
-      } else {
-        split(shape, channel + (from_d * shape.input[1] + from_h) * shape.input[2], zero, layout.phase, to);
-      }
+      else if (layout.stride == 2)
+        split_row_in_two(first, second, row, zero, layout.phase, to);
+      else
+        split(shape, row, zero, layout.phase, to);
     }
   }
 }

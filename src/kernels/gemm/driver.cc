@@ -38,6 +38,9 @@ struct Product {
   int64_t ldc;
   const GemmEpilogue& epilogue;
   bool backwards;
+  bool has_halves = false;  // two tiles of half_rows, in place
+
+  int tile_rows() const { return has_halves ? half_rows : kernels.tile_rows; }
 
   void share(int64_t n_tasks, int64_t grain, FunctionRef<void(int64_t, int64_t)> body) const {
     if (pool) {
@@ -151,12 +154,12 @@ int64_t multiply_row(const Product& p, const Block& block, int64_t column_begin,
 void multiply_tiles(const Product& p, const Block& block, int64_t row_begin, int64_t row_end, int64_t column_begin,
                     int64_t column_end) {
   const GemmEpilogue& e = p.epilogue;
-  const int rows = p.kernels.tile_rows, columns = p.kernels.tile_columns;
+  const int rows = p.tile_rows(), columns = p.kernels.tile_columns;
   const bool last_k = block.k_begin + block.k == p.k;
   GemmTile tile = tile_of(e, p.ldc, last_k);
   tile.accumulate = block.k_begin > 0;
   const int64_t first_tile = p.m == 1 ? multiply_row(p, block, column_begin, column_end, tile) : column_begin;
-  const int64_t rows_end = p.a.has_rows() ? p.a.ready() : 0;
+  const int64_t rows_end = p.has_halves ? row_end : p.a.has_rows() ? p.a.ready() : 0;
   GemmPanel next = block.panel(p.b, block.packed_b, block.column_panel, first_tile, columns);
   for (int64_t j = first_tile; j < column_end; ++j) {
     const GemmPanel b = next;
@@ -177,7 +180,10 @@ void multiply_tiles(const Product& p, const Block& block, int64_t row_begin, int
       if (i == row_begin || i == rows_end) a = block.panel(p.a, block.packed_a, block.row_panel, i, rows);
       tile.ahead = ahead.part(i - row_begin);
       if (i < rows_end) {
-        p.kernels.rows_in_place(block.k, a, b, tile);
+        const auto multiply = !p.has_halves                 ? p.kernels.rows_in_place
+                              : p.m - i * rows >= half_rows ? p.kernels.halves_in_place[0]
+                                                            : p.kernels.halves_in_place[1];
+        multiply(block.k, a, b, tile);
         a.data += rows * a.stride;
       } else if (block.packs_rows && j == block.column_panel && i < p.m / rows) {
         float* packed = block.packed_a + (i - block.row_panel) * block.k * rows;
@@ -389,15 +395,18 @@ int64_t gemm_k_block(const GemmKernels& kernels, int64_t k) {
 void gemm_blocked(ThreadPool* pool, const GemmKernels& kernels, int64_t m, int64_t n, int64_t k, const PanelSource& a,
                   const PanelSource& b, float* c, int64_t ldc, const GemmEpilogue& epilogue, bool backwards) {
   if (m <= 0 || n <= 0) return;
-  const Product p{pool, kernels, m, n, k, a, b, c, ldc, epilogue, backwards};
+  Product p{pool, kernels, m, n, k, a, b, c, ldc, epilogue, backwards};
   const int64_t k_block = gemm_k_block(kernels, k);
   const int64_t row_panels = divide_up(m, kernels.tile_rows), column_panels = divide_up(n, kernels.tile_columns);
   const bool alone = !p.is_shared();
-  if (alone && row_panels == 1 && a.ready() == 1 && b.ready() >= column_panels) {
+  const bool is_ready = alone && a.ready() == 1 && b.ready() >= column_panels;
+  p.has_halves = is_ready && kernels.halves_in_place[0] && m > kernels.tile_rows && m <= 2 * half_rows && a.has_rows();
+  if (p.has_halves || (is_ready && row_panels == 1)) {
     // Nothing to pack, nothing to share.
+    const int64_t tiles = p.has_halves ? 2 : 1;
     for (int64_t k_begin = 0; k_begin == 0 || k_begin < k; k_begin += k_block) {
-      multiply_tiles(p, {k_begin, std::min(k_block, k - k_begin), 0, 1, 0, column_panels, nullptr, nullptr}, 0, 1, 0,
-                     column_panels);
+      multiply_tiles(p, {k_begin, std::min(k_block, k - k_begin), 0, tiles, 0, column_panels, nullptr, nullptr}, 0,
+                     tiles, 0, column_panels);
     }
     return;
   }

@@ -104,8 +104,13 @@ TEST_P(Gemm, MatchesReference) {
 TEST_P(Gemm, HasTheSameBitsForAnyNumberOfThreads) {
   const ScopedIsa forced(GetParam());
   ThreadPool one(1), many(5);
-  for (const auto& [m, n, k] :
-       {std::array<int64_t, 3>{1, 700, 900}, {61, 95, 1700}, {300, 90, 500}, {140, 500, 1700}, {999, 64, 64}}) {
+  for (const auto& [m, n, k] : {std::array<int64_t, 3>{1, 700, 900},
+                                {61, 95, 1700},
+                                {300, 90, 500},
+                                {140, 500, 1700},
+                                {999, 64, 64},
+                                {15, 95, 900},
+                                {16, 70, 1700}}) {
     const Problem p{m, n, k};
     GemmEpilogue e{2, 3, p.addend.data(), 1, 0, -0.5f, 0.5f};
     if (n == 500) e.activation = square;

@@ -55,6 +55,10 @@ using GemmRowKernel = void (*)(int64_t k, const float* a, const float* b, int64_
 
 inline constexpr int most_tile_rows = 16, most_panels_at_once = 8;
 
+// Rows of half a tile, of which there are two where a full one would leave one or two rows: sums of so few wait for
+// each other.
+inline constexpr int half_rows = 8;
+
 // y[r * ldy + 0..n) += sum over i < 4 of x[r * ldx + i] * b[i * ldb + 0..n).
 using GemvKernel = void (*)(const float* x, int64_t ldx, const float* b, int64_t ldb, float* y, int64_t ldy, int64_t n);
 
@@ -71,6 +75,7 @@ struct GemmKernels {
   // By the number of rows, 1..tile_rows; [0] is not used.
   GemmTileKernel by_rows[most_tile_rows + 1];
   GemmRowsKernel rows_in_place;       // null where it would be slower
+  GemmRowsKernel halves_in_place[2];  // the same for half_rows and half_rows - 1 rows, or null
   bool reads_many_columns_in_place;   // whether it is as fast as `by_rows` for any number of columns
   GemmRowsToPackKernel rows_to_pack;  // null where it would be slower than packing them before
   GemmTilesKernel tiles_by_rows[most_tile_rows + 1];

@@ -169,20 +169,27 @@ struct GemmTileKernels {
     run_tile<R, V>(k, a, EvenRows{b.data, b.stride}, t);
   }
 
-  template <int V>
+  template <int R, int V>
   [[gnu::noinline]] static void run_in_place(int64_t k, const GemmPanel& a, const GemmPanel& b, const GemmTile& t) {
     if constexpr (V > 1) {
-      if (t.columns <= (V - 1) * S::width) return run_in_place<V - 1>(k, a, b, t);
+      if (t.columns <= (V - 1) * S::width) return run_in_place<R, V - 1>(k, a, b, t);
     }
     if constexpr (Tile::reads_many_columns_in_place)
-      run_tile<rows, V>(k, a, EvenRows{b.data, b.stride}, t);
+      run_tile<R, V>(k, a, EvenRows{b.data, b.stride}, t);
     else
-      run_tile<rows, V>(k, a, NearRows{{b.data, b.stride}}, t);
+      run_tile<R, V>(k, a, NearRows{{b.data, b.stride}}, t);
   }
 
   static constexpr GemmRowsKernel in_place_kernel() {
     if constexpr (Tile::multiplies_rows_in_place)
-      return &run_in_place<vectors>;
+      return &run_in_place<rows, vectors>;
+    else
+      return nullptr;
+  }
+  template <int R>
+  static constexpr GemmRowsKernel half_in_place_kernel() {
+    if constexpr (Tile::multiplies_rows_in_place && Tile::reads_many_columns_in_place && rows > half_rows)
+      return &run_in_place<R, vectors>;
     else
       return nullptr;
   }
@@ -377,6 +384,7 @@ struct GemmTileKernels {
             narrow_vectors * S::width,
             {nullptr, &run<R + 1, vectors>...},
             in_place_kernel(),
+            {half_in_place_kernel<half_rows>(), half_in_place_kernel<half_rows - 1>()},
             Tile::reads_many_columns_in_place,
             packing_kernel(),
             {nullptr, &run_tiles<R + 1, vectors>...},

@@ -45,6 +45,12 @@ struct NbitsTiles {
     for (int v = 0; v < vectors; ++v) sums[v] = Arch::template dot<bits, four % 4>(sums[v], right[v], left);
   }
 
+  // Of few sums each is several, so that none waits for the one before; sums of products are exact.
+  template <int Digits, int Rows>
+  static constexpr int parts = Digits* Rows* vectors >= 4 ? 1 : 4 / (Digits * Rows * vectors);
+  template <int Digits, int Rows>
+  using Sums = I[parts<Digits, Rows>][Digits][Rows][vectors];
+
   template <int bits, int group, int Digits, int Rows, int... row>
   [[gnu::always_inline]] static void add_group(const uint8_t* codes, const int8_t* digits, int64_t digit_bytes,
                                                I (&sums)[Digits][Rows][vectors], std::integer_sequence<int, row...>) {
@@ -59,12 +65,13 @@ struct NbitsTiles {
   // Adds the products of 16 steps of k.
   template <int bits, int Digits, int Rows>
   [[gnu::always_inline]] static void multiply_add(const uint8_t* codes, const int8_t* digits, int64_t digit_bytes,
-                                                  I (&sums)[Digits][Rows][vectors]) {
+                                                  Sums<Digits, Rows>& sums) {
     constexpr auto rows = std::make_integer_sequence<int, Rows>{};
-    add_group<bits, 0>(codes, digits, digit_bytes, sums, rows);
-    add_group<bits, 1>(codes, digits, digit_bytes, sums, rows);
-    add_group<bits, 2>(codes, digits, digit_bytes, sums, rows);
-    add_group<bits, 3>(codes, digits, digit_bytes, sums, rows);
+    constexpr int n = parts<Digits, Rows>;
+    add_group<bits, 0>(codes, digits, digit_bytes, sums[0], rows);
+    add_group<bits, 1>(codes, digits, digit_bytes, sums[1 % n], rows);
+    add_group<bits, 2>(codes, digits, digit_bytes, sums[2 % n], rows);
+    add_group<bits, 3>(codes, digits, digit_bytes, sums[3 % n], rows);
   }
 
   // The numbers whose digits, highest first, digit(0), digit(1), … are. Products with powers of two are exact.
@@ -96,17 +103,17 @@ struct NbitsTiles {
       }
       panel += columns * sizeof(float) * (HasZeros ? 2 : 1);
       for (int64_t run = 0; run < tile.runs; ++run) {
-        I sums[Digits][Rows][vectors];
+        Sums<Digits, Rows> sums = {};
 #pragma GCC unroll 3
         for (int d = 0; d < Digits; ++d) {
 #pragma GCC unroll 8
           for (int row = 0; row < Rows; ++row) {
 #pragma GCC unroll 2
-            for (int v = 0; v < vectors; ++v) sums[d][row][v] = I{} + starts[d * Rows + row];
+            for (int v = 0; v < vectors; ++v) sums[0][d][row][v] = I{} + starts[d * Rows + row];
           }
         }
         for (int64_t group = 0; group < tile.groups; group += 4) {
-          multiply_add<bits>(panel, digits, digit_bytes, sums);
+          multiply_add<bits, Digits, Rows>(panel, digits, digit_bytes, sums);
           panel += 4 / groups_of_step<bits> * bytes_of_step<bits>;
           digits += 4 * nbits_group * Rows;
         }
@@ -115,7 +122,12 @@ struct NbitsTiles {
         for (int row = 0; row < Rows; ++row) {
 #pragma GCC unroll 2
           for (int v = 0; v < vectors; ++v) {
-            F value = put_together<Digits>([&](int d) { return (F)sums[d][row][v] - nbits_base; });
+            F value = put_together<Digits>([&](int d) {
+              I sum = sums[0][d][row][v];
+#pragma GCC unroll 4
+              for (int part = 1; part < parts<Digits, Rows>; ++part) sum += sums[part][d][row][v];
+              return (F)sum - nbits_base;
+            });
             if constexpr (HasZeros) value = Arch::fma(zeros[v], F{} - totals[row], value);
             const F scale = scales[v] * row_scales[row];
             float* to = tile.out + row * tile.out_stride + v * width;

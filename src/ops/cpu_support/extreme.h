@@ -50,21 +50,26 @@ Compute<T> extreme(const T* x, int64_t n) {
     // Conditional loops over lanes do not vectorise by themselves, so the lanes are written out.
     using Vector = typename kernels::VectorOf<T>::Type;
     constexpr int64_t width = kernels::vector_bytes / sizeof(T), vectors = 4;
-    auto fold = [](Vector& one, const void* with) {
+    const auto load = [](const T* from) {
       Vector value;
-      std::memcpy(&value, with, sizeof value);
-      one = kernels::extreme_of<largest, T>(one, value);
+      std::memcpy(&value, from, sizeof value);
+      return value;
     };
+    const auto fold = [](Vector& one, Vector with) { one = kernels::extreme_of<largest, T>(one, with); };
     if (n >= width * vectors) {
+      // Each by itself: an array that is copied as a whole would stay in memory.
       Vector bests[vectors];
-      std::memcpy(&bests, x, sizeof bests);
+#pragma GCC unroll 4
+      for (int64_t k = 0; k < vectors; ++k) bests[k] = load(x + k * width);
       for (i = width * vectors; i + width * vectors <= n; i += width * vectors) {
         if constexpr (fetches) fetch_ahead(x + i);
-        for (int64_t k = 0; k < vectors; ++k) fold(bests[k], x + i + k * width);
+#pragma GCC unroll 4
+        for (int64_t k = 0; k < vectors; ++k) fold(bests[k], load(x + i + k * width));
       }
-      for (int64_t k = 1; k < vectors; ++k) fold(bests[0], &bests[k]);
-      for (; i + width <= n; i += width) fold(bests[0], x + i);
-      if (i < n) fold(bests[0], x + n - width);  // some of them once more
+#pragma GCC unroll 4
+      for (int64_t k = 1; k < vectors; ++k) fold(bests[0], bests[k]);
+      for (; i + width <= n; i += width) fold(bests[0], load(x + i));
+      if (i < n) fold(bests[0], load(x + n - width));  // some of them once more
       if constexpr (std::is_same_v<T, float>) return kernels::extreme_of_lanes<largest>(bests[0]);
       i = n;
       T lanes[width];

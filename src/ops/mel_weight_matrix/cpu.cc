@@ -65,11 +65,14 @@ void mel_weight_matrix(KernelRun& run) {
           out[bin * bands + band] =
               static_cast<T>(static_cast<Wide>(static_cast<double>(part) / static_cast<double>(whole)));
         };
+        int64_t begin = edges[0], peak = edges[1];
         for (int64_t band = 0; band < bands; ++band) {
-          const int64_t at[] = {edges[band], edges[band + 1], edges[band + 2]};
-          for (int64_t bin = at[0]; bin < at[1]; ++bin) set(bin, band, bin - at[0], at[1] - at[0]);
-          set(at[1], band, 1, 1);
-          for (int64_t bin = at[1] + 1; bin < at[2]; ++bin) set(bin, band, at[2] - bin, at[2] - at[1]);
+          const int64_t end = edges[band + 2];
+          for (int64_t bin = begin; bin < peak; ++bin) set(bin, band, bin - begin, peak - begin);
+          set(peak, band, 1, 1);
+          for (int64_t bin = peak + 1; bin < end; ++bin) set(bin, band, end - bin, end - peak);
+          begin = peak;
+          peak = end;
         }
       });
 }

@@ -16,10 +16,19 @@ class LinearScores {
       : coefficients_(node.floats_attribute("coefficients")), intercepts_(node.floats_attribute("intercepts")) {}
 
   void compute(ThreadPool& threads, const FeatureRows<float>& x, int64_t targets, float* scores) const {
-    if (x.features >= float_lanes && targets >= 2 && targets <= 4) {
-      return targets == 2   ? compute_few<2>(threads, x, scores)
-             : targets == 3 ? compute_few<3>(threads, x, scores)
-                            : compute_few<4>(threads, x, scores);
+    if (x.features >= float_lanes) {
+      switch (targets) {
+        case 1:
+          return compute_few<1>(threads, x, scores);
+        case 2:
+          return compute_few<2>(threads, x, scores);
+        case 3:
+          return compute_few<3>(threads, x, scores);
+        case 4:
+          return compute_few<4>(threads, x, scores);
+        default:
+          break;
+      }
     }
     kernels::GemmEpilogue epilogue;
     if (!intercepts_.empty()) {

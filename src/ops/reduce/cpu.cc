@@ -20,17 +20,19 @@ using namespace reduction;
 // The loop of RunTotal for floats; how many elements that were. Compilers do not vectorise a loop that fetches ahead.
 template <typename F, bool fetches, int64_t lane_count>
 [[gnu::always_inline]] inline int64_t merge_vectors(const float* x, int64_t n, float (&lanes)[lane_count]) {
-  FloatVector totals[lane_count / float_lanes], value;
-  std::memcpy(totals, lanes, sizeof totals);
+  // Each vector by itself: an array that is copied as a whole would stay in memory.
+  constexpr int vectors = lane_count / float_lanes;
+  FloatVector totals[vectors];
+#pragma GCC unroll 4
+  for (int k = 0; k < vectors; ++k) totals[k] = vector_at(lanes + k * float_lanes);
   int64_t i = 0;
   for (; i + lane_count <= n; i += lane_count) {
     if constexpr (fetches) fetch_ahead(x + i);
-    for (size_t k = 0; k < std::size(totals); ++k) {
-      std::memcpy(&value, x + i + k * float_lanes, sizeof value);
-      totals[k] = F::merge(totals[k], F::map(value));
-    }
+#pragma GCC unroll 4
+    for (int k = 0; k < vectors; ++k) totals[k] = F::merge(totals[k], F::map(vector_at(x + i + k * float_lanes)));
   }
-  std::memcpy(lanes, totals, sizeof totals);
+#pragma GCC unroll 4
+  for (int k = 0; k < vectors; ++k) std::memcpy(lanes + k * float_lanes, &totals[k], sizeof totals[k]);
   return i;
 }
 

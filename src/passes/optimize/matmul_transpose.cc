@@ -104,4 +104,23 @@ void transpose_in_matmul(Editor& editor, ir::Node& node) {
   });
 }
 
+// Constant weights of a product that rounds to TF32, column after column: tensor cores read them that way alone, and
+// whoever multiplies would have to turn them around in every run.
+void transpose_weights(Editor& editor, ir::Node& node) {
+  const bool is_plain = node.op_type == "MatMul" && node.domain.empty();
+  const bool is_fused = node.op_type == "FusedMatMul" && node.domain == ops::tenon_domain;
+  if (!editor.target().rounds_float32 || (!is_plain && !is_fused)) return;
+  const Tensor* weights = Editor::constant(node.input(1));
+  if (!weights || weights->type() != ElementType::float32 || weights->rank() != 2 || editor.rank(node.input(0)) < 2)
+    return;
+  if (node.int_attribute("transB", 0) != 0 || !editor.is_only_user(*node.input(1))) return;
+  editor.rewrite(node, [&](Patch& patch) {
+    std::vector<ir::Value*> inputs(node.inputs().begin(), node.inputs().end());
+    inputs[1] = patch.add("Transpose", {inputs[1]}, {{"perm", std::vector<int64_t>{1, 0}}});
+    patch.replace(
+        node, is_fused ? *patch.add_like(node, inputs, {{"transB", int64_t{1}}}).output(0)
+                       : *patch.add("FusedMatMul", inputs, {{"transB", int64_t{1}}}, std::string(ops::tenon_domain)));
+  });
+}
+
 }  // namespace tenon::passes

@@ -52,6 +52,7 @@ void scale_weights(Editor& editor, ir::Node& node);
 void sink_transposes(Editor& editor, ir::Node& node);
 void transpose_in_gemm(Editor& editor, ir::Node& node);
 void transpose_in_matmul(Editor& editor, ir::Node& node);
+void transpose_weights(Editor& editor, ir::Node& node);
 void use_packed_weights(Editor& editor, ir::Node& node);
 
 // Each is called with every graph, outer ones first.

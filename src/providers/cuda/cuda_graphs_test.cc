@@ -80,6 +80,20 @@ TEST(CudaGraphs, ConvolutionsAndWhatIsBetweenThemHaveChannelsLast) {
   EXPECT_EQ(std::ranges::count(ops, "Add") + std::ranges::count(ops, "Relu"), 0) << "part of convolutions";
 }
 
+// The weights are turned around once, when the session is made, if products may round (the stand-in's do not).
+TEST(CudaGraphs, WeightsOfRoundedProductsLieByColumns) {
+  ModelBuilder b;
+  b.input("x", ElementType::float32, SymbolicShape{batch, 6, 8});
+  b.initializer("w", random_tensor(Shape{8, 12}, 2)).initializer("v", random_tensor(Shape{12, 5}, 3));
+  b.node("MatMul", {"x", "w"}, {"first"});
+  b.node("Relu", {"first"}, {"relu"});
+  b.node("MatMul", {"relu", "v"}, {"y"});
+  b.output("y");
+  const Tensor x = random_tensor(Shape{2, 6, 8}, 1);
+  EXPECT_EQ(on_gpu(b, x), (Ops{"FusedMatMul", "MatMul"}));
+  EXPECT_EQ(on_gpu(b, x, Precision::fast), (Ops{"FusedMatMul", "FusedMatMul"}));
+}
+
 // As in MobileNetV3: what the gate is made of is small, and computed where it is multiplied.
 TEST(CudaGraphs, AGateIsComputedWhereItIsMultiplied) {
   ModelBuilder b;
