@@ -1,6 +1,7 @@
 #include "kernels/conv/depthwise.h"
 
 #include <algorithm>
+#include <optional>
 #include <type_traits>
 #include <vector>
 
@@ -78,40 +79,52 @@ void split_pairs(const T* __restrict from, T zero, float* __restrict first, floa
   }
 }
 
-// The same with a stride of 2, by the columns of both phases: where both have some, pairs of these are read once.
-template <class T>
-void split_row_in_two(const PhaseColumns& first, const PhaseColumns& second, const T* from, T zero, int64_t phase,
-                      float* to) {
-  const int64_t begin = std::max(first.begin, second.begin), end = std::max(begin, std::min(first.end, second.end));
-  split_pairs(from + first.shift + 2 * begin, zero, to + begin, to + phase + begin, end - begin);
-  for (const PhaseColumns& columns : {first, second}) {
-    std::fill(to, to + columns.begin, 0.0f);
-    for (int64_t i = columns.begin; i < std::min(begin, columns.end); ++i)
-      to[i] = centered(from[columns.shift + 2 * i], zero);
-    for (int64_t i = std::max(end, columns.begin); i < columns.end; ++i)
-      to[i] = centered(from[columns.shift + 2 * i], zero);
-    std::fill(to + columns.end, to + phase, 0.0f);
-    to += phase;
+// The same with a stride of 2. Pairs of columns are read once, with what lies before and behind the row: what is no
+// column of it is set to zero afterwards.
+class SplitInTwo {
+ public:
+  SplitInTwo(const ConvShape& shape, int64_t phase) : first_column_(-shape.pad[2]), phase_(phase) {
+    for (int64_t r = 0; r < 2; ++r) {
+      const PhaseColumns columns(shape, 2, r, phase);
+      for (int64_t i = 0; i < phase; ++i) {
+        if (i < columns.begin || i >= columns.end) outside_.push_back(r * phase + i);
+      }
+    }
   }
-}
+
+  // Whether all that is read for a row at this place lies among so many elements.
+  bool takes(int64_t row, int64_t elements) const {
+    return row + first_column_ >= 0 && row + first_column_ + 2 * phase_ <= elements;
+  }
+  template <class T>
+  void split(const T* row, T zero, float* to) const {
+    split_pairs(row + first_column_, zero, to, to + phase_, phase_);
+    for (int64_t place : outside_) to[place] = 0;
+  }
+
+ private:
+  int64_t first_column_, phase_;
+  std::vector<int64_t> outside_;
+};
 
 // Fills `to`, layout.total floats, from one channel.
 template <class T>
 void fill(const ConvShape& shape, const PhaseLayout& layout, const T* channel, T zero, float* to) {
   std::fill(to + layout.total - slack, to + layout.total, 0.0f);
-  const auto split = layout.stride == 1 ? split_row<1, T> : split_row<0, T>;
-  const PhaseColumns first(shape, 2, 0, layout.phase), second(shape, 2, 1, layout.phase);
+  const auto split = layout.stride == 1 ? split_row<1, T> : layout.stride == 2 ? split_row<2, T> : split_row<0, T>;
+  std::optional<SplitInTwo> in_two;
+  if (layout.stride == 2) in_two.emplace(shape, layout.phase);
   for (int64_t d = 0; d < layout.extent.size[0]; ++d) {
     const int64_t from_d = d - shape.pad[0];
     for (int64_t h = 0; h < layout.extent.size[1]; ++h, to += layout.row) {
       const int64_t from_h = h - shape.pad[1];
-      const T* row = channel + (from_d * shape.input[1] + from_h) * shape.input[2];
+      const int64_t row = (from_d * shape.input[1] + from_h) * shape.input[2];
       if (from_d < 0 || from_d >= shape.input[0] || from_h < 0 || from_h >= shape.input[1])
         std::fill(to, to + layout.row, 0.0f);
-      else if (layout.stride == 2)
-        split_row_in_two(first, second, row, zero, layout.phase, to);
+      else if (in_two && in_two->takes(row, shape.input_size()))
+        in_two->split(channel + row, zero, to);
       else
-        split(shape, row, zero, layout.phase, to);
+        split(shape, channel + row, zero, layout.phase, to);
     }
   }
 }
