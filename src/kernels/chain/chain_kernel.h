@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/cpu_features.h"
 #include "kernels/chain/chain.h"
 #include "kernels/scratch.h"
 #include "kernels/simd/simd.h"
@@ -142,9 +143,11 @@ struct ChainArrays {
       auto* first = reinterpret_cast<Step*>(memory);
       for (size_t k = 0; k < steps.size(); ++k) first[k] = prepared(steps[k]);
       first[steps.size()] = {store, nullptr, y, F{}, F{}};
+      // What the second cache holds with its results is near enough.
+      const bool fetches = !part && 2 * n * int64_t{sizeof(float)} > cpu_features().l2_bytes;
       do {
         const Place place{i, n - i};
-        if constexpr (!part) fetch(x + i);
+        if (fetches) fetch(x + i);
         first->function(first, place, load(x + i + K * S::width, place)...);
         i += size;
       } while (i + size <= n);
