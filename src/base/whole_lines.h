@@ -36,7 +36,7 @@ inline void copy_in_order(void* to, const void* from, size_t bytes, const void* 
 #ifndef __aarch64__
   for (size_t i = 0; next && i < bytes && i < 4 * line; i += line)
     __builtin_prefetch(static_cast<const char*>(next) + i);
-  std::memcpy(to, from, bytes);
+  if (bytes > 0) std::memcpy(to, from, bytes);
 #else
   constexpr size_t most_bytes = 16 << 10;
   auto* target = static_cast<char*>(to);

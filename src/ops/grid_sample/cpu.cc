@@ -287,11 +287,13 @@ class GridSample final : public Kernel {
 
   int64_t taps_each(int axes) const {
     const int64_t along_axis = mode_ == Mode::nearest ? 1 : mode_ == Mode::linear ? 2 : 4;
-    return axes == 3 ? along_axis * along_axis * along_axis : along_axis * along_axis;
+    int64_t result = 1;
+    for (int axis = 0; axis < axes; ++axis) result *= along_axis;
+    return result;
   }
 
   // So many points that a plane is read often while it is in the cache, so few that their taps are in it too.
-  int64_t points_at_once(int axes) const { return 2048 / taps_each(axes); }
+  int64_t points_at_once(int axes) const { return std::max<int64_t>(1, 2048 / taps_each(axes)); }
 
   // Calls visit(some points in a copy of `none`, their number, Channels) until all points of all images have been
   // visited.

@@ -37,6 +37,12 @@ TEST(GridSample, Modes) {
       .input<double>({1, 1, 1, 2}, {0, 0})
       .expect<double>({1, 1, 1, 1}, {2.5})
       .run();
+  // Of a line, two elements and no others: the first one is infinite.
+  sample("linear", "zeros")
+      .input<float>({1, 1, 4}, {INFINITY, 2, 4, 8})
+      .input<float>({1, 2, 1}, {0, 1})
+      .expect<float>({1, 1, 2}, {3, 8})
+      .run();
   sample("linear", "border")
       .input<float>({1, 1, 1}, {5})
       .input<float>({1, 2, 1}, {NAN, INFINITY})
