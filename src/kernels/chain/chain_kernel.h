@@ -143,8 +143,8 @@ struct ChainArrays {
       auto* first = reinterpret_cast<Step*>(memory);
       for (size_t k = 0; k < steps.size(); ++k) first[k] = prepared(steps[k]);
       first[steps.size()] = {store, nullptr, y, F{}, F{}};
-      // What the second cache holds with its results is near enough.
-      const bool fetches = !part && 2 * n * int64_t{sizeof(float)} > cpu_features().l2_bytes;
+      // What the second cache holds is near enough.
+      const bool fetches = !part && n * int64_t{sizeof(float)} > cpu_features().l2_bytes;
       do {
         const Place place{i, n - i};
         if (fetches) fetch(x + i);
