@@ -66,7 +66,7 @@ class BilinearPoints {
     const T above = factor * (1 - below), left = 1 - right;
     below *= factor;
     firsts_.push_back(first);
-    weights_.push_back({above * left, above * right, below * left, below * right});
+    weights_.push_back({{above * left, above * right}, {below * left, below * right}});
   }
 
   // Any pixels, of which -1 is none. They need not lie side by side.
