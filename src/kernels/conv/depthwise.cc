@@ -14,32 +14,6 @@ constexpr int64_t slack = 16;  // the widest vector: kernels read that far beyon
 constexpr int64_t flops_per_task = 100000;
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
-// A padded channel whose rows are split by column modulo the stride, so that neighbouring outputs read neighbouring
-// floats whatever the stride.
-struct PhaseLayout {
-  explicit PhaseLayout(const ConvShape& shape)
-      : extent(shape),
-        stride(shape.stride[2]),
-        phase((extent.size[2] + stride - 1) / stride),
-        row(phase * stride),
-        plane(row * extent.size[1]),
-        total(plane * extent.size[0] + slack) {
-    for (int64_t d = 0; d < shape.kernel[0]; ++d) {
-      for (int64_t h = 0; h < shape.kernel[1]; ++h) {
-        for (int64_t w = 0; w < shape.kernel[2]; ++w) {
-          const int64_t column = w * shape.dilation[2];
-          offsets.push_back(d * shape.dilation[0] * plane + h * shape.dilation[1] * row + column % stride * phase +
-                            column / stride);
-        }
-      }
-    }
-  }
-
-  PaddedExtent extent;
-  int64_t stride, phase, row, plane, total;
-  std::vector<int64_t> offsets;
-};
-
 // Floats have no zero point.
 template <class T>
 float centered(T value, T zero) {
@@ -107,13 +81,39 @@ class SplitInTwo {
   std::vector<int64_t> outside_;
 };
 
+// A padded channel whose rows are split by column modulo the stride, so that neighbouring outputs read neighbouring
+// floats whatever the stride.
+struct PhaseLayout {
+  explicit PhaseLayout(const ConvShape& shape)
+      : extent(shape),
+        stride(shape.stride[2]),
+        phase((extent.size[2] + stride - 1) / stride),
+        row(phase * stride),
+        plane(row * extent.size[1]),
+        total(plane * extent.size[0] + slack) {
+    if (stride == 2) in_two.emplace(shape, phase);
+    for (int64_t d = 0; d < shape.kernel[0]; ++d) {
+      for (int64_t h = 0; h < shape.kernel[1]; ++h) {
+        for (int64_t w = 0; w < shape.kernel[2]; ++w) {
+          const int64_t column = w * shape.dilation[2];
+          offsets.push_back(d * shape.dilation[0] * plane + h * shape.dilation[1] * row + column % stride * phase +
+                            column / stride);
+        }
+      }
+    }
+  }
+
+  PaddedExtent extent;
+  int64_t stride, phase, row, plane, total;
+  std::vector<int64_t> offsets;
+  std::optional<SplitInTwo> in_two;
+};
+
 // Fills `to`, layout.total floats, from one channel.
 template <class T>
 void fill(const ConvShape& shape, const PhaseLayout& layout, const T* channel, T zero, float* to) {
   std::fill(to + layout.total - slack, to + layout.total, 0.0f);
   const auto split = layout.stride == 1 ? split_row<1, T> : layout.stride == 2 ? split_row<2, T> : split_row<0, T>;
-  std::optional<SplitInTwo> in_two;
-  if (layout.stride == 2) in_two.emplace(shape, layout.phase);
   for (int64_t d = 0; d < layout.extent.size[0]; ++d) {
     const int64_t from_d = d - shape.pad[0];
     for (int64_t h = 0; h < layout.extent.size[1]; ++h, to += layout.row) {
@@ -121,8 +121,8 @@ void fill(const ConvShape& shape, const PhaseLayout& layout, const T* channel, T
       const int64_t row = (from_d * shape.input[1] + from_h) * shape.input[2];
       if (from_d < 0 || from_d >= shape.input[0] || from_h < 0 || from_h >= shape.input[1])
         std::fill(to, to + layout.row, 0.0f);
-      else if (in_two && in_two->takes(row, shape.input_size()))
-        in_two->split(channel + row, zero, to);
+      else if (layout.in_two && layout.in_two->takes(row, shape.input_size()))
+        layout.in_two->split(channel + row, zero, to);
       else
         split(shape, channel + row, zero, layout.phase, to);
     }

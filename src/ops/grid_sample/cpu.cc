@@ -209,7 +209,7 @@ class GridSample final : public Kernel {
     const Tensor& x = run.input(0);
     Tensor& y = run.output(0);
     const Tensor points = as_type<T>(run.input(1), run.threads(), run.allocator());
-    const Taps<T> taps(taps_each(x.rank() - 2), points_at_once(x.rank() - 2));
+    const auto no_taps = [&] { return Taps<T>(taps_each(x.rank() - 2), points_at_once(x.rank() - 2)); };
     if (mode_ == Mode::nearest) {
       return dispatch_width(x.type(), [&]<typename E>() {
         const E* from;
@@ -221,7 +221,7 @@ class GridSample final : public Kernel {
           from = static_cast<const E*>(x.raw());
           to = static_cast<E*>(y.mutable_raw());
         }
-        each_block<T>(run, points, taps, [&](const Taps<T>& found, int64_t n, const Channels& channels) {
+        each_block<T>(run, points, no_taps(), [&](const Taps<T>& found, int64_t n, const Channels& channels) {
           const int64_t* index = found.indices.data();
           for (int64_t c = 0; c < channels.count; ++c) {
             const E* plane = from + channels.in(c);
@@ -243,7 +243,7 @@ class GridSample final : public Kernel {
         };
         return each_block<T>(run, points, BilinearPoints<T>(x.dim(3)), mix);
       }
-      each_block<T>(run, points, taps, [&](const Taps<T>& found, int64_t n, const Channels& channels) {
+      each_block<T>(run, points, no_taps(), [&](const Taps<T>& found, int64_t n, const Channels& channels) {
         for (int64_t c = 0; c < channels.count; ++c) {
           sum_any<T, E>(found, n, from + channels.in(c), to + channels.out(c));
           sum_partial<T, E>(found, from + channels.in(c), to + channels.out(c));

@@ -269,11 +269,6 @@ auto merged(Value value, Merge merge) {
 // Merges what is at i in each row into totals[i], in whole vectors; how many elements that were.
 template <typename F, int count>
 int64_t merge_row_vectors(float* totals, const float* const (&rows)[count], int64_t n) {
-  const auto load = [](const float* from) {
-    FloatVector v;
-    std::memcpy(&v, from, sizeof v);
-    return v;
-  };
   const auto merge = [](FloatVector a, FloatVector b) {
     if constexpr (requires { F::is_largest; })
       return kernels::extreme_of<F::is_largest, float>(a, b);
@@ -284,7 +279,7 @@ int64_t merge_row_vectors(float* totals, const float* const (&rows)[count], int6
 #pragma GCC unroll 4
   for (; i + float_lanes <= n; i += float_lanes) {
     const FloatVector total =
-        merge(load(totals + i), merged<count>([&](int k) { return F::map(load(rows[k] + i)); }, merge));
+        merge(vector_at(totals + i), merged<count>([&](int k) { return F::map(vector_at(rows[k] + i)); }, merge));
     std::memcpy(totals + i, &total, sizeof total);
   }
   return i;
