@@ -34,5 +34,20 @@ inline void enter_amx() {
 
 inline void leave_amx() { _tile_release(); }
 
+// What intrinsics do, for registers whose number is a constant and no literal.
+template <int Register>
+[[gnu::always_inline]] inline void zero_tile() {
+  asm volatile("tilezero %%tmm%c0" ::"i"(Register));
+}
+template <int Register>
+[[gnu::always_inline]] inline void store_tile(void* to, int64_t stride) {
+  asm volatile("tilestored %%tmm%c0, (%1,%2,1)" ::"i"(Register), "r"(to), "r"(stride) : "memory");
+}
+// Products of signed bytes.
+template <int Sums, int Left, int Right>
+[[gnu::always_inline]] inline void multiply_tiles() {
+  asm volatile("tdpbssd %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(Sums), "i"(Left), "i"(Right));
+}
+
 }  // namespace
 }  // namespace tenon::kernels

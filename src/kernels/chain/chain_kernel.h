@@ -129,6 +129,19 @@ struct ChainArrays {
       return {of_number[operation], nullptr, nullptr, S::set(low), S::set(high)};
     }
 
+    // One step by itself is a loop without calls.
+    template <O operation>
+    static void alone(const Step& step, const float* x, float* y, int64_t count) {
+      const F low = step.low, high = step.high;
+      const auto put = [](float* to, Vector<K>... v) { (S::store(to + K * S::width, v), ...); };
+      for (int64_t i = 0; i < count; i += size)
+        put(y + i, apply<operation>(S::load(x + i + K * S::width), low, high)...);
+    }
+    template <size_t... Operation>
+    static constexpr auto all_alone(std::index_sequence<Operation...>) {
+      return std::array{&alone<static_cast<O>(Operation)>...};
+    }
+
     // While the steps run, too few loads are under way to read memory at its speed. Into the second cache: so many
     // lines would push others out of the first.
     [[gnu::always_inline]] static void fetch(const float* x) {
@@ -145,6 +158,15 @@ struct ChainArrays {
       first[steps.size()] = {store, nullptr, y, F{}, F{}};
       // What the second cache holds is near enough.
       const bool fetches = !part && n * int64_t{sizeof(float)} > cpu_features().l2_bytes;
+      if constexpr (!part) {
+        static constexpr auto loops = all_alone(std::make_index_sequence<operations>());
+        if (steps.size() == 1 && !first->operand && !fetches) {
+          const int64_t count = (n - i) / size * size;
+          loops[static_cast<size_t>(steps[0].operation)](*first, x + i, y + i, count);
+          i += count;
+          return;
+        }
+      }
       do {
         const Place place{i, n - i};
         if (fetches) fetch(x + i);

@@ -100,16 +100,23 @@ void piece_to_digits(const float* x, float factor, int8_t (&digits)[Digits][long
   }
   for (int d = Digits - 1; d >= 0; --d) {
     for (int i = 0; i < piece; ++i) {
-      const auto digit = static_cast<int8_t>(numbers[i]);
-      digits[d][at + i] = digit;
-      numbers[i] = (numbers[i] - digit) >> 8;
+      digits[d][at + i] = static_cast<int8_t>(numbers[i]);
+      numbers[i] = (numbers[i] + 128) >> 8;
     }
   }
 }
 
-template <int Group>
-void copy_groups(const int8_t* from, int64_t run, int rows, int8_t* to) {
-  for (int64_t i = 0; i < run; i += Group) std::memcpy(to + i * rows, from + i, Group);
+// A run of a row, between those of other rows: `group` steps at a time.
+void copy_groups(const int8_t* from, int64_t run, int64_t group, int rows, int8_t* to) {
+  const auto copy = [&]<int64_t Group>() {
+    for (int64_t i = 0; i < run; i += Group) std::memcpy(to + i * rows, from + i, Group);
+  };
+  if (group == 4)
+    copy.operator()<4>();
+  else if (group == 8)
+    copy.operator()<8>();
+  else
+    for (int64_t i = 0; i < run; i += group) std::memcpy(to + i * rows, from + i, static_cast<size_t>(group));
 }
 
 // What makes whole numbers of those of a run, whose largest has these bits, and what makes them what they were.
@@ -128,7 +135,8 @@ RunScale run_scale(uint32_t largest_bits) {
 
 // A run of the first of `rows` rows, in groups of `group` steps.
 template <int Digits>
-void to_digits(const float* x, float factor, int64_t run, int rows, int group, int32_t excess, const DigitRows& to) {
+void to_digits(const float* x, float factor, int64_t run, int rows, int64_t group, int32_t excess,
+               const DigitRows& to) {
   int8_t digits[Digits][longest_run];
   if (factor == 0) std::memset(digits, 0, sizeof digits);
   for (int64_t i = 0; factor != 0 && i < run; i += piece) piece_to_digits(x, factor, digits, i);
@@ -140,8 +148,7 @@ void to_digits(const float* x, float factor, int64_t run, int rows, int group, i
     }
     to.starts[d * rows] = std::bit_cast<int32_t>(nbits_base) - excess * sum;
     total = total * 256.0f + static_cast<float>(sum);
-    const auto copy = group == nbits_group ? copy_groups<nbits_group> : copy_groups<nbits_byte_group>;
-    copy(digits[d], run, rows, to.digits + d * run * rows);
+    copy_groups(digits[d], run, group, rows, to.digits + d * run * rows);
   }
   *to.totals = total;
 }
@@ -163,9 +170,8 @@ class NbitsProduct {
         run_(nbits_run(weights.block_)),
         runs_of_block_(weights.block_ / run_),
         runs_(weights.blocks_ * runs_of_block_),
-        as_bytes_(kernels_.many_rows > 0 && m >= kernels_.many_rows),
-        tile_rows_(as_bytes_ ? nbits_byte_tile_rows(digits) : nbits_tile_rows(digits)),
-        group_(as_bytes_ ? nbits_byte_group : nbits_group) {}
+        as_bytes_(kernels_.bytes.least_rows > 0 && m >= kernels_.bytes.least_rows),
+        tile_rows_(as_bytes_ ? kernels_.bytes.rows[digits - 1][0] : nbits_tile_rows(digits)) {}
 
   // Rows whose digits stay in the L2 cache beside a panel.
   int64_t rows_at_once() const {
@@ -181,16 +187,14 @@ class NbitsProduct {
     const DigitRows all{digits.as<int8_t>(), numbers.as<int32_t>() + 2 * runs, floats, floats + runs};
     const auto each_tile = [&](int64_t begin, int64_t end, auto f) {
       for (int64_t row = begin * tile_rows_; row < std::min(end * tile_rows_, rows);) {
-        const auto left = static_cast<unsigned>(std::min(end * tile_rows_, rows) - row);
-        const int count =
-            left >= static_cast<unsigned>(tile_rows_) ? tile_rows_ : static_cast<int>(std::bit_floor(left));
-        f(row, count);
-        row += count;
+        const Way way = way_for(std::min(end * tile_rows_, rows) - row);
+        f(row, way);
+        row += way.rows;
       }
     };
     const int64_t tiles = divide_up(rows, tile_rows_);
     pool_.parallel_for(tiles, 1 + products_per_task / (16 * w_.k_ * tile_rows_), [&](int64_t begin, int64_t end) {
-      each_tile(begin, end, [&](int64_t row, int count) { make_digits(first + row, count, at(all, row)); });
+      each_tile(begin, end, [&](int64_t row, const Way& way) { make_digits(first + row, way, at(all, row)); });
     });
     const int64_t columns = kernels_.columns, panels = divide_up(w_.n_, columns);
     pool_.parallel_for(panels, 1 + products_per_task / (w_.k_ * rows * columns), [&](int64_t begin, int64_t end) {
@@ -200,34 +204,56 @@ class NbitsProduct {
         const int64_t last = std::min(end, panel + at_once);
         const auto bytes_at = [&](int64_t p) { return bytes.as<uint8_t>() + (p - panel) * byte_panel_bytes(); };
         for (int64_t p = panel; as_bytes_ && p < last; ++p) unpack(p, bytes_at(p));
-        each_tile(0, tiles, [&](int64_t row, int count) {
+        each_tile(0, tiles, [&](int64_t row, const Way& way) {
           for (int64_t p = panel; p < last; ++p)
-            multiply(p, as_bytes_ && count > 1 ? bytes_at(p) : nullptr, first + row, count, at(all, row));
+            multiply(p, way.as_bytes ? bytes_at(p) : panel_at(p), first + row, way, at(all, row));
         });
       }
     });
   }
 
  private:
+  // How some rows are multiplied, and what of a row lies side by side for that.
+  struct Way {
+    int rows;
+    int64_t group;
+    bool as_bytes;
+    MultiplyNbits multiply;
+  };
+
+  // The next rows, of which so many are left.
+  Way way_for(int64_t left) const {
+    const int zeros = w_.has_zeros_ ? 1 : 0;
+    const NbitsByteKernels& bytes = kernels_.bytes;
+    for (int size = 0; as_bytes_ && size < NbitsByteKernels::sizes; ++size) {
+      const int rows = bytes.rows[digits_ - 1][size];
+      if (rows > 0 && rows <= left)
+        return {rows, bytes.group > 0 ? bytes.group : run_, true, bytes.multiply[zeros][digits_ - 1][size]};
+    }
+    const auto most = static_cast<unsigned>(std::min<int64_t>(left, nbits_tile_rows(digits_)));
+    const int power = std::bit_width(most) - 1;
+    return {1 << power, nbits_group, false, kernels_.multiply[kind_of(w_.bits_)][zeros][digits_ - 1][power]};
+  }
+
   // What follows after `runs` runs.
   DigitRows after(const DigitRows& rows, int64_t runs) const {
     return {rows.digits + runs * run_ * digits_, rows.starts + runs * digits_, rows.scales + runs, rows.totals + runs};
   }
   DigitRows at(const DigitRows& all, int64_t row) const { return after(all, row * runs_); }
 
-  void make_digits(int64_t row, int count, const DigitRows& to) const {
+  void make_digits(int64_t row, const Way& way, const DigitRows& to) const {
     const auto make = digits_ == 1   ? &NbitsProduct::make_row_digits<1>
                       : digits_ == 2 ? &NbitsProduct::make_row_digits<2>
                                      : &NbitsProduct::make_row_digits<3>;
-    for (int r = 0; r < count; ++r) {
-      (this->*make)(a_ + (row + r) * w_.k_, count,
-                    {to.digits + r * group_, to.starts + r, to.scales + r, to.totals + r});
+    for (int r = 0; r < way.rows; ++r) {
+      (this->*make)(a_ + (row + r) * w_.k_, way,
+                    {to.digits + r * way.group, to.starts + r, to.scales + r, to.totals + r});
     }
   }
 
-  // Digits of the first of `rows` rows. Factors of some runs are found before they are used: none waits for a division.
+  // Digits of the first of some rows. Factors of some runs are found before they are used: none waits for a division.
   template <int Digits>
-  void make_row_digits(const float* x, int rows, const DigitRows& to) const {
+  void make_row_digits(const float* x, const Way& way, const DigitRows& to) const {
     constexpr int64_t at_once = 16;
     const int32_t excess = kernels_.excess[kind_of(w_.bits_)];
     for (int64_t first = 0; first < runs_; first += at_once) {
@@ -236,11 +262,11 @@ class NbitsProduct {
       for (int64_t run = first; run < last; ++run) {
         const auto [factor, scale] = run_scale<Digits>(largest(run_at(x, run, filled_up), run_));
         factors[run - first] = factor;
-        to.scales[run * rows] = scale;
+        to.scales[run * way.rows] = scale;
       }
       for (int64_t run = first; run < last; ++run)
-        to_digits<Digits>(run_at(x, run, filled_up), factors[run - first], run_, rows, group_, excess,
-                          after(to, run * rows));
+        to_digits<Digits>(run_at(x, run, filled_up), factors[run - first], run_, way.rows, way.group, excess,
+                          after(to, run * way.rows));
     }
   }
 
@@ -263,31 +289,27 @@ class NbitsProduct {
 
   // A panel whose codes are bytes.
   void unpack(int64_t panel, uint8_t* to) const {
-    kernels_.unpack[kind_of(w_.bits_)](w_.blocks_, head_bytes(kernels_.columns, w_.has_zeros_), w_.block_,
-                                       panel_at(panel), to);
+    kernels_.bytes.unpack[kind_of(w_.bits_)](w_.blocks_, head_bytes(kernels_.columns, w_.has_zeros_), w_.block_,
+                                             panel_at(panel), to);
   }
 
-  // With `bytes` the panel as bytes, or null.
-  void multiply(int64_t panel, const uint8_t* bytes, int64_t row, int rows, const DigitRows& left) const {
-    const int columns = kernels_.columns;
+  // `codes` are the panel's, as this way takes them.
+  void multiply(int64_t panel, const uint8_t* codes, int64_t row, const Way& way, const DigitRows& left) const {
+    const int columns = kernels_.columns, rows = way.rows;
     const int64_t first = panel * columns, count = std::min<int64_t>(columns, w_.n_ - first);
     float *to = y_ + row * w_.n_ + first, whole[most_nbits_rows * most_nbits_columns];
     const bool is_whole = count == columns;
-    const NbitsTile tile{bytes ? bytes : panel_at(panel),
+    const NbitsTile tile{codes,
                          w_.blocks_,
                          runs_of_block_,
-                         bytes ? run_ / nbits_byte_group : run_ / nbits_group,
+                         run_,
                          left.digits,
                          left.starts,
                          left.scales,
                          left.totals,
                          is_whole ? to : whole,
                          is_whole ? w_.n_ : columns};
-    const int zeros = w_.has_zeros_ ? 1 : 0;
-    const auto& own = kernels_.multiply[kind_of(w_.bits_)][zeros][digits_ - 1];
-    const auto kernel = bytes ? kernels_.multiply_bytes[zeros][digits_ - 1][rows / 2 - 1]
-                              : own[std::countr_zero(static_cast<unsigned>(rows))];
-    kernel(tile);
+    way.multiply(tile);
     for (int i = 0; !is_whole && i < rows; ++i) std::copy_n(whole + i * columns, count, to + i * w_.n_);
     for (int i = 0; bias_ && i < rows; ++i) {
       for (int64_t j = 0; j < count; ++j) to[i * w_.n_ + j] += bias_[first + j];
@@ -303,7 +325,7 @@ class NbitsProduct {
   float* y_;
   int64_t run_, runs_of_block_, runs_;
   bool as_bytes_;  // codes are unpacked before
-  int tile_rows_, group_;
+  int tile_rows_;
 };
 
 std::vector<const NbitsKernels*> available_nbits_kernels() {
@@ -315,6 +337,7 @@ std::vector<const NbitsKernels*> available_nbits_kernels() {
 #elif defined(__x86_64__)
   if (isa == Isa::avx2 || isa == Isa::avx512) result.push_back(&nbits_kernels_avx2);
   if (isa == Isa::avx512 && cpu_features().avx512_vnni) result.push_back(&nbits_kernels_avx512_vnni);
+  if (isa == Isa::avx512 && cpu_features().amx) result.push_back(&nbits_kernels_amx);
 #endif
   return result;
 }

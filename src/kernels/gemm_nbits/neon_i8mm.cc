@@ -5,7 +5,7 @@ namespace tenon::kernels {
 namespace {
 
 using F = NbitsNeon::F;
-constexpr int column_pairs = 4, columns = 2 * column_pairs;
+constexpr int column_pairs = 4, columns = 2 * column_pairs, steps_at_once = 8;
 
 template <int bits>
 [[gnu::always_inline]] inline void unpack_block(int64_t steps, const uint8_t* codes, uint8_t* to) {
@@ -17,7 +17,7 @@ template <int bits>
                            of_columns);
     for (int8x16_t& four : of_columns) four = vsubq_s8(four, excess);
   };
-  for (int64_t group = 0; group < steps / nbits_group; group += 2, to += columns * nbits_byte_group) {
+  for (int64_t group = 0; group < steps / nbits_group; group += 2, to += columns * steps_at_once) {
     int8x16_t first[2], second[2];
     read(group, first);
     read(group + 1, second);
@@ -81,7 +81,7 @@ template <int RowPairs>
 #pragma GCC unroll 4
     for (int j = 0; j < column_pairs; ++j) sums[i][j] = (int32x4_t)NbitsNeon::load_anew(bases);
   }
-  const uint8_t* const end = codes + groups * columns * nbits_byte_group;
+  const uint8_t* const end = codes + groups * columns * steps_at_once;
   do {
     int8x16_t right[column_pairs];
 #pragma GCC unroll 2
@@ -93,8 +93,8 @@ template <int RowPairs>
 #pragma GCC unroll 4
       for (int j = 0; j < column_pairs; ++j) add_products(sums[i][j], left, right[j]);
     }
-    codes += columns * nbits_byte_group;
-    digits += 2 * RowPairs * nbits_byte_group;
+    codes += columns * steps_at_once;
+    digits += 2 * RowPairs * steps_at_once;
   } while (codes != end);
 #pragma GCC unroll 3
   for (int i = 0; i < RowPairs; ++i) {
@@ -108,7 +108,7 @@ void multiply_bytes(const NbitsTile& tile) {
   const uint8_t* panel = tile.panel;
   const int8_t* digits = tile.digits;
   const float *row_scales = tile.scales, *totals = tile.totals;
-  const int64_t groups = tile.groups, digit_bytes = groups * nbits_byte_group * 2 * RowPairs;
+  const int64_t groups = tile.run / steps_at_once, digit_bytes = tile.run * 2 * RowPairs;
   Tile<RowPairs> results = {};
   for (int64_t block = 0; block < tile.blocks; ++block) {
     const uint8_t *scales = panel, *zeros = panel + columns * sizeof(float);
@@ -125,7 +125,7 @@ void multiply_bytes(const NbitsTile& tile) {
             parts[d][i][j] = NbitsNeon::fma(parts[d - 1][i][j], F{} + 256.0f, parts[d][i][j]);
         }
       }
-      panel += groups * columns * nbits_byte_group;
+      panel += groups * columns * steps_at_once;
       F of_row[RowPairs], total_of_row[RowPairs];
       of_rows(row_scales, of_row);
       if constexpr (HasZeros) of_rows(totals, total_of_row);
@@ -156,25 +156,25 @@ void multiply_bytes(const NbitsTile& tile) {
 }
 
 template <bool HasZeros>
-constexpr void fill(NbitsKernels::Multiply (&to)[most_nbits_digits][3]) {
-  to[0][0] = multiply_bytes<HasZeros, 1, 1>;
+constexpr void fill(MultiplyNbits (&to)[most_nbits_digits][NbitsByteKernels::sizes]) {
+  to[0][0] = multiply_bytes<HasZeros, 1, 3>;
   to[0][1] = multiply_bytes<HasZeros, 1, 2>;
-  to[0][2] = multiply_bytes<HasZeros, 1, 3>;
-  to[1][0] = multiply_bytes<HasZeros, 2, 1>;
-  to[1][1] = multiply_bytes<HasZeros, 2, 2>;
-  to[2][0] = multiply_bytes<HasZeros, 3, 1>;
-  to[2][1] = multiply_bytes<HasZeros, 3, 2>;
+  to[0][2] = multiply_bytes<HasZeros, 1, 1>;
+  to[1][0] = multiply_bytes<HasZeros, 2, 2>;
+  to[1][1] = multiply_bytes<HasZeros, 2, 1>;
+  to[2][0] = multiply_bytes<HasZeros, 3, 2>;
+  to[2][1] = multiply_bytes<HasZeros, 3, 1>;
 }
 
 // Dot products for few rows, products of matrices for many.
 constexpr NbitsKernels table() {
   NbitsKernels result = NbitsTiles<NbitsNeon>::table("neon_i8mm");
-  result.many_rows = 6;
-  result.unpack[0] = unpack<2>;
-  result.unpack[1] = unpack<4>;
-  result.unpack[2] = unpack<8>;
-  fill<false>(result.multiply_bytes[0]);
-  fill<true>(result.multiply_bytes[1]);
+  result.bytes = {.least_rows = 6,
+                  .group = steps_at_once,
+                  .unpack = {unpack<2>, unpack<4>, unpack<8>},
+                  .rows = {{6, 4, 2}, {4, 2}, {4, 2}}};
+  fill<false>(result.bytes.multiply[0]);
+  fill<true>(result.bytes.multiply[1]);
   return result;
 }
 

@@ -1,5 +1,4 @@
-// Some rows times a panel of codes; portable.cc, neon_dotprod.cc, neon_i8mm.cc, avx2.cc and avx512_vnni.cc instantiate
-// it.
+// Some rows times a panel of codes; portable.cc and the files of instruction sets instantiate it.
 #pragma once
 
 #include <cstring>
@@ -89,7 +88,7 @@ struct NbitsTiles {
     const int8_t* digits = tile.digits;
     const int32_t* starts = tile.starts;
     const float *row_scales = tile.scales, *totals = tile.totals;
-    const int64_t digit_bytes = tile.groups * nbits_group * Rows;
+    const int64_t digit_bytes = tile.run * Rows;
     // In memory where rows are many: registers are for the sums.
     F own[Rows == 1 ? vectors : 1] = {};
     for (int row = 0; Rows > 1 && row < Rows; ++row)
@@ -112,7 +111,7 @@ struct NbitsTiles {
             for (int v = 0; v < vectors; ++v) sums[0][d][row][v] = I{} + starts[d * Rows + row];
           }
         }
-        for (int64_t group = 0; group < tile.groups; group += 4) {
+        for (int64_t step = 0; step < tile.run; step += 4 * nbits_group) {
           multiply_add<bits, Digits, Rows>(panel, digits, digit_bytes, sums);
           panel += 4 / groups_of_step<bits> * bytes_of_step<bits>;
           digits += 4 * nbits_group * Rows;
@@ -146,14 +145,14 @@ struct NbitsTiles {
   }
 
   template <int bits, bool HasZeros, int Digits>
-  static constexpr void fill(NbitsKernels::Multiply (&to)[4]) {
+  static constexpr void fill(MultiplyNbits (&to)[4]) {
     to[0] = multiply<bits, HasZeros, Digits, 1>;
     to[1] = multiply<bits, HasZeros, Digits, 2>;
     to[2] = multiply<bits, HasZeros, Digits, 4>;
     if constexpr (nbits_tile_rows(Digits) == 8) to[3] = multiply<bits, HasZeros, Digits, 8>;
   }
   template <int bits>
-  static constexpr void fill(NbitsKernels::Multiply (&to)[2][most_nbits_digits][4]) {
+  static constexpr void fill(MultiplyNbits (&to)[2][most_nbits_digits][4]) {
     fill<bits, false, 1>(to[0][0]);
     fill<bits, false, 2>(to[0][1]);
     fill<bits, false, 3>(to[0][2]);
