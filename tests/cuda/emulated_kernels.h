@@ -2,6 +2,7 @@
 // to each other where they wait for each other.
 #include <ucontext.h>
 
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -368,14 +369,20 @@ void group_64xNx32(int (*d)[4], const unsigned char* a, const unsigned char* b) 
     }
   }
 }
-// Element k of a row of Row bytes, as group_64xNx32 has them.
+namespace emulated {
+inline float tf32_of_bits(unsigned bits) { return std::bit_cast<float>(bits & 0xffffe000); }
+}  // namespace emulated
+// Element k of a row of Row bytes, as group_64xNx32 has them. Of a float the bits that TF32 has.
 template <typename T, int Row>
 float group_element(const unsigned char* from, unsigned row, unsigned k) {
   static_assert(Row == 64 || Row == 128);
-  const uintptr_t at = reinterpret_cast<uintptr_t>(from) + row * Row + k * 2;
+  const uintptr_t at = reinterpret_cast<uintptr_t>(from) + row * Row + k * sizeof(T);
   T x;
   std::memcpy(&x, reinterpret_cast<const void*>(at ^ (at >> 3 & (Row == 128 ? 0x70 : 0x30))), sizeof x);
-  return widen(x);
+  if constexpr (sizeof x == 4)
+    return emulated::tf32_of_bits(std::bit_cast<unsigned>(x));
+  else
+    return widen(x);
 }
 template <typename T, int N, int Row>
 void group_64xNx16(float (&d)[N / 8][4], const unsigned char* a, const unsigned char* b, bool adds) {
@@ -383,9 +390,25 @@ void group_64xNx16(float (&d)[N / 8][4], const unsigned char* a, const unsigned 
   for (unsigned j = 0; j < N / 8; ++j) {
     for (unsigned x = 0; x < 4; ++x) {
       float sum = 0;
-      for (unsigned k = 0; k < 16; ++k)
+      for (unsigned k = 0; k < 32 / sizeof(T); ++k)
         sum +=
             group_element<T, Row>(a, first + x / 2 * 8, k) * group_element<T, Row>(b, j * 8 + lane % 4 * 2 + x % 2, k);
+      d[j][x] = adds ? d[j][x] + sum : sum;
+    }
+  }
+}
+template <int N, int Row>
+void group_by_rows_64xNx8(float (&d)[N / 8][4], const unsigned (&a)[4], const unsigned char* b, bool adds) {
+  const auto* lanes = emulated::show([&](emulated::Shown& own) {
+    for (int i = 0; i < 4; ++i) own.a[i] = emulated::tf32_of_bits(a[i]);
+  });
+  const unsigned lane = threadIdx.x % emulated::warp;
+  for (unsigned j = 0; j < N / 8; ++j) {
+    for (unsigned x = 0; x < 4; ++x) {
+      float sum = 0;
+      for (unsigned k = 0; k < 8; ++k)
+        sum += lanes[lane / 4 * 4 + k % 4].a[x / 2 + k / 4 * 2] *
+               group_element<float, Row>(b, j * 8 + lane % 4 * 2 + x % 2, k);
       d[j][x] = adds ? d[j][x] + sum : sum;
     }
   }

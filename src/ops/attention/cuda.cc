@@ -126,7 +126,7 @@ class Attention final : public Kernel {
     Plan plan{n};
     const double scale = scale_ ? *scale_ : 1 / std::sqrt(static_cast<double>(n.k_size));
     const std::string functions = functions_of(run, n, scale);
-    const bool in_groups = n.all_queries() > 0 && takes_group_attention(run, n);
+    const bool in_groups = n.all_queries() > 0 && takes_group_attention(run, n, allow_tf32_);
     const bool is_fused = !in_groups && n.all_queries() > 0 && takes_fused_attention(run, n, allow_tf32_);
     const bool by_products = !in_groups && !is_fused && n.all_queries() > 0 && AttentionProducts::takes(n, run);
     if (in_groups && !has_one_tile(n))

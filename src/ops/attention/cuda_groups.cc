@@ -1,11 +1,11 @@
 #include "ops/attention/cuda_groups.h"
 
 #include <fmt/format.h>
-#include <algorithm>
 
 #include "base/rounding.h"
 #include "ops/attention/cuda_groups_text.h"
 #include "ops/cuda_support/group_products.h"
+#include "ops/cuda_support/packs.h"
 #include "ops/cuda_support/tensor_cores.h"
 
 namespace tenon::ops {
@@ -31,6 +31,45 @@ template <int ROWS, int SLABS> inline void fetch_rows(u8* to, const Q* from, int
 }
 )cuda";
 
+// The same of float32, rounded to TF32; and columns as rows, 32 keys of each in a slab, as attention_text::float_parts
+// has them.
+constexpr std::string_view fetch_floats = R"cuda(
+typedef Pack<float, 4> Four;
+template <int ROWS, int SLABS, int THREADS_EACH>
+inline void fetch_rounded(u8* to, const float* from, int step, int size, int first, int last) {
+  constexpr int CHUNKS = ROW_BYTES / 16, AT_ONCE = THREADS_EACH / (SLABS * CHUNKS);
+  const int own = threadIdx.x % THREADS_EACH, begin = own / (SLABS * CHUNKS), chunk = own % (SLABS * CHUNKS);
+  u8* target = to + (chunk / CHUNKS * ROWS + begin) * ROW_BYTES + (chunk % CHUNKS ^ begin % 8) * 16;
+  const float* source = from + (i64)(first + begin) * step + chunk * 4;
+  const int rows = chunk * 4 < size ? last - first : 0;
+#pragma unroll 8
+  for (int row = begin; row < ROWS; row += AT_ONCE) {
+    const Four four = read_or_zeros((const Four*)source, row < rows);
+    *(Pack<u32, 4>*)target = {tf32_of(four.v[0]), tf32_of(four.v[1]), tf32_of(four.v[2]), tf32_of(four.v[3])};
+    target += AT_ONCE * ROW_BYTES;
+    source += AT_ONCE * step;
+  }
+}
+// A warp has eight keys and 16 columns at a time: reads are half lines, and lanes write to places of 32 banks.
+inline void fetch_turned(u8* to, const float* from, int step, int size, int first, int last) {
+  constexpr int ACROSS = (V_PART + 15) / 16;
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, key = lane % 8, turn = lane / 16 * 2;
+#pragma unroll 8
+  for (int i = warp; i < TILE / 8 * ACROSS; i += GROUPS * 4) {
+    const int eight = i / ACROSS, row = first + eight * 8 + key, column = i % ACROSS * 16 + lane / 8 * 4;
+    const Four own = read_or_zeros((const Four*)(from + (i64)row * step + column), row < last && column < size);
+    const float turned[4] = {turn ? own.v[2] : own.v[0], turn ? own.v[3] : own.v[1], turn ? own.v[0] : own.v[2],
+                             turn ? own.v[1] : own.v[3]};
+    u8* target = to + (eight / 4 * V_PART + column) * 128 + key / 2 * 4;
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      const int own_column = k ^ turn, chunk = eight % 4 * 2 + key % 2 ^ (column % 8 + own_column);
+      if (V_PART % 16 == 0 || column < V_PART) *(u32*)(target + own_column * 128 + chunk * 16) = tf32_of(turned[k]);
+    }
+  }
+}
+)cuda";
+
 // All keys at once; their values arrive while scores are computed.
 constexpr std::string_view one_tile = R"cuda(
   const Q *own_keys = k + K_AT(b, kv, 0), *own_values = values + V_AT(b, kv, 0);
@@ -39,14 +78,14 @@ constexpr std::string_view one_tile = R"cuda(
                             least(64, (int)QUERIES - first_query));
     fetch_rows<TILE, K_SLABS>(keys_of(0), own_keys, (int)v[12], (int)K_SIZE, first_key, last_key);
     copy_async_commit();
-    fetch_rows<TILE, V_SLABS>(values_of(0), own_values, (int)v[15], (int)V_SIZE, first_key, last_key);
+    fetch_rows<TILE, V_PARTS>(values_of(0), own_values, (int)v[15], (int)V_SIZE, first_key, last_key);
     copy_async_commit();
     if (COLUMNS)
       for (int at = threadIdx.x; at < TILE; at += 128) addends[0][at] = addend_of(first_key + at);
     copy_async_wait<1>();
     group_sees_copies();
     __syncthreads();
-    u32 weights[TILE / 16][4];
+    u32 weights[WEIGHT_STEPS][4];
     float scores[TILE / 8][4], fading[2];
     group_begin();
     multiply_keys(scores, keys_of(0));
@@ -56,6 +95,38 @@ constexpr std::string_view one_tile = R"cuda(
     raise(scores, fading);
     weights_of(weights, scores);
     copy_async_wait<0>();
+    group_sees_copies();
+    __syncthreads();
+    group_begin();
+    multiply_values(weights, values_of(0), false);
+    group_wait<0>();
+    sums_done();
+  } else {
+    clear_sums();
+  }
+)cuda";
+
+// The same of float32: values replace keys when all scores are there.
+constexpr std::string_view one_float_tile = R"cuda(
+  if (first_key < last_key) {
+    fetch_rounded<64, K_SLABS, 128>(queries, q + Q_AT(b, h, first_query), (int)v[9], (int)K_SIZE, 0,
+                                    least(64, (int)QUERIES - first_query));
+    fetch_rounded<TILE, K_SLABS, GROUPS * 128>(keys_of(0), k + K_AT(b, kv, 0), (int)v[12], (int)K_SIZE, first_key, last_key);
+    if (COLUMNS)
+      for (int at = threadIdx.x; at < TILE; at += GROUPS * 128) addends[0][at] = addend_of(first_key + at);
+    group_sees_copies();
+    __syncthreads();
+    u32 weights[WEIGHT_STEPS][4];
+    float scores[TILE / 8][4], fading[2];
+    group_begin();
+    multiply_keys(scores, keys_of(0));
+    group_wait<0>();
+    scores_done(scores);
+    __syncthreads();
+    fetch_turned(values_of(0), values + V_AT(b, kv, 0), (int)v[15], (int)V_SIZE, first_key, last_key);
+    hide(scores, first_key, 0);
+    raise(scores, fading);
+    weights_of(weights, scores);
     group_sees_copies();
     __syncthreads();
     group_begin();
@@ -80,29 +151,40 @@ int64_t largest_size(const AttentionSizes& n) { return std::max(n.k_size, n.v_si
 
 }  // namespace
 
-bool takes_group_attention(KernelRun& run, const AttentionSizes& n) {
-  constexpr int64_t least_queries = 16, most_elements = 128, most_keys = int64_t{1} << 30;
+bool takes_group_attention(KernelRun& run, const AttentionSizes& n, bool allow_tf32) {
+  constexpr int64_t least_queries = 16, most_keys = int64_t{1} << 30;
   const int64_t longest_step = largest_size(n) * n.kv_heads * (n.packed ? 3 : 1);
   const ElementType type = run.input(0).type();
-  const bool takes_type = type == ElementType::float16 || type == ElementType::bfloat16;
+  const bool is_half = type == ElementType::float16 || type == ElementType::bfloat16;
+  const bool takes_type = is_half || (type == ElementType::float32 && allow_tf32 && has_one_tile(n));
+  const int64_t most_elements = is_half ? 128 : 64, read_at_once = 128 / bits_of(type);
   const bool has_no_mask = run.has_input(n.mask()) && run.input(n.mask()).elements() == 0;
   auto is_aligned = [&](size_t i) { return reinterpret_cast<uintptr_t>(n.address(run, i)) % 16 == 0; };
   return takes_type && n.tensor(run, 2).type() == type && n.past == 0 && n.queries >= least_queries && n.keys > 0 &&
          !has_no_mask && std::max(n.keys, longest_step * n.queries) <= most_keys && std::min(n.k_size, n.v_size) > 0 &&
-         largest_size(n) <= most_elements && n.k_size % 8 == 0 && n.v_size % 8 == 0 && is_aligned(0) && is_aligned(1) &&
-         is_aligned(2) && reinterpret_cast<uintptr_t>(run.output(0).raw()) % 16 == 0 &&
-         queue_of(run).gpu().major() == 9;
+         largest_size(n) <= most_elements && n.k_size % read_at_once == 0 && n.v_size % read_at_once == 0 &&
+         is_aligned(0) && is_aligned(1) && is_aligned(2) &&
+         reinterpret_cast<uintptr_t>(run.output(0).raw()) % 16 == 0 && queue_of(run).gpu().major() == 9;
 }
 
 bool has_one_tile(const AttentionSizes& n) { return round_up(n.keys, 16) <= (largest_size(n) > 64 ? 128 : 208); }
 
-GroupTile::GroupTile(const AttentionSizes& n, int64_t tile_keys, int64_t row)
-    : keys(tile_keys), row_bytes(row), k_slabs(divide_up(n.k_size, row / 2)), v_slabs(divide_up(n.v_size, row / 2)) {}
+GroupTile::GroupTile(const AttentionSizes& n, ElementType type, int64_t tile_keys, int64_t row, int64_t group_count)
+    : is_float(type == ElementType::float32), keys(tile_keys), row_bytes(row), groups(group_count) {
+  constexpr int64_t bytes_of_step = 32, keys_of_slab = 32, slab_bytes = 128;
+  const int64_t bytes = bits_of(type) / 8;
+  k_slabs = divide_up(n.k_size * bytes, row);
+  k_steps = divide_up(n.k_size * bytes, bytes_of_step);
+  k_bytes = k_slabs * keys * row;
+  v_part = is_float ? round_up(n.v_size, 8) : row / bytes;
+  v_parts = divide_up(n.v_size, v_part);
+  v_bytes = is_float ? divide_up(keys, keys_of_slab) * v_part * slab_bytes : v_parts * keys * row;
+}
 
-cuda::Grid GroupTile::grid(const AttentionSizes& n, int64_t stages, int64_t groups) const {
+cuda::Grid GroupTile::grid(const AttentionSizes& n, int64_t stages, int64_t others) const {
   cuda::Grid grid;
-  grid.blocks[0] = static_cast<unsigned>(n.batch * n.q_heads * divide_up(n.queries, 64));
-  grid.threads = static_cast<unsigned>(groups * 128);
+  grid.blocks[0] = static_cast<unsigned>(n.batch * n.q_heads * divide_up(n.queries, groups * 64));
+  grid.threads = static_cast<unsigned>((groups + others) * 128);
   grid.shared_bytes = static_cast<unsigned>(shared_bytes(stages));
   return grid;
 }
@@ -112,27 +194,43 @@ std::string GroupTile::text(KernelRun& run, const AttentionSizes& n, const std::
   const bool has_mask = run.has_input(n.mask());
   const bool has_column_mask = has_mask && numbers[21] == 0 && numbers[22] == 1;
   const bool has_mask_pairs = has_mask && numbers[22] == 1 && reads_mask_in_pairs(run.input(n.mask()), numbers);
-  return fmt::format("#define WARP_GROUPS 1\n#define TILE {}\n#define STAGES {}\n", keys, stages) +
-         fmt::format("#define ROW_BYTES {}\n#define K_SLABS {}\n#define V_SLABS {}\n#define K_STEPS {}\n", row_bytes,
-                     k_slabs, v_slabs, divide_up(n.k_size, 16)) +
+  return fmt::format(
+             "#define WARP_GROUPS 1\n#define GROUPS {}\n#define TILE {}\n#define STAGES {}\n#define ROW_BYTES {}\n",
+             groups, keys, stages, row_bytes) +
+         fmt::format("#define K_SLABS {}\n#define K_STEPS {}\n#define V_PARTS {}\n#define V_PART {}\n", k_slabs,
+                     k_steps, v_parts, v_part) +
+         fmt::format("#define V_BYTES {}\n#define VALUES_REPLACE_KEYS {}\n", v_bytes, is_float ? 1 : 0) +
          fmt::format("#define COLUMN_MASK {}\n#define MASK_PAIRS {}\n#define SHARED_BYTES {}\n",
                      has_column_mask ? 1 : 0, has_mask_pairs ? 1 : 0, shared_bytes(stages)) +
-         std::string(tensor_core_functions) + group_products_text({keys}, {row_bytes / 2});
+         std::string(tensor_core_functions) +
+         (is_float ? tf32_group_products_text({keys}, {v_part}) : group_products_text({keys}, {v_part}));
 }
 
 CudaBlocks group_attention(KernelRun& run, const AttentionSizes& n, std::string_view pointers,
                            const std::string& functions, const std::vector<int64_t>& numbers) {
-  const GroupTile tile(n, round_up(n.keys, 16), largest_size(n) <= 32 ? 64 : 128);
-  // Scores of all keys are in registers, then half as many weights and the sums.
+  const ElementType type = run.input(0).type();
+  const bool is_float = type == ElementType::float32;
+  // Scores of all keys are in registers, then the weights, two in one of half precision, and the sums.
   constexpr int64_t registers_of_lane = 512;
-  const int64_t registers = std::max(tile.keys / 2, tile.keys / 4 + round_up(n.v_size, 32) / 2) + 40;
-  const int64_t at_once = std::min<int64_t>(largest_size(n) > 64 ? 2 : 8, registers_of_lane / registers);
+  const int64_t keys = round_up(n.keys, 16), weights = keys / (is_float ? 2 : 4), others = is_float ? 30 : 40;
+  const int64_t registers = std::max(keys / 2, weights + round_up(n.v_size, 32) / 2) + others;
+  // Floats are worth sharing if there is room for two blocks nonetheless, and work for the whole GPU.
+  const int64_t pairs = n.batch * n.q_heads * divide_up(n.queries, 128);
+  const bool shares =
+      is_float && n.queries > 64 && registers_of_lane / registers >= 4 && pairs >= 2 * queue_of(run).gpu().processors();
+  const int64_t groups = shares ? 2 : 1;
+  const GroupTile tile(n, type, keys, largest_size(n) <= 32 && !is_float ? 64 : 128, groups);
+  const int64_t at_once = std::min<int64_t>(largest_size(n) > 64 ? 2 : 8, registers_of_lane / (groups * registers));
+  const std::string fetches =
+      is_float ? std::string(read_or_zeros) + std::string(fetch_floats) : std::string(fetch_rows);
   return {run,
           pointers,
-          fmt::format("{}{}{}{}", tile.text(run, n, numbers, 1), functions, attention_text::mask_pair, fetch_rows),
-          fmt::format("{}{}{}", attention_text::groups_begin, one_tile, attention_text::groups_end),
+          fmt::format("{}{}{}{}{}", tile.text(run, n, numbers, 1), functions, attention_text::mask_pair,
+                      is_float ? attention_text::float_parts : attention_text::half_parts, fetches),
+          fmt::format("{}{}{}", attention_text::groups_begin, is_float ? one_float_tile : one_tile,
+                      attention_text::groups_end),
           numbers,
-          tile.grid(n, 1, 1),
+          tile.grid(n, 1, 0),
           static_cast<int>(at_once)};
 }
 

@@ -1,12 +1,15 @@
 // Attention of many queries by groups of four warps that multiply together, on GPUs of compute capability 9.0.
 #pragma once
 
+#include <algorithm>
+
 #include "ops/attention/cuda_products.h"
 
 namespace tenon::ops {
 
-// float16 and bfloat16 without past keys; heads of up to 128 elements whose rows are read 16 bytes at a time.
-bool takes_group_attention(KernelRun& run, const AttentionSizes& n);
+// float16 and bfloat16, heads of up to 128 elements; if it may be rounded to TF32, float32, up to 64 elements and keys
+// that are one tile. No past keys, and rows that are read 16 bytes at a time.
+bool takes_group_attention(KernelRun& run, const AttentionSizes& n, bool allow_tf32);
 
 // Whether a group of warps can have the scores of all keys at once.
 bool has_one_tile(const AttentionSizes& n);
@@ -15,17 +18,19 @@ bool has_one_tile(const AttentionSizes& n);
 CudaBlocks group_attention(KernelRun& run, const AttentionSizes& n, std::string_view pointers,
                            const std::string& functions, const std::vector<int64_t>& numbers);
 
-// How a group of four warps works, which has 64 queries: keys at a time. Rows are in slabs of so many bytes of each.
+// How groups of four warps work, each of which has 64 queries: keys at a time. Rows are in slabs of so many bytes of
+// each. Sums are as many columns at a time, in as many parts. Values of float32 take the place of the keys.
 struct GroupTile {
-  int64_t keys, row_bytes, k_slabs, v_slabs;
+  bool is_float;
+  int64_t keys, row_bytes, groups, k_slabs, v_parts, v_part, k_steps, k_bytes, v_bytes;
 
-  GroupTile(const AttentionSizes& n, int64_t tile_keys, int64_t row);
+  GroupTile(const AttentionSizes& n, ElementType type, int64_t tile_keys, int64_t row, int64_t group_count = 1);
   // With room for the keys and values of so many tiles.
   int64_t shared_bytes(int64_t stages) const {
-    return row_bytes * (k_slabs * 64 + stages * (k_slabs + v_slabs) * keys);
+    return groups * row_bytes * k_slabs * 64 + (is_float ? std::max(k_bytes, v_bytes) : stages * (k_bytes + v_bytes));
   }
-  // `groups`: with those that fetch.
-  cuda::Grid grid(const AttentionSizes& n, int64_t stages, int64_t groups) const;
+  // `others`: groups that fetch.
+  cuda::Grid grid(const AttentionSizes& n, int64_t stages, int64_t others) const;
   // What attention_text::groups_begin is written with.
   std::string text(KernelRun& run, const AttentionSizes& n, const std::vector<int64_t>& numbers, int64_t stages) const;
 };

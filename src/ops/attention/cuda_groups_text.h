@@ -15,57 +15,86 @@ inline Pack<M, 2> mask_pair(const i64* v, const M* row, int j) {
 }
 )cuda";
 
-// A group of four warps has 64 queries of a head, and works on TILE keys at a time. Each row has a softmax of its own,
-// which goes on from tile to tile, of base 2: scores are scaled on the way to it.
+// What differs between types: how weights lie in registers, and values beside them in shared memory. Those of half
+// precision are in slabs of ROW_BYTES of each row.
+inline constexpr std::string_view half_parts = R"cuda(
+inline u32 weight_of(const float (&scores)[TILE / 8][4], int f, int r) {
+  return pair_of<Q>(scores[f * 2 + r / 2][r % 2 * 2], scores[f * 2 + r / 2][r % 2 * 2 + 1]);
+}
+inline void multiply_by_values(float (&sums)[V_PART / 8][4], const u32 (&weights)[4], const u8* values, int f, int part,
+                               bool adds) {
+  group_by_rows_64xNx16<Q, V_PART, ROW_BYTES>(sums, weights, values + (part * TILE + f * 16) * ROW_BYTES, adds);
+}
+inline void store_pair(Q* to, float first, float second) { *(u32*)to = pair_of<Q>(first, second); }
+)cuda";
+
+// Of float32, rounded to TF32, columns of values are rows of shared memory, 32 keys of each in a slab. Of eight keys
+// those with even numbers come first: each lane then has the weights that it needs.
+inline constexpr std::string_view float_parts = R"cuda(
+inline u32 weight_of(const float (&scores)[TILE / 8][4], int f, int r) {
+  return tf32_of(scores[f][r % 2 * 2 + r / 2]);
+}
+inline void multiply_by_values(float (&sums)[V_PART / 8][4], const u32 (&weights)[4], const u8* values, int f, int,
+                               bool adds) {
+  group_by_rows_64xNx8<V_PART, 128>(sums, weights, values + f / 4 * V_PART * 128 + f % 4 * 32, adds);
+}
+inline void store_pair(float* to, float first, float second) { *(Pack<float, 2>*)to = {first, second}; }
+)cuda";
+
+// A group of four warps has 64 queries of a head, and works on TILE keys at a time; GROUPS of them in a block share
+// keys and values. Each row has a softmax of its own, which goes on from tile to tile, of base 2: scores are scaled on
+// the way to it.
 inline constexpr std::string_view groups_begin = R"cuda(
-  constexpr int SLAB = ROW_BYTES / 2, V_TILES = V_SLABS * SLAB / 8;
+  constexpr int SLAB = ROW_BYTES / (int)sizeof(Q), V_TILES = V_PARTS * V_PART / 8, WEIGHT_STEPS = TILE / (32 / (int)sizeof(Q));
   constexpr bool COLUMNS = COLUMN_MASK && !(SOFTCAP > 0), MASKED = HAS_MASK && !COLUMNS;
   // Scores that are only scaled, and hidden or not.
   constexpr bool PLAIN = COLUMNS || ((!HAS_MASK || BOOL_MASK) && !(SOFTCAP > 0) && SCALE > 0);
   constexpr float LOG2_E = 1.4426950408889634, FACTOR = PLAIN ? LOG2_E * SCALE : LOG2_E;
-  constexpr int K_BYTES = K_SLABS * TILE * ROW_BYTES, V_BYTES = V_SLABS * TILE * ROW_BYTES;
+  constexpr int K_BYTES = K_SLABS * TILE * ROW_BYTES;
   DYNAMIC_SHARED(shared, SHARED_BYTES);
   __shared__ float addends[STAGES][TILE];
-  u8 *const queries = shared, *const fetched = shared + K_SLABS * 64 * ROW_BYTES;
+  const int group = GROUPS > 1 ? threadIdx.x / 128 : 0;
+  u8* const queries = shared + group * K_SLABS * 64 * ROW_BYTES;
+  u8* const fetched = shared + GROUPS * K_SLABS * 64 * ROW_BYTES;
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4, g = lane / 4, c = lane % 4;
-  const u32 tiles = ((u32)QUERIES + 63) / 64, item = blockIdx.x / tiles;
+  const u32 tiles = ((u32)QUERIES + GROUPS * 64 - 1) / (GROUPS * 64), item = blockIdx.x / tiles;
   const u32 h = item % (u32)HEADS, b = item / (u32)HEADS, kv = h / ((u32)HEADS / (u32)KV_HEADS);
   // Those with the most keys begin first.
   const u32 own_tile = blockIdx.x % tiles;
-  const int first_query = (CAUSAL ? tiles - 1 - own_tile : own_tile) * 64, last_query = (int)QUERIES - 1;
-  const int warp_query = first_query + warp * 16;
+  const int block_query = (CAUSAL ? tiles - 1 - own_tile : own_tile) * GROUPS * 64, last_query = (int)QUERIES - 1;
+  const int first_query = block_query + group * 64, warp_query = first_query + warp * 16;
 
   // A later query sees neither earlier nor fewer keys at the end.
-  const Range first_range = seen_by(v, lengths, b, first_query);
+  const Range first_range = seen_by(v, lengths, b, least(last_query, first_query));
   const Range last_range = seen_by(v, lengths, b, least(last_query, first_query + 63));
-  const int first_key = first_range.first, last_key = last_range.last;
+  const int first_key = GROUPS > 1 ? seen_by(v, lengths, b, block_query).first : first_range.first;
+  const int last_key =
+      GROUPS > 1 ? seen_by(v, lengths, b, least(last_query, block_query + GROUPS * 64 - 1)).last : last_range.last;
 
   // Where the keys and the values of a stage are.
   auto keys_of = [&](int stage) { return fetched + stage * (K_BYTES + V_BYTES); };
-  auto values_of = [&](int stage) { return keys_of(stage) + K_BYTES; };
-  float sums[V_SLABS][SLAB / 8][4], largest[2] = {-INFINITE, -INFINITE}, total[2] = {0, 0};
+  auto values_of = [&](int stage) { return keys_of(stage) + (VALUES_REPLACE_KEYS ? 0 : K_BYTES); };
+  float sums[V_PARTS][V_PART / 8][4], largest[2] = {-INFINITE, -INFINITE}, total[2] = {0, 0};
   auto clear_sums = [&]() {
 #pragma unroll
     for (int n = 0; n < V_TILES; ++n)
 #pragma unroll
-      for (int x = 0; x < 4; ++x) sums[n / (SLAB / 8)][n % (SLAB / 8)][x] = 0;
+      for (int x = 0; x < 4; ++x) sums[n / (V_PART / 8)][n % (V_PART / 8)][x] = 0;
   };
   auto multiply_keys = [&](float (&scores)[TILE / 8][4], const u8* keys) {
 #pragma unroll
     for (int f = 0; f < K_STEPS; ++f) {
-      const int slab = f * 16 / SLAB, at = f * 32 % ROW_BYTES;
+      const int slab = f * 32 / ROW_BYTES, at = f * 32 % ROW_BYTES;
       group_64xNx16<Q, TILE, ROW_BYTES>(scores, queries + slab * 64 * ROW_BYTES + at,
                                         keys + slab * TILE * ROW_BYTES + at, f > 0);
     }
     group_commit();
   };
-  auto multiply_values = [&](const u32 (&weights)[TILE / 16][4], const u8* columns, bool adds) {
+  auto multiply_values = [&](const u32 (&weights)[WEIGHT_STEPS][4], const u8* columns, bool adds) {
 #pragma unroll
-    for (int f = 0; f < TILE / 16; ++f)
+    for (int f = 0; f < WEIGHT_STEPS; ++f)
 #pragma unroll
-      for (int slab = 0; slab < V_SLABS; ++slab)
-        group_by_rows_64xNx16<Q, SLAB, ROW_BYTES>(sums[slab], weights[f], columns + (slab * TILE + f * 16) * ROW_BYTES,
-                                                  adds || f > 0);
+      for (int part = 0; part < V_PARTS; ++part) multiply_by_values(sums[part], weights[f], columns, f, part, adds || f > 0);
     group_commit();
   };
   auto scores_done = [&](float (&scores)[TILE / 8][4]) {
@@ -74,14 +103,13 @@ inline constexpr std::string_view groups_begin = R"cuda(
   };
   auto sums_done = [&]() {
 #pragma unroll
-    for (int n = 0; n < V_TILES; ++n) group_done(sums[n / (SLAB / 8)][n % (SLAB / 8)]);
+    for (int n = 0; n < V_TILES; ++n) group_done(sums[n / (V_PART / 8)][n % (V_PART / 8)]);
   };
-  auto weights_of = [&](u32 (&weights)[TILE / 16][4], const float (&scores)[TILE / 8][4]) {
+  auto weights_of = [&](u32 (&weights)[WEIGHT_STEPS][4], const float (&scores)[TILE / 8][4]) {
 #pragma unroll
-    for (int f = 0; f < TILE / 16; ++f)
+    for (int f = 0; f < WEIGHT_STEPS; ++f)
 #pragma unroll
-      for (int r = 0; r < 4; ++r)
-        weights[f][r] = pair_of<Q>(scores[f * 2 + r / 2][r % 2 * 2], scores[f * 2 + r / 2][r % 2 * 2 + 1]);
+      for (int r = 0; r < 4; ++r) weights[f][r] = weight_of(scores, f, r);
   };
 
   // What a mask of columns adds to the scores of a key.
@@ -172,8 +200,8 @@ inline constexpr std::string_view groups_end = R"cuda(
     Q* to = y + Y_AT(b, h, s) + c * 2;
 #pragma unroll
     for (int n = 0; n < V_TILES; ++n) {
-      const float(&own)[4] = sums[n / (SLAB / 8)][n % (SLAB / 8)];
-      if (n * 8 < V_SIZE) *(u32*)(to + n * 8) = pair_of<Q>(own[half * 2] * factor, own[half * 2 + 1] * factor);
+      const float(&own)[4] = sums[n / (V_PART / 8)][n % (V_PART / 8)];
+      if (n * 8 + c * 2 < V_SIZE) store_pair(to + n * 8, own[half * 2] * factor, own[half * 2 + 1] * factor);
     }
   }
 )cuda";

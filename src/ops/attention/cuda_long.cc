@@ -55,7 +55,7 @@ constexpr std::string_view fetching = R"cuda(
       barrier_wait(values_are_read + stage, parity);
       if (lane == 0) {
         barrier_expect(values_are_there + stage, V_BYTES);
-        for (int slab = 0; slab < V_SLABS; ++slab)
+        for (int slab = 0; slab < V_PARTS; ++slab)
           copy_box(values_of(stage) + slab * TILE * ROW_BYTES, &value_map, values_are_there + stage, slab * SLAB,
                    key_of(tile), kv, b);
       }
@@ -73,7 +73,7 @@ constexpr std::string_view working = R"cuda(
   };
   clear_sums();
   if (count > 0) {
-    u32 weights[TILE / 16][4];
+    u32 weights[WEIGHT_STEPS][4];
     float scores[TILE / 8][4], fading[2];
     barrier_wait(&queries_are_there, 0);
     wait_for(keys_are_there, 0);
@@ -104,7 +104,7 @@ constexpr std::string_view working = R"cuda(
 #pragma unroll
       for (int n = 0; n < V_TILES; ++n)
 #pragma unroll
-        for (int x = 0; x < 4; ++x) sums[n / (SLAB / 8)][n % (SLAB / 8)][x] *= fading[x / 2];
+        for (int x = 0; x < 4; ++x) sums[n / (V_PART / 8)][n % (V_PART / 8)][x] *= fading[x / 2];
       weights_of(weights, scores);
     }
 
@@ -119,16 +119,17 @@ constexpr std::string_view working = R"cuda(
 // Two blocks have room on a processor: one has powers computed while the other multiplies.
 CudaBlocks blocks_of(KernelRun& run, const AttentionSizes& n, const GroupTile& tile, std::string_view pointers,
                      const std::string& functions, const std::vector<int64_t>& numbers) {
-  constexpr int64_t groups = 2;
+  constexpr int64_t fetching_groups = 1;
   constexpr int at_once = 2;
   return {run,
           fmt::format("const __grid_constant__ TensorMap query_map, const __grid_constant__ TensorMap key_map, "
                       "const __grid_constant__ TensorMap value_map, {}",
                       pointers),
-          fmt::format("{}{}{}{}", tile.text(run, n, numbers, stages), functions, attention_text::mask_pair, box_copies),
+          fmt::format("{}{}{}{}{}", tile.text(run, n, numbers, stages), functions, attention_text::mask_pair,
+                      attention_text::half_parts, box_copies),
           fmt::format("{}{}{}{}", attention_text::groups_begin, fetching, working, attention_text::groups_end),
           numbers,
-          tile.grid(n, stages, groups),
+          tile.grid(n, stages, fetching_groups),
           at_once};
 }
 
@@ -137,7 +138,7 @@ CudaBlocks blocks_of(KernelRun& run, const AttentionSizes& n, const GroupTile& t
 LongAttention::LongAttention(KernelRun& run, const AttentionSizes& n, std::string_view pointers,
                              const std::string& functions, const std::vector<int64_t>& numbers)
     : sizes_(n),
-      tile_(n, std::max(n.k_size, n.v_size) > 64 ? 96 : 128, row_bytes),
+      tile_(n, run.input(0).type(), std::max(n.k_size, n.v_size) > 64 ? 96 : 128, row_bytes),
       blocks_(blocks_of(run, n, tile_, pointers, functions, numbers)) {}
 
 void LongAttention::run(KernelRun& run, std::initializer_list<const void*> addresses) const {

@@ -1,4 +1,4 @@
-// The text of products of half precision by four warps together, on GPUs of compute capability 9.0.
+// The text of products by four warps together, on GPUs of compute capability 9.0.
 #pragma once
 
 #include <initializer_list>
@@ -19,5 +19,10 @@ namespace tenon::ops {
 // `columns` (of the first two), `rows` and `slabs` are the N that these are called with, multiples of 8 up to 256.
 std::string group_products_text(std::initializer_list<int64_t> columns, std::initializer_list<int64_t> rows,
                                 std::initializer_list<int64_t> slabs = {});
+
+// The same of float, of which products take the 19 highest bits: round before (tf32_of).
+//   group_64xNx16<float, N, ROW>: for a of 64x8, b of 8xN elements, as many bytes of rows as of others.
+//   group_by_rows_64xNx8<N, ROW>(d, a, b, adds): for b as of that. a[r] of a lane: as of mma_16x8x8_tf32.
+std::string tf32_group_products_text(std::initializer_list<int64_t> columns, std::initializer_list<int64_t> rows);
 
 }  // namespace tenon::ops
