@@ -12,12 +12,13 @@ namespace tenon::ops {
 namespace {
 
 // Rows lie in slabs of ROW_BYTES of each, one slab after the other, 16 bytes at a time in places that differ from row
-// to row. Those from row `last` on are zeros, as is what is behind `size` elements. By 128 threads, each of which has
-// the same place in rows whose numbers differ by a multiple of 8.
-constexpr std::string_view fetch_rows = R"cuda(
-template <int ROWS, int SLABS> inline void fetch_rows(u8* to, const Q* from, int step, int size, int first, int last) {
-  constexpr int CHUNKS = ROW_BYTES / 16, AT_ONCE = 128 / (SLABS * CHUNKS);
-  const int begin = threadIdx.x / (SLABS * CHUNKS), chunk = threadIdx.x % (SLABS * CHUNKS);
+// to row. Those from row `last` on are zeros, as is what is behind `size` elements. By so many threads, each of which
+// has the same place in rows whose numbers differ by a multiple of 8.
+constexpr std::string_view fetch_halves = R"cuda(
+template <int ROWS, int SLABS, int BY>
+inline void fetch_rows(u8* to, const Q* from, int step, int size, int first, int last) {
+  constexpr int CHUNKS = ROW_BYTES / 16, AT_ONCE = BY / (SLABS * CHUNKS);
+  const int thread = threadIdx.x % BY, begin = thread / (SLABS * CHUNKS), chunk = thread % (SLABS * CHUNKS);
   const int place = chunk % CHUNKS ^ (ROW_BYTES == 128 ? begin % 8 : begin / 2 % 4);
   u8* target = to + (chunk / CHUNKS * ROWS + begin) * ROW_BYTES + place * 16;
   const Q* source = from + (i64)(first + begin) * step + chunk * 8;
@@ -29,29 +30,31 @@ template <int ROWS, int SLABS> inline void fetch_rows(u8* to, const Q* from, int
     source += AT_ONCE * step;
   }
 }
+inline void fetch_values(u8* to, const Q* from, int step, int size, int first, int last) {
+  fetch_rows<TILE, V_PARTS, GROUPS * 128>(to, from, step, size, first, last);
+}
 )cuda";
 
-// The same of float32, rounded to TF32; and columns as rows, 32 keys of each in a slab, as attention_text::float_parts
-// has them.
+// The same of float32, rounded to TF32. Values lie as attention_text::float_parts says; a warp has eight keys and 16
+// columns at a time, so that reads are half lines, and lanes write to places of 32 banks.
 constexpr std::string_view fetch_floats = R"cuda(
 typedef Pack<float, 4> Four;
-template <int ROWS, int SLABS, int THREADS_EACH>
-inline void fetch_rounded(u8* to, const float* from, int step, int size, int first, int last) {
-  constexpr int CHUNKS = ROW_BYTES / 16, AT_ONCE = THREADS_EACH / (SLABS * CHUNKS);
-  const int own = threadIdx.x % THREADS_EACH, begin = own / (SLABS * CHUNKS), chunk = own % (SLABS * CHUNKS);
+template <int ROWS, int SLABS, int BY>
+inline void fetch_rows(u8* to, const float* from, int step, int size, int first, int last) {
+  constexpr int CHUNKS = ROW_BYTES / 16, AT_ONCE = BY / (SLABS * CHUNKS);
+  const int thread = threadIdx.x % BY, begin = thread / (SLABS * CHUNKS), chunk = thread % (SLABS * CHUNKS);
   u8* target = to + (chunk / CHUNKS * ROWS + begin) * ROW_BYTES + (chunk % CHUNKS ^ begin % 8) * 16;
   const float* source = from + (i64)(first + begin) * step + chunk * 4;
   const int rows = chunk * 4 < size ? last - first : 0;
 #pragma unroll 8
   for (int row = begin; row < ROWS; row += AT_ONCE) {
-    const Four four = read_or_zeros((const Four*)source, row < rows);
-    *(Pack<u32, 4>*)target = {tf32_of(four.v[0]), tf32_of(four.v[1]), tf32_of(four.v[2]), tf32_of(four.v[3])};
+    const Four own = read_or_zeros((const Four*)source, row < rows);
+    *(Pack<u32, 4>*)target = {tf32_of(own.v[0]), tf32_of(own.v[1]), tf32_of(own.v[2]), tf32_of(own.v[3])};
     target += AT_ONCE * ROW_BYTES;
     source += AT_ONCE * step;
   }
 }
-// A warp has eight keys and 16 columns at a time: reads are half lines, and lanes write to places of 32 banks.
-inline void fetch_turned(u8* to, const float* from, int step, int size, int first, int last) {
+inline void fetch_values(u8* to, const float* from, int step, int size, int first, int last) {
   constexpr int ACROSS = (V_PART + 15) / 16;
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, key = lane % 8, turn = lane / 16 * 2;
 #pragma unroll 8
@@ -70,18 +73,20 @@ inline void fetch_turned(u8* to, const float* from, int step, int size, int firs
 }
 )cuda";
 
-// All keys at once; their values arrive while scores are computed.
+// All keys at once. Values arrive while scores are computed, or, where they replace keys, after that.
 constexpr std::string_view one_tile = R"cuda(
-  const Q *own_keys = k + K_AT(b, kv, 0), *own_values = values + V_AT(b, kv, 0);
+  auto fetch_own_values = [&]() {
+    fetch_values(values_of(0), values + V_AT(b, kv, 0), (int)v[15], (int)V_SIZE, first_key, last_key);
+  };
   if (first_key < last_key) {
-    fetch_rows<64, K_SLABS>(queries, q + Q_AT(b, h, first_query), (int)v[9], (int)K_SIZE, 0,
-                            least(64, (int)QUERIES - first_query));
-    fetch_rows<TILE, K_SLABS>(keys_of(0), own_keys, (int)v[12], (int)K_SIZE, first_key, last_key);
+    fetch_rows<64, K_SLABS, 128>(queries, q + Q_AT(b, h, first_query), (int)v[9], (int)K_SIZE, 0,
+                                 least(64, (int)QUERIES - first_query));
+    fetch_rows<TILE, K_SLABS, GROUPS * 128>(keys_of(0), k + K_AT(b, kv, 0), (int)v[12], (int)K_SIZE, first_key, last_key);
     copy_async_commit();
-    fetch_rows<TILE, V_PARTS>(values_of(0), own_values, (int)v[15], (int)V_SIZE, first_key, last_key);
+    if (!VALUES_REPLACE_KEYS) fetch_own_values();
     copy_async_commit();
     if (COLUMNS)
-      for (int at = threadIdx.x; at < TILE; at += 128) addends[0][at] = addend_of(first_key + at);
+      for (int at = threadIdx.x; at < TILE; at += GROUPS * 128) addends[0][at] = addend_of(first_key + at);
     copy_async_wait<1>();
     group_sees_copies();
     __syncthreads();
@@ -91,42 +96,14 @@ constexpr std::string_view one_tile = R"cuda(
     multiply_keys(scores, keys_of(0));
     group_wait<0>();
     scores_done(scores);
+    if (VALUES_REPLACE_KEYS) {
+      __syncthreads();
+      fetch_own_values();
+    }
     hide(scores, first_key, 0);
     raise(scores, fading);
     weights_of(weights, scores);
     copy_async_wait<0>();
-    group_sees_copies();
-    __syncthreads();
-    group_begin();
-    multiply_values(weights, values_of(0), false);
-    group_wait<0>();
-    sums_done();
-  } else {
-    clear_sums();
-  }
-)cuda";
-
-// The same of float32: values replace keys when all scores are there.
-constexpr std::string_view one_float_tile = R"cuda(
-  if (first_key < last_key) {
-    fetch_rounded<64, K_SLABS, 128>(queries, q + Q_AT(b, h, first_query), (int)v[9], (int)K_SIZE, 0,
-                                    least(64, (int)QUERIES - first_query));
-    fetch_rounded<TILE, K_SLABS, GROUPS * 128>(keys_of(0), k + K_AT(b, kv, 0), (int)v[12], (int)K_SIZE, first_key, last_key);
-    if (COLUMNS)
-      for (int at = threadIdx.x; at < TILE; at += GROUPS * 128) addends[0][at] = addend_of(first_key + at);
-    group_sees_copies();
-    __syncthreads();
-    u32 weights[WEIGHT_STEPS][4];
-    float scores[TILE / 8][4], fading[2];
-    group_begin();
-    multiply_keys(scores, keys_of(0));
-    group_wait<0>();
-    scores_done(scores);
-    __syncthreads();
-    fetch_turned(values_of(0), values + V_AT(b, kv, 0), (int)v[15], (int)V_SIZE, first_key, last_key);
-    hide(scores, first_key, 0);
-    raise(scores, fading);
-    weights_of(weights, scores);
     group_sees_copies();
     __syncthreads();
     group_begin();
@@ -221,14 +198,12 @@ CudaBlocks group_attention(KernelRun& run, const AttentionSizes& n, std::string_
   const int64_t groups = shares ? 2 : 1;
   const GroupTile tile(n, type, keys, largest_size(n) <= 32 && !is_float ? 64 : 128, groups);
   const int64_t at_once = std::min<int64_t>(largest_size(n) > 64 ? 2 : 8, registers_of_lane / (groups * registers));
-  const std::string fetches =
-      is_float ? std::string(read_or_zeros) + std::string(fetch_floats) : std::string(fetch_rows);
   return {run,
           pointers,
-          fmt::format("{}{}{}{}{}", tile.text(run, n, numbers, 1), functions, attention_text::mask_pair,
-                      is_float ? attention_text::float_parts : attention_text::half_parts, fetches),
-          fmt::format("{}{}{}", attention_text::groups_begin, is_float ? one_float_tile : one_tile,
-                      attention_text::groups_end),
+          fmt::format("{}{}{}{}{}{}", tile.text(run, n, numbers, 1), functions, attention_text::mask_pair,
+                      is_float ? attention_text::float_parts : attention_text::half_parts, read_or_zeros,
+                      is_float ? fetch_floats : fetch_halves),
+          fmt::format("{}{}{}", attention_text::groups_begin, one_tile, attention_text::groups_end),
           numbers,
           tile.grid(n, 1, 0),
           static_cast<int>(at_once)};
