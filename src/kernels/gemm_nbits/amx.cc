@@ -107,10 +107,9 @@ void multiply(const NbitsTile& given) {
 #pragma GCC unroll 16
   for (int row = 0; row < rows; ++row) results[row] = F{};
   const int8_t* digits = tile.digits;
-  const uint8_t *codes = tile.panel, *head = tile.panel;
+  const uint8_t *codes = tile.panel + head_bytes, *head = tile.panel;
   const float *row_scales = tile.scales, *totals = tile.totals;
   int64_t multiplied = 0, added = 0;  // runs of a block
-  codes += head_bytes;
   load_first(tile.run, digits, codes);
   for (int64_t i = 0; i < all + 2; ++i) {
     if (i < all) {

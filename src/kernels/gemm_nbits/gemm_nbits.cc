@@ -197,13 +197,14 @@ class NbitsProduct {
       each_tile(begin, end, [&](int64_t row, const Way& way) { make_digits(first + row, way, at(all, row)); });
     });
     const int64_t columns = kernels_.columns, panels = divide_up(w_.n_, columns);
+    const bool unpacks = way_for(rows).as_bytes;  // the last rows may be too few for that
     pool_.parallel_for(panels, 1 + products_per_task / (w_.k_ * rows * columns), [&](int64_t begin, int64_t end) {
-      const int64_t at_once = as_bytes_ ? std::min(byte_panels_at_once(), end - begin) : 1;
-      const Scratch bytes(as_bytes_ ? static_cast<size_t>(at_once * byte_panel_bytes()) : 0);
+      const int64_t at_once = unpacks ? std::min(byte_panels_at_once(), end - begin) : 1;
+      const Scratch bytes(unpacks ? static_cast<size_t>(at_once * byte_panel_bytes()) : 0);
       for (int64_t panel = begin; panel < end; panel += at_once) {
         const int64_t last = std::min(end, panel + at_once);
         const auto bytes_at = [&](int64_t p) { return bytes.as<uint8_t>() + (p - panel) * byte_panel_bytes(); };
-        for (int64_t p = panel; as_bytes_ && p < last; ++p) unpack(p, bytes_at(p));
+        for (int64_t p = panel; unpacks && p < last; ++p) unpack(p, bytes_at(p));
         each_tile(0, tiles, [&](int64_t row, const Way& way) {
           for (int64_t p = panel; p < last; ++p)
             multiply(p, way.as_bytes ? bytes_at(p) : panel_at(p), first + row, way, at(all, row));
@@ -324,7 +325,7 @@ class NbitsProduct {
   const float* bias_;
   float* y_;
   int64_t run_, runs_of_block_, runs_;
-  bool as_bytes_;  // codes are unpacked before
+  bool as_bytes_;  // there are rows enough to unpack codes before
   int tile_rows_;
 };
 

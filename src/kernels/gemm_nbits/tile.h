@@ -29,7 +29,8 @@ struct NbitsTile {
 
 using MultiplyNbits = void (*)(const NbitsTile& tile);
 
-// Products of many rows, by panels whose codes were made bytes before, less their middle. Sums start with nbits_base.
+// Products of many rows, by panels whose codes were made bytes before, less their middle: sums have no start of their
+// own.
 struct NbitsByteKernels {
   static constexpr int sizes = 3;
   int64_t least_rows = 0;  // of a product; none if it is 0
