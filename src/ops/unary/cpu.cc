@@ -11,6 +11,13 @@ namespace tenon::ops {
 namespace {
 
 using P = Parameters;
+using kernels::ChainOperation;
+
+// By the widest vectors that the processor has, which loops here are not compiled for.
+void chain_of_one(ChainOperation operation, const float* x, float* y, int64_t n) {
+  const kernels::ChainStep step{operation};
+  kernels::f32_chain(x, {&step, 1}, y, n);
+}
 
 struct Abs {
   template <typename T>
@@ -26,6 +33,7 @@ struct Abs {
       return static_cast<T>(wide < 0 ? -wide : wide);
     }
   }
+  static void array(const float* x, float* y, int64_t n, const P&) { chain_of_one(ChainOperation::absolute, x, y, n); }
 };
 struct Neg {
   template <typename T>
@@ -35,16 +43,14 @@ struct Neg {
     else
       return static_cast<T>(0 - static_cast<std::make_unsigned_t<T>>(x));
   }
+  static void array(const float* x, float* y, int64_t n, const P&) { chain_of_one(ChainOperation::negate, x, y, n); }
 };
 struct Relu {
   template <typename T>
   static T call(T x, const P&) {
     return x < 0 ? T(0) : x;  // keeps NaN
   }
-  static void array(const float* x, float* y, int64_t n, const P&) {
-    const kernels::ChainStep step{kernels::ChainOperation::relu};
-    kernels::f32_chain(x, {&step, 1}, y, n);
-  }
+  static void array(const float* x, float* y, int64_t n, const P&) { chain_of_one(ChainOperation::relu, x, y, n); }
 };
 // By the bits: what has a sign and is no NaN becomes 0.
 void relu_of_halves(const void* from, void* to, int64_t n, const P&) {
