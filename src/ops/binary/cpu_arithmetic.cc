@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "kernels/half/arithmetic.h"
 #include "kernels/half/half.h"
@@ -57,6 +58,16 @@ struct Div {
   }
 };
 
+// As std::fmod. A quotient of few bits has a product with b, and a rest, that double holds: nothing is rounded.
+inline float remainder_of(float a, float b) {
+  constexpr double most = 0x1p28;
+  const double quotient = static_cast<double>(a) / b;
+  if (!(std::fabs(quotient) < most && std::fabs(b) <= std::numeric_limits<float>::max())) return std::fmod(a, b);
+  const double whole = static_cast<double>(static_cast<int64_t>(quotient));
+  return std::copysign(static_cast<float>(a - whole * b), a);
+}
+inline double remainder_of(double a, double b) { return std::fmod(a, b); }
+
 // With the sign of the dividend. Of integers: by zero it is 0.
 struct TruncatedMod {
   template <typename T>
@@ -65,7 +76,7 @@ struct TruncatedMod {
       if (b == 0 || (std::is_signed_v<T> && b == static_cast<T>(-1))) return 0;
       return static_cast<T>(a % b);
     } else {
-      return std::fmod(a, b);
+      return remainder_of(a, b);
     }
   }
 };

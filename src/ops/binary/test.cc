@@ -85,6 +85,31 @@ TEST(Binary, Integers) {
   OpTest("BitwiseXor").input<int64_t>({1}, {6}).input<int64_t>({1}, {3}).expect<int64_t>({1}, {5}).run();
 }
 
+// To the bit, whatever the sizes: quotients of few bits and of many, no normal numbers, zeros with signs.
+TEST(Binary, RestsOfFloatsAreThoseOfFmod) {
+  const std::vector<float> some{0,     -0.0f,     1,      -1,    3,         -7.5f,          0.1f,          123456.7f,
+                                1e-9f, 3.3e10f,   -2e20f, 1e38f, 0x1p-149f, -0x1.8p-130f,   16777215.0f,   -16777213.0f,
+                                5e-3f, 0.333333f, 1e30f,  2.5f,  0x1p28f,   0x1.fffffep27f, -0x1.fffffep1f};
+  const auto count = std::ssize(some);
+  Tensor a(ElementType::float32, {count, 1}), b(ElementType::float32, {count}),
+      rests(ElementType::float32, {count, count});
+  std::ranges::copy(some, a.mutable_data<float>().begin());
+  std::ranges::copy(some, b.mutable_data<float>().begin());
+  auto expected = rests.mutable_data<float>().begin();
+  for (float dividend : some) {
+    for (float divisor : some) *expected++ = std::fmod(dividend, divisor);
+  }
+  OpTest("Mod").attribute("fmod", 1).input(a).input(b).expect(rests).tolerance(0, 0).run();
+
+  const float infinite = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  OpTest("Mod")
+      .attribute("fmod", 1)
+      .input<float>({5}, {infinite, 5, -5, nan, 3})
+      .input<float>({5}, {2, infinite, -infinite, 2, nan})
+      .expect<float>({5}, {nan, 5, -5, nan, nan})
+      .run();
+}
+
 TEST(Binary, Floats) {
   OpTest("Mod")
       .attribute("fmod", 1)
