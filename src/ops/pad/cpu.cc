@@ -43,6 +43,12 @@ struct AxisMap {
     return i >= first && i < first + count ? first + count - 1 - i : 0;
   }
 
+  // at modulo period, mostly without a division.
+  static int64_t modulo(int64_t at, int64_t period) {
+    at += at < 0 ? period : at >= period ? -period : 0;
+    return at >= 0 && at < period ? at : (at % period + period) % period;
+  }
+
   static int64_t source(int64_t at, int64_t kept, int64_t low, Mode mode) {
     if (at >= 0 && at < kept) return low + at;
     switch (mode) {
@@ -51,12 +57,12 @@ struct AxisMap {
       case Mode::edge:
         return low + std::clamp<int64_t>(at, 0, kept - 1);
       case Mode::wrap:
-        return low + ((at % kept) + kept) % kept;
+        return low + modulo(at, kept);
       case Mode::reflect:
         break;
     }
     if (kept == 1) return low;
-    int64_t period = 2 * (kept - 1), within = ((at % period) + period) % period;
+    const int64_t period = 2 * (kept - 1), within = modulo(at, period);
     return low + std::min(within, period - within);
   }
 };
