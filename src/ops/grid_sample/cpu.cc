@@ -324,6 +324,14 @@ class GridSample final : public Kernel {
   Padding padding_;
 };
 
+// A line of points: coordinate r of point w is starts[r] + slopes[r] * x[w].
+template <int axes, typename T>
+void write_points(const T (&starts)[3], const T (&slopes)[3], const T* __restrict x, int64_t width, T* __restrict out) {
+  for (int64_t w = 0; w < width; ++w) {
+    for (int r = 0; r < axes; ++r) out[w * axes + r] = starts[r] + slopes[r] * x[w];
+  }
+}
+
 void run_affine_grid(KernelRun& run) {
   const std::vector<int64_t> size = run.ints(1);
   const bool align = run.node().int_attribute("align_corners", 0) != 0;
@@ -348,14 +356,14 @@ void run_affine_grid(KernelRun& run) {
     run.threads().parallel_for(size[0] * lines, 1 + 4096 / width, [&](int64_t begin, int64_t end) {
       for (int64_t line = begin; line < end; ++line) {
         const T* matrix = theta + line / lines * axes * (axes + 1);
+        T starts[3], slopes[3];
         for (int64_t row = 0; row < axes; ++row, matrix += axes + 1) {
-          T start = matrix[axes] + matrix[1] * positions[1][static_cast<size_t>(line % lines % height)];
-          if (axes == 3) start += matrix[2] * positions[2][static_cast<size_t>(line % lines / height)];
-          const T slope = matrix[0];
-          const T* __restrict x = positions[0].data();
-          T* __restrict out = grid + line * width * axes + row;
-          for (int64_t w = 0; w < width; ++w) out[w * axes] = start + slope * x[w];
+          starts[row] = matrix[axes] + matrix[1] * positions[1][static_cast<size_t>(line % lines % height)];
+          if (axes == 3) starts[row] += matrix[2] * positions[2][static_cast<size_t>(line % lines / height)];
+          slopes[row] = matrix[0];
         }
+        const auto write = axes == 3 ? write_points<3, T> : write_points<2, T>;
+        write(starts, slopes, positions[0].data(), width, grid + line * width * axes);
       }
     });
     arguments.finish();
