@@ -64,6 +64,9 @@ TEST(Transpose, Large) {
       {{3, 150, 777}, {0, 2, 1}},
       {{2, 40000, 3}, {0, 2, 1}},
       {{2, 3, 40000}, {0, 2, 1}},
+      {{40000, 2}, {1, 0}},                  // the same without other axes
+      {{5, 14, 2, 13, 2}, {2, 4, 0, 1, 3}},  // short ones in many places
+      {{3, 5, 2, 3000, 2}, {2, 4, 0, 1, 3}},
       {{301, 1024}, {1, 0}},            // rows at distances of whole pages
       {{33, 8, 128}, {2, 1, 0}},        // the same, with fewer columns
       {{2, 2049, 67}, {0, 2, 1}},       // short rows

@@ -32,6 +32,19 @@ Position position_of(std::span<const Axis> axes, int64_t index, int64_t bytes) {
   return p;
 }
 
+// Calls visit(position, place on the last axis) for [begin, end) of a loop over the axes, most of it without divisions.
+template <class Visit>
+void visit_positions(std::span<const Axis> axes, int64_t begin, int64_t end, int64_t bytes, const Visit& visit) {
+  const Axis& inner = axes.back();
+  const int64_t from_step = inner.from_stride * bytes, to_step = inner.to_stride * bytes;
+  while (begin < end) {
+    const int64_t first = begin % inner.size, last = std::min(inner.size, first + end - begin);
+    Position at = position_of(axes, begin, bytes);
+    for (int64_t i = first; i < last; ++i, at.from += from_step, at.to += to_step) visit(at, i);
+    begin += last - first;
+  }
+}
+
 int64_t count_of(std::span<const Axis> axes) {
   int64_t count = 1;
   for (const Axis& axis : axes) count *= axis.size;
@@ -205,22 +218,25 @@ bool transpose_few(ThreadPool& pool, const char* from, char* to, std::span<const
   const bool apart = columns.size <= 4 && rows.from_stride == columns.size,
              together = rows.size <= 4 && columns.to_stride == rows.size;
   if (!apart && !together) return false;
-  constexpr int64_t part = 4096;
   const int64_t length = apart ? rows.size : columns.size, few = apart ? columns.size : rows.size;
-  const int64_t stride = apart ? columns.to_stride : rows.from_stride, parts = (length + part - 1) / part;
-  const auto loop = apart ? (few == 2 ? take_apart<2, T> : few == 3 ? take_apart<3, T> : take_apart<4, T>) : nullptr;
+  const int64_t stride = apart ? columns.to_stride : rows.from_stride;
+  const auto loop = few == 2 ? take_apart<2, T> : few == 3 ? take_apart<3, T> : take_apart<4, T>;
   const auto other = few == 2 ? put_together<2, T> : few == 3 ? put_together<3, T> : put_together<4, T>;
-  pool.parallel_for(count_of(outer) * parts, 4, [&](int64_t begin, int64_t end) {
-    for (int64_t task = begin; task < end; ++task) {
-      const Position at = position_of(outer, task / parts, sizeof(T));
-      const int64_t first = task % parts * part, n = std::min(part, length - first);
-      const T* source = reinterpret_cast<const T*>(from + at.from) + (apart ? first * few : first);
-      T* target = reinterpret_cast<T*>(to + at.to) + (apart ? first : first * few);
+  // Long ones in parts, which are one more axis.
+  constexpr int64_t part = 4096;
+  std::vector<Axis> axes(outer.begin(), outer.end());
+  const bool in_parts = axes.empty() || length > part;
+  if (in_parts) axes.push_back({(length + part - 1) / part, apart ? part * few : part, apart ? part : part * few});
+  pool.parallel_for(count_of(axes), 4, [&](int64_t begin, int64_t end) {
+    visit_positions(axes, begin, end, sizeof(T), [&](Position at, int64_t place) {
+      const int64_t n = in_parts ? std::min(part, length - place * part) : length;
+      const T* source = reinterpret_cast<const T*>(from + at.from);
+      T* target = reinterpret_cast<T*>(to + at.to);
       if (apart)
         loop(source, target, stride, n);
       else
         other(source, stride, target, n);
-    }
+    });
   });
   return true;
 }
@@ -278,18 +294,9 @@ void transpose_planes(ThreadPool& pool, const char* from, char* to, std::span<co
 // The innermost axis stays where it is: runs of bytes, copied in the order of the axes.
 void copy_runs(ThreadPool& pool, const char* from, char* to, std::span<const Axis> axes, int64_t run, int64_t bytes) {
   const auto run_bytes = static_cast<size_t>(run * bytes);
-  const Axis& inner = axes.back();
-  const int64_t from_step = inner.from_stride * bytes, to_step = inner.to_stride * bytes;
   pool.parallel_for(count_of(axes), 1 + bytes_per_task / (run * bytes), [&](int64_t begin, int64_t end) {
-    while (begin < end) {
-      const int64_t count = std::min(inner.size - begin % inner.size, end - begin);
-      const Position at = position_of(axes, begin, bytes);
-      const char* source = from + at.from;
-      char* target = to + at.to;
-      for (int64_t i = 0; i < count; ++i, source += from_step, target += to_step)
-        copy_in_order(target, source, run_bytes);
-      begin += count;
-    }
+    visit_positions(axes, begin, end, bytes,
+                    [&](Position at, int64_t) { copy_in_order(to + at.to, from + at.from, run_bytes); });
   });
 }
 
