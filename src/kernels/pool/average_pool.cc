@@ -90,21 +90,38 @@ void average_pool(ThreadPool& pool, const PoolShape& s, const T* x, T* y, bool c
   const bool has_pairs = s.kernel[2] == 2 && s.stride[2] == 2 && s.dilation[2] == 1 && s.pad_begin[2] == 0 &&
                          2 * s.output[2] <= s.input[2];
   const int64_t before = has_threes ? s.pad_begin[2] : 0;
-  each_output_row(pool, s, [&](int64_t plane, int64_t depth, int64_t height) {
+  // What is stored and read at once, at other places, is waited for: so some rows are summed up before any is averaged,
+  // as many as the first cache holds.
+  constexpr int64_t most_rows = 8, most_sums = 4096;
+  const int64_t step = has_threes ? std::max(s.input[2] + before, s.output[2] + 2) : s.input[2];
+  const int64_t rows_together = std::clamp(most_sums / std::max<int64_t>(step, 1), int64_t{1}, most_rows);
+  each_output_rows(pool, s, rows_together, [&](const OutputRow& first, int64_t rows) {
     // First down the columns of the image, then along the sums: fewer additions, in longer loops.
-    thread_local std::vector<T> sums;
-    sums.resize(static_cast<size_t>(has_threes ? std::max(s.input[2] + before, s.output[2] + 2) : s.input[2]));
-    T* inside = sums.data() + before;
-    std::fill(sums.data(), inside, T{});
-    std::fill(inside + s.input[2], sums.data() + sums.size(), T{});
-    sum_columns(s, x + plane * s.input_size(), depth, height, inside);
-    T* out = y + ((plane * s.output[0] + depth) * s.output[1] + height) * s.output[2];
-    const T rows = count(depth, height), *columns = widths.data();
-    if (has_pairs) return average_pairs(inside, rows, columns, out, s.output[2]);
-    if (has_threes) return average_threes(sums.data(), rows, columns, out, s.output[2]);
-    std::fill(out, out + s.output[2], T{});
-    fold_row(s, inside, out, [](T sum, T value) { return sum + value; });
-    for (int64_t o = 0; o < s.output[2]; ++o) out[o] /= rows * columns[o];
+    thread_local std::vector<T> memory;
+    memory.resize(static_cast<size_t>(rows * step));
+    OutputRow row = first;
+    T* sums = memory.data();
+    for (int64_t i = 0; i < rows; ++i, sums += step, row.go_on(s)) {
+      T* inside = sums + before;
+      std::fill(sums, inside, T{});
+      std::fill(inside + s.input[2], sums + step, T{});
+      sum_columns(s, x + row.plane * s.input_size(), row.depth, row.height, inside);
+    }
+    row = first;
+    sums = memory.data();
+    T* out = y + ((row.plane * s.output[0] + row.depth) * s.output[1] + row.height) * s.output[2];
+    for (int64_t i = 0; i < rows; ++i, sums += step, out += s.output[2], row.go_on(s)) {
+      const T in_column = count(row.depth, row.height), *in_row = widths.data();
+      if (has_pairs) {
+        average_pairs(sums, in_column, in_row, out, s.output[2]);
+      } else if (has_threes) {
+        average_threes(sums, in_column, in_row, out, s.output[2]);
+      } else {
+        std::fill(out, out + s.output[2], T{});
+        fold_row(s, sums, out, [](T sum, T value) { return sum + value; });
+        for (int64_t o = 0; o < s.output[2]; ++o) out[o] /= in_column * in_row[o];
+      }
+    }
   });
 }
 

@@ -37,8 +37,8 @@ class RowMaxima {
       const int64_t count = std::min(batch_, end - begin);
       look_for_nan(x, begin, begin + count - 1);
       T* to = y + begin * s_.output[2];
-      for (int64_t i = 0, alike = 0; i < count; i += alike) {
-        const OutputRow row = place_of(begin + i);
+      OutputRow row(s_, begin);
+      for (int64_t i = 0, alike = 0; i < count; i += alike, row.go_on(s_, alike)) {
         alike = std::min(count - i, rows_alike(row));
         const Rows rows = covered_rows(x, row);
         if (pairs)
@@ -70,14 +70,6 @@ class RowMaxima {
       return extreme_of<true, T>(best, value);
     else
       return extreme_of_numbers<true, T>(best, value);
-  }
-
-  struct OutputRow {
-    int64_t plane, depth, height;
-  };
-  OutputRow place_of(int64_t index) const {
-    const int64_t rows = s_.output[0] * s_.output[1];
-    return {index / rows, index % rows / s_.output[1], index % s_.output[1]};
   }
 
   // How many output rows from this one on, without leaving the slice, cover input rows in the same way, each of them
@@ -121,7 +113,7 @@ class RowMaxima {
       const int64_t rows = s_.output[0] * s_.output[1];
       const bool goes_on = s_.output[0] == 1 && s_.dilation[1] == 1;
       const auto has_bounds = [&](const Rows& covered) { return goes_on && !covered.empty(); };
-      const Rows top = covered_rows(x, place_of(first)), bottom = covered_rows(x, place_of(last));
+      const Rows top = covered_rows(x, OutputRow(s_, first)), bottom = covered_rows(x, OutputRow(s_, last));
       const T* p = std::max(searched_end_, has_bounds(top) ? top.first : x + first / rows * s_.input_size());
       const T* end = has_bounds(bottom) ? bottom.last() + s_.input[2] : x + (last / rows + 1) * s_.input_size();
       searched_end_ = std::max(searched_end_, end);

@@ -31,16 +31,41 @@ inline IndexRange outputs_inside(int64_t outputs, int64_t stride, int64_t shift,
   return {begin, end};
 }
 
-// Calls visit(plane, depth, height) for every output row, shared between the threads.
+// Where an output row is. Making one takes divisions, going on does not.
+struct OutputRow {
+  int64_t plane, depth, height;
+
+  OutputRow(const PoolShape& s, int64_t number)
+      : plane(number / (s.output[0] * s.output[1])),
+        depth(number / s.output[1] % s.output[0]),
+        height(number % s.output[1]) {}
+  // By so many rows, at most to the first one of the next slice.
+  void go_on(const PoolShape& s, int64_t rows = 1) {
+    height += rows;
+    if (height < s.output[1]) return;
+    height = 0;
+    if (++depth == s.output[0]) depth = 0, ++plane;
+  }
+};
+
+// Calls visit(first row, count) for all output rows, at most so many at a time, shared between the threads.
 template <class Visit>
-void each_output_row(ThreadPool& pool, const PoolShape& s, Visit visit) {
+void each_output_rows(ThreadPool& pool, const PoolShape& s, int64_t most, Visit visit) {
   constexpr int64_t reads_per_task = 16 << 10;
   int64_t reads = s.output[2];
   for (int d = 0; d < 3; ++d) reads *= std::clamp<int64_t>(s.kernel[d], 1, std::max<int64_t>(1, s.input[d]));
-  const int64_t rows = s.output[0] * s.output[1];
   if (s.output[2] <= 0) return;
-  pool.parallel_for(s.planes * rows, 1 + reads_per_task / reads, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) visit(i / rows, i % rows / s.output[1], i % s.output[1]);
+  pool.parallel_for(s.planes * s.output[0] * s.output[1], 1 + reads_per_task / reads, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; i += most) visit(OutputRow(s, i), std::min(most, end - i));
+  });
+}
+
+// Calls visit(plane, depth, height) for every one.
+template <class Visit>
+void each_output_row(ThreadPool& pool, const PoolShape& s, Visit visit) {
+  constexpr int64_t rows_without_division = 64;
+  each_output_rows(pool, s, rows_without_division, [&](OutputRow row, int64_t count) {
+    for (; count > 0; --count, row.go_on(s)) visit(row.plane, row.depth, row.height);
   });
 }
 
