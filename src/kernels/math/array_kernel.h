@@ -6,6 +6,7 @@
 
 #include "kernels/math/double_functions.h"
 #include "kernels/math/functions.h"
+#include "kernels/math/hyperbolic_functions.h"
 #include "kernels/math/math.h"
 
 namespace tenon::kernels {
@@ -69,7 +70,7 @@ struct DoubleArrays {
 
 template <class Arch>
 struct MathArrays {
-  using M = MathFunctions<Arch>;
+  using M = HyperbolicFunctions<Arch>;
   using S = typename M::S;
   using F = typename M::F;
 
@@ -202,9 +203,15 @@ struct MathArrays {
             apply<M::softplus>,
             apply_to_angles<M::sin, M::exact_sin>,
             apply_to_angles<M::cos, M::exact_cos>,
+            apply_to_angles<M::tan, M::exact_tan>,
             apply<M::asin>,
             apply_together<M::template acos<at_once>, M::template acos<1>>,
             apply<M::atan>,
+            apply<M::sinh>,
+            apply<M::cosh>,
+            apply<M::asinh>,
+            apply<M::acosh>,
+            apply<M::atanh>,
             reciprocal,
             apply<M::erf_for_half, uint16_t>,
             apply<M::gelu_for_half, uint16_t>,

@@ -27,7 +27,11 @@ BENCHMARK_CAPTURE(math_array, silu, f32_silu);
 BENCHMARK_CAPTURE(math_array, hard_swish, f32_hard_swish);
 BENCHMARK_CAPTURE(math_array, softplus, f32_softplus);
 BENCHMARK_CAPTURE(math_array, sin, f32_sin);
+BENCHMARK_CAPTURE(math_array, tan, f32_tan);
 BENCHMARK_CAPTURE(math_array, atan, f32_atan);
+BENCHMARK_CAPTURE(math_array, sinh, f32_sinh);
+BENCHMARK_CAPTURE(math_array, asinh, f32_asinh);
+BENCHMARK_CAPTURE(math_array, atanh, f32_atanh);
 BENCHMARK_CAPTURE(math_array, acos, f32_acos);
 BENCHMARK_CAPTURE(math_array, reciprocal, f32_reciprocal);
 

@@ -76,6 +76,14 @@ struct MathFunctions {
   // 2^n for n in [-126, 127].
   static F power_of_two(I n) { return S::from_bits((n + 127) << 23); }
 
+  // x * 2^n for a whole n.
+  static F times_power_of_two(F x, F n) {
+    if constexpr (requires { Arch::scale(x, n); }) return Arch::scale(x, n);
+    // In two factors, because the result may be denormal or infinite where 2^n is not a normal float.
+    const I whole = S::truncate(n), half = whole >> 1;
+    return x * power_of_two(half) * power_of_two(whole - half);
+  }
+
   // x = n * log(2) + r with a whole n and |r| <= log(2) / 2, for |x| < 2^20.
   static F reduce_exponent(F x, F& n) {
     const F shift = S::set(12582912.0f);
@@ -96,10 +104,7 @@ struct MathFunctions {
     const F clamped = S::at_most(S::set(89.0f), S::at_least(S::set(-104.5f), x));
     F n;
     const F e = expm1_reduced(reduce_exponent(clamped, n)) + 1.0f;
-    if constexpr (requires { Arch::scale(e, n); }) return Arch::scale(e, n);
-    // In two factors, because the result may be denormal or infinite where 2^n is not a normal float.
-    const I whole = S::truncate(n), half = whole >> 1;
-    return e * power_of_two(half) * power_of_two(whole - half);
+    return times_power_of_two(e, n);
   }
 
   // exp(x) for x of at most 0; 0 where that is no normal float.
@@ -168,16 +173,19 @@ struct MathFunctions {
     return f + tail;
   }
 
+  // log(x / 2^halvings) + low, for a normal x and a low that is small beside it.
+  static F log_of_normal(F x, I halvings, F low) {
+    // Subtracting the bits of sqrt(1/2) makes the exponent field count from there.
+    const I shifted = S::bits(x) - 0x3f3504f3;
+    const F mantissa = S::from_bits((shifted & 0x007fffff) + 0x3f3504f3);
+    const F e = S::to_float((shifted >> 23) - halvings);
+    return S::fma(e, S::set(ln2_high), log1p_reduced(mantissa - 1.0f, S::fma(e, S::set(ln2_low), low)));
+  }
+
   static F log(F x) {
     const F positive = x > 0.0f ? x : S::set(1.0f);
     const I denormal = positive < FLT_MIN;
-    const F scaled = denormal ? positive * 8388608.0f : positive;
-    // Subtracting the bits of sqrt(1/2) makes the exponent field count from there.
-    const I shifted = S::bits(scaled) - 0x3f3504f3;
-    const I exponent = (shifted >> 23) - (denormal & 23);
-    const F mantissa = S::from_bits((shifted & 0x007fffff) + 0x3f3504f3);
-    const F e = S::to_float(exponent);
-    const F result = S::fma(e, S::set(ln2_high), log1p_reduced(mantissa - 1.0f, e * ln2_low));
+    const F result = log_of_normal(denormal ? positive * 8388608.0f : positive, denormal & 23, F{});
     const F special = x == 0.0f ? S::set(-infinity) : x < 0.0f ? S::set(NAN) : x;
     return ((x > 0.0f) & (x < infinity)) ? result : special;
   }
@@ -322,6 +330,22 @@ struct MathFunctions {
 
   static constexpr float largest_reduced_angle = 8192;
 
+  // Of an angle between -pi / 4 and pi / 4.
+  struct SineAndCosine {
+    F sine, cosine;
+  };
+  static SineAndCosine of_small_angle(F r) {
+    const F square = r * r;
+    static constexpr auto coefficients =
+        in_all_lanes({-0.1666666666f, 0.008333331874f, -0.0001984008655f, 2.724990116e-6f});
+    static constexpr auto more_coefficients =
+        in_all_lanes({0.04166666666f, -0.001388888767f, 2.480060022e-5f, -2.730093863e-7f});
+    // The sine of -0 is -0.
+    return {
+        copy_sign(S::fma(r * square, polynomial(square, coefficients), r), r),
+        S::fma(square * square, polynomial(square, more_coefficients), S::fma(square, S::set(-0.5f), S::set(1.0f)))};
+  }
+
   // sin (quarter = 0) or cos (quarter = 1) for |x| <= largest_reduced_angle.
   static F sine(F x, int quarter) {
     const F n = round(x * 0.636619772f);
@@ -329,23 +353,29 @@ struct MathFunctions {
     F r = S::fma(n, S::set(-1.5703125f), x);
     r = S::fma(n, S::set(-4.837512969970703125e-4f), r);
     r = S::fma(n, S::set(-7.54978995489188e-8f), r);
-    const F square = r * r;
-    static constexpr auto coefficients =
-        in_all_lanes({-0.1666666666f, 0.008333331874f, -0.0001984008655f, 2.724990116e-6f});
-    const F s = S::fma(r * square, polynomial(square, coefficients), r);
-    static constexpr auto more_coefficients =
-        in_all_lanes({0.04166666666f, -0.001388888767f, 2.480060022e-5f, -2.730093863e-7f});
-    const F c =
-        S::fma(square * square, polynomial(square, more_coefficients), S::fma(square, S::set(-0.5f), S::set(1.0f)));
+    const auto [s, c] = of_small_angle(r);
     const I quadrant = S::truncate(n) + quarter;
     const F value = choose(-(quadrant & 1), c, s);
     return S::from_bits(S::bits(value) ^ ((quadrant & 2) << 30));
+  }
+
+  // As above, with one part more: where sin or cos is nearly 0, every bit of it counts.
+  static F tan(F x) {
+    const F n = round(x * 0.636619772f);
+    F r = S::fma(n, S::set(-1.5703125f), x);
+    r = S::fma(n, S::set(-4.837512969970703125e-4f), r);
+    r = S::fma(n, S::set(-7.549533620476723e-8f), r);
+    r = S::fma(n, S::set(-2.5633440682570896e-12f), r);
+    const auto [s, c] = of_small_angle(r);
+    const I is_odd = -(S::truncate(n) & 1);
+    return choose(is_odd, -c, s) / choose(is_odd, s, c);
   }
 
   static F sin(F x) { return sine(x, 0); }
   static F cos(F x) { return sine(x, 1); }
   static float exact_sin(float x) { return std::sin(x); }
   static float exact_cos(float x) { return std::cos(x); }
+  static float exact_tan(float x) { return std::tan(x); }
 
   static constexpr float pi = 3.14159274f, half_pi = 1.57079633f;
 

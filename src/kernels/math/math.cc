@@ -31,9 +31,15 @@ void f32_hard_swish(const float* x, float* y, int64_t n) { math_kernels().hard_s
 void f32_softplus(const float* x, float* y, int64_t n) { math_kernels().softplus(x, y, n); }
 void f32_sin(const float* x, float* y, int64_t n) { math_kernels().sin(x, y, n); }
 void f32_cos(const float* x, float* y, int64_t n) { math_kernels().cos(x, y, n); }
+void f32_tan(const float* x, float* y, int64_t n) { math_kernels().tan(x, y, n); }
 void f32_asin(const float* x, float* y, int64_t n) { math_kernels().asin(x, y, n); }
 void f32_acos(const float* x, float* y, int64_t n) { math_kernels().acos(x, y, n); }
 void f32_atan(const float* x, float* y, int64_t n) { math_kernels().atan(x, y, n); }
+void f32_sinh(const float* x, float* y, int64_t n) { math_kernels().sinh(x, y, n); }
+void f32_cosh(const float* x, float* y, int64_t n) { math_kernels().cosh(x, y, n); }
+void f32_asinh(const float* x, float* y, int64_t n) { math_kernels().asinh(x, y, n); }
+void f32_acosh(const float* x, float* y, int64_t n) { math_kernels().acosh(x, y, n); }
+void f32_atanh(const float* x, float* y, int64_t n) { math_kernels().atanh(x, y, n); }
 void f32_reciprocal(const float* x, float* y, int64_t n) { math_kernels().reciprocal(x, y, n); }
 
 void f16_erf(const uint16_t* x, uint16_t* y, int64_t n) { of_halves<f32_erf>(math_kernels().half_erf, x, y, n); }

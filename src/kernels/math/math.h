@@ -26,9 +26,15 @@ void f32_hard_swish(const float* x, float* y, int64_t n);  // x * (x / 6 + 1 / 2
 void f32_softplus(const float* x, float* y, int64_t n);    // log(1 + exp(x))
 void f32_sin(const float* x, float* y, int64_t n);
 void f32_cos(const float* x, float* y, int64_t n);
+void f32_tan(const float* x, float* y, int64_t n);
 void f32_asin(const float* x, float* y, int64_t n);
 void f32_acos(const float* x, float* y, int64_t n);
 void f32_atan(const float* x, float* y, int64_t n);
+void f32_sinh(const float* x, float* y, int64_t n);
+void f32_cosh(const float* x, float* y, int64_t n);
+void f32_asinh(const float* x, float* y, int64_t n);
+void f32_acosh(const float* x, float* y, int64_t n);
+void f32_atanh(const float* x, float* y, int64_t n);
 void f32_reciprocal(const float* x, float* y, int64_t n);  // rounded as 1 / x is
 
 // The same for half precision floats, within one unit in the last place.
@@ -49,7 +55,7 @@ struct MathKernels {
   using Function = void (*)(const float* x, float* y, int64_t n);
   Isa isa;
   Function exp, expm1, expm1_nonpositive, log, tanh, sigmoid, erf, gelu, gelu_tanh, silu, hard_swish, softplus, sin,
-      cos, asin, acos, atan, reciprocal;
+      cos, tan, asin, acos, atan, sinh, cosh, asinh, acosh, atanh, reciprocal;
   using HalfFunction = void (*)(const uint16_t* x, uint16_t* y, int64_t n);
   HalfFunction half_erf, half_gelu, half_gelu_tanh, half_tanh, half_sigmoid, half_silu, half_hard_swish;
   struct DoubleKernels {

@@ -60,6 +60,16 @@ const Row rows[] = {
     {"sin large", f32_sin, std::sin, -20000, 20000, 2, 2e-7, NAN, NAN},
     {"sin huge", f32_sin, std::sin, -3e38f, 3e38f, 2, 2e-7, NAN, NAN},
     {"cos large", f32_cos, std::cos, -20000, 20000, 2, 2e-7, NAN, NAN},
+    {"tan", f32_tan, std::tan, -20, 20, 3.5, 0, NAN, NAN},
+    {"tan large", f32_tan, std::tan, -20000, 20000, 3.5, 0, NAN, NAN},
+    {"tan huge", f32_tan, std::tan, -3e38f, 3e38f, 3.5, 0, NAN, NAN},
+    {"sinh", f32_sinh, std::sinh, -91, 91, 3, 0, -infinity, infinity},
+    {"cosh", f32_cosh, std::cosh, -91, 91, 3, 0, infinity, infinity},
+    {"asinh", f32_asinh, std::asinh, -20, 20, 3, 0, -infinity, infinity},
+    {"asinh huge", f32_asinh, std::asinh, -3e38f, 3e38f, 3, 0, -infinity, infinity},
+    {"acosh", f32_acosh, std::acosh, 1, 20, 3, 0, NAN, infinity},
+    {"acosh huge", f32_acosh, std::acosh, 1, 3e38f, 3, 0, NAN, infinity},
+    {"atanh", f32_atanh, std::atanh, -1, 1, 3, 0, NAN, NAN},
 };
 
 // Distance in units of the last place of the expected value.
@@ -131,16 +141,20 @@ TEST_P(Math, SpecialValues) {
   EXPECT_EQ(y[0], -infinity);
   EXPECT_TRUE(std::isnan(y[1]));
   EXPECT_EQ(y[2], 0.0f);
-  for (auto function : {f32_expm1, f32_tanh, f32_erf, f32_asin, f32_atan}) {
+  for (auto function :
+       {f32_expm1, f32_tanh, f32_erf, f32_asin, f32_atan, f32_sin, f32_tan, f32_sinh, f32_asinh, f32_atanh}) {
     function(x, y, 4);
     EXPECT_TRUE(y[0] == 0 && !std::signbit(y[0]));
     EXPECT_TRUE(y[3] == 0 && std::signbit(y[3]));
   }
   const float outside[2] = {1.5f, -1.0000001f};
-  for (auto function : {f32_asin, f32_acos}) {
+  for (auto function : {f32_asin, f32_acos, f32_atanh}) {
     function(outside, y, 2);
     EXPECT_TRUE(std::isnan(y[0]) && std::isnan(y[1]));
   }
+  const float below[2] = {0.99999994f, -2};
+  f32_acosh(below, y, 2);
+  EXPECT_TRUE(std::isnan(y[0]) && std::isnan(y[1]));
 }
 
 struct DoubleRow {

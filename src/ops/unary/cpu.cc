@@ -149,6 +149,12 @@ TENON_MATH(Tanh, f32_tanh, std::tanh(x))
 TENON_MATH(Asin, f32_asin, std::asin(x))
 TENON_MATH(Acos, f32_acos, std::acos(x))
 TENON_MATH(Atan, f32_atan, std::atan(x))
+TENON_MATH(Tan, f32_tan, std::tan(x))
+TENON_MATH(Sinh, f32_sinh, std::sinh(x))
+TENON_MATH(Cosh, f32_cosh, std::cosh(x))
+TENON_MATH(Asinh, f32_asinh, std::asinh(x))
+TENON_MATH(Acosh, f32_acosh, std::acosh(x))
+TENON_MATH(Atanh, f32_atanh, std::atanh(x))
 TENON_MATH(Sigmoid, f32_sigmoid, 1 / (1 + std::exp(-x)))
 TENON_MATH(Softplus, f32_softplus, (x > 0 ? x : 0) + std::log1p(std::exp(-std::fabs(x))))
 #undef TENON_MATH
@@ -190,18 +196,6 @@ struct Mish {
     }
   }
 };
-
-#define TENON_STANDARD(Name, function)                              \
-  struct Name {                                                     \
-    static auto call(auto x, const P&) { return std::function(x); } \
-  };
-TENON_STANDARD(Tan, tan)
-TENON_STANDARD(Sinh, sinh)
-TENON_STANDARD(Cosh, cosh)
-TENON_STANDARD(Asinh, asinh)
-TENON_STANDARD(Acosh, acosh)
-TENON_STANDARD(Atanh, atanh)
-#undef TENON_STANDARD
 
 template <typename F, typename... Ts>
 constexpr LoopTable<UnaryLoop> loops = unary_loops<F, Ts...>();
