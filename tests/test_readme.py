@@ -9,7 +9,7 @@ from conftest import ROOT
 PAGES = ["README.md", "CONTRIBUTING.md", "examples/custom_operator/README.md",
          *sorted(str(p.relative_to(ROOT)) for p in ROOT.glob("docs/**/*.md"))]
 BLOCK = re.compile(r"^<!-- test -->\n```(sh|python)\n(.*?)^```", re.MULTILINE | re.DOTALL)
-LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
+LINK = re.compile(r"\]\(([^)#:]*)(?:#([^)]*))?\)")
 CODE = re.compile(r"^ *```.*?^ *```", re.MULTILINE | re.DOTALL)
 
 
@@ -35,9 +35,18 @@ def test_python(code):
     assert run.returncode == 0, f"{code}\n{run.stdout[-3000:]}{run.stderr[-3000:]}"
 
 
+def anchors(page):
+    """What headings are called in links, as GitHub makes it of them."""
+    headings = re.findall(r"^#+ (.*)$", CODE.sub("", page.read_text()), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 @pytest.mark.parametrize("page", [*PAGES, "ARCHITECTURE.md", "examples/digits/README.md", "tests/models/README.md"])
 def test_links_lead_somewhere(page):
-    folder = (ROOT / page).parent
-    text = CODE.sub("", (ROOT / page).read_text())
-    missing = [link for link in LINK.findall(text) if not (folder / link).exists()]
+    page = ROOT / page
+    missing = []
+    for link, anchor in LINK.findall(CODE.sub("", page.read_text())):
+        target = page.parent / link if link else page
+        if not target.exists() or (anchor and target.suffix == ".md" and anchor not in anchors(target)):
+            missing.append(f"{link}#{anchor}")
     assert not missing
