@@ -1,6 +1,7 @@
 // Applies the vector functions to arrays; neon.cc, avx2.cc, avx512.cc and portable.cc instantiate it.
 #pragma once
 
+#include <cfloat>
 #include <cmath>
 #include <cstring>
 
@@ -59,6 +60,47 @@ struct DoubleArrays {
       if (!within[lane]) return false;
     }
     return true;
+  }
+
+  using Floats = typename Arch::H;
+  static D widen(const float* p, int64_t step) {
+    if (step == 0) return M::set(*p);
+    Floats v;
+    std::memcpy(&v, p, sizeof v);
+    return __builtin_convertvector(v, D);
+  }
+
+  // Where `mask`, whose lanes are 0 or -1, `a`, else `b`. Conditions would be taken apart lane by lane.
+  static D choose(L mask, D a, D b) { return (D)(((L)a & mask) | ((L)b & ~mask)); }
+
+  static void pow(const FloatPowers& p) {
+    int64_t i = 0;
+    for (; i + M::width <= p.n; i += M::width)
+      pow_vector(p.x + i * p.x_step, p.x_step, p.y + i * p.y_step, p.y_step, p.z + i);
+    if (i == p.n) return;
+    float x[M::width], y[M::width], z[M::width];
+    for (int64_t k = 0; k < M::width; ++k) {
+      const int64_t at = k < p.n - i ? i + k : i;
+      x[k] = p.x[at * p.x_step], y[k] = p.y[at * p.y_step];
+    }
+    pow_vector(x, 1, y, 1, z);
+    std::memcpy(p.z + i, z, static_cast<size_t>(p.n - i) * sizeof(float));
+  }
+
+  // What is above 0 to finite powers; the rest by std::pow.
+  static void pow_vector(const float* x, int64_t x_step, const float* y, int64_t y_step, float* z) {
+    const D base = widen(x, x_step), power = widen(y, y_step);
+    const L is_usual = (base > 0.0) & (base <= double{FLT_MAX}) & ((D)((L)power & INT64_MAX) <= double{FLT_MAX});
+    // Beyond the limits it is 0 or infinite as a float.
+    const D exponent = power * M::log(base), limit = M::set(M::Exp::limit);
+    const D bounded = choose(exponent > limit, limit, choose(exponent < -limit, -limit, exponent));
+    Floats result = __builtin_convertvector(M::Exp::vector(bounded), Floats);
+    int64_t lanes[M::width], all_usual = -1;
+    std::memcpy(lanes, &is_usual, sizeof is_usual);
+    for (int64_t lane : lanes) all_usual &= lane;
+    for (int lane = 0; lane < M::width && all_usual == 0; ++lane)
+      if (lanes[lane] == 0) result[lane] = std::pow(x[lane * x_step], y[lane * y_step]);
+    std::memcpy(z, &result, sizeof result);
   }
 
   // The same bits, wherever x is.
@@ -177,13 +219,17 @@ struct MathArrays {
     for (int64_t i = 0; i < n; ++i) y[i] = Function(x[i]);
   }
 
+  static void each_pow(const FloatPowers& p) {
+    for (int64_t i = 0; i < p.n; ++i) p.z[i] = std::pow(p.x[i * p.x_step], p.y[i * p.y_step]);
+  }
+
   static constexpr MathKernels::DoubleKernels double_table() {
     if constexpr (requires { typename Arch::D; }) {
       using A = DoubleArrays<Arch>;
       return {A::template apply<typename A::M::Exp>, A::template apply<typename A::M::Sin>,
-              A::template apply<typename A::M::Cos>};
+              A::template apply<typename A::M::Cos>, A::pow};
     } else {
-      return {each<std::exp>, each<std::sin>, each<std::cos>};
+      return {each<std::exp>, each<std::sin>, each<std::cos>, each_pow};
     }
   }
 

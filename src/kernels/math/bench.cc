@@ -35,5 +35,17 @@ BENCHMARK_CAPTURE(math_array, atanh, f32_atanh);
 BENCHMARK_CAPTURE(math_array, acos, f32_acos);
 BENCHMARK_CAPTURE(math_array, reciprocal, f32_reciprocal);
 
+void math_pow(benchmark::State& state) {
+  std::vector<float> x(4096), z(4096);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = 0.001f * static_cast<float>(i + 1);
+  const float exponent = 2.5f;
+  for (auto _ : state) {
+    f32_pow({x.data(), 1, &exponent, 0, z.data(), 4096});
+    benchmark::ClobberMemory();
+  }
+  state.counters["elements/s"] = benchmark::Counter(4096, benchmark::Counter::kIsIterationInvariantRate);
+}
+BENCHMARK(math_pow);
+
 }  // namespace
 }  // namespace tenon::kernels

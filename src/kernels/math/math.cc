@@ -60,4 +60,6 @@ void f64_exp(const double* x, double* y, int64_t n) { math_kernels().of_doubles.
 void f64_sin(const double* x, double* y, int64_t n) { math_kernels().of_doubles.sin(x, y, n); }
 void f64_cos(const double* x, double* y, int64_t n) { math_kernels().of_doubles.cos(x, y, n); }
 
+void f32_pow(const FloatPowers& powers) { math_kernels().of_doubles.pow(powers); }
+
 }  // namespace tenon::kernels

@@ -51,6 +51,18 @@ void f64_exp(const double* x, double* y, int64_t n);
 void f64_sin(const double* x, double* y, int64_t n);
 void f64_cos(const double* x, double* y, int64_t n);
 
+// z[i] = x[i * x_step] to the power y[i * y_step], for i < n; steps are 0 or 1, and z may be x or y where that step
+// is 1.
+struct FloatPowers {
+  const float* x;
+  int64_t x_step;
+  const float* y;
+  int64_t y_step;
+  float* z;
+  int64_t n;
+};
+void f32_pow(const FloatPowers& powers);
+
 struct MathKernels {
   using Function = void (*)(const float* x, float* y, int64_t n);
   Isa isa;
@@ -61,6 +73,7 @@ struct MathKernels {
   struct DoubleKernels {
     using Function = void (*)(const double* x, double* y, int64_t n);
     Function exp, sin, cos;
+    void (*pow)(const FloatPowers&);  // of floats, by doubles
   } of_doubles;
 };
 

@@ -302,6 +302,51 @@ TEST_P(Math, EveryLengthAndInPlace) {
   }
 }
 
+// As doubles round to floats; what is 0, infinite or no number, or has a sign, as std::pow.
+TEST_P(Math, Powers) {
+  const ScopedIsa forced(GetParam());
+  const std::vector<float> bases{1,      0.99999994f, 1.0000001f, 0.1f, 2,    10,  1e-38f, 3e38f,
+                                 1e-45f, 0.5f,        7.25f,      0,    -0.f, -2,  -1.5,   infinity,
+                                 NAN,    -infinity,   123.456f,   1.5f, 3,    100, 1e4f};
+  const std::vector<float> exponents{0,  1,     -1,     2,        3,         0.5f, -0.5f,  2.5f, 1e7f, -1e7f, 30,
+                                     -7, 0.01f, 100.5f, infinity, -infinity, NAN,  1e-30f, 5,    127,  -126};
+  std::vector<float> x, y, expected;
+  for (float base : bases) {
+    for (float exponent : exponents) {
+      x.push_back(base), y.push_back(exponent);
+      expected.push_back(static_cast<float>(std::pow(static_cast<double>(base), static_cast<double>(exponent))));
+    }
+  }
+  const auto check = [&](const std::vector<float>& z, size_t begin, size_t step) {
+    for (size_t i = 0; i < z.size(); ++i) {
+      const float wanted = expected[begin + i * step];
+      if (std::isnan(wanted)) {
+        EXPECT_TRUE(std::isnan(z[i]));
+      } else {
+        EXPECT_EQ(std::signbit(z[i]), std::signbit(wanted));
+        EXPECT_LE(ulps(z[i], wanted), 1) << x[begin + i * step] << " to " << y[begin + i * step];
+      }
+    }
+  };
+  for (size_t n : {size_t{0}, size_t{1}, size_t{7}, size_t{257}, x.size()}) {
+    std::vector<float> z(n + 1, 7.0f);
+    f32_pow({x.data(), 1, y.data(), 1, z.data(), static_cast<int64_t>(n)});
+    EXPECT_EQ(z.back(), 7.0f);
+    z.pop_back();
+    check(z, 0, 1);
+  }
+  std::vector<float> z(exponents.size());
+  for (size_t i = 0; i < bases.size(); ++i) {
+    f32_pow({&bases[i], 0, exponents.data(), 1, z.data(), std::ssize(z)});
+    check(z, i * exponents.size(), 1);
+  }
+  for (size_t i = 0; i < exponents.size(); ++i) {
+    z = bases;
+    f32_pow({z.data(), 1, &exponents[i], 0, z.data(), std::ssize(z)});
+    check(z, i, exponents.size());
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Isas, Math, testing::ValuesIn(available_isas(cpu_features())),
                          [](const auto& isa) { return std::string(isa_name(isa.param)); });
 

@@ -16,6 +16,7 @@ struct Avx2 {
   static F fma(F a, F b, F c) { return (F)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c); }
   using D [[gnu::vector_size(32)]] = double;
   using L [[gnu::vector_size(32)]] = int64_t;
+  using H [[gnu::vector_size(16)]] = float;  // as many as D has
   static D fma(D a, D b, D c) { return (D)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c); }
   static F sqrt(F x) { return (F)_mm256_sqrt_ps((__m256)x); }
   // The second where either is NaN.

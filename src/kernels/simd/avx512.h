@@ -16,6 +16,7 @@ struct Avx512 {
   static F fma(F a, F b, F c) { return (F)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c); }
   using D [[gnu::vector_size(64)]] = double;
   using L [[gnu::vector_size(64)]] = int64_t;
+  using H [[gnu::vector_size(32)]] = float;  // as many as D has
   static D fma(D a, D b, D c) { return (D)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c); }
   static F sqrt(F x) { return (F)_mm512_sqrt_ps((__m512)x); }
   // The second where either is NaN.

@@ -16,6 +16,7 @@ struct Neon {
   static F fma(F a, F b, F c) { return (F)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b); }
   using D [[gnu::vector_size(16)]] = double;
   using L [[gnu::vector_size(16)]] = int64_t;
+  using H [[gnu::vector_size(8)]] = float;  // as many as D has
   static F fnma(F a, F b, F c) { return (F)vfmsq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b); }  // c - a * b
   static D fma(D a, D b, D c) { return (D)vfmaq_f64((float64x2_t)c, (float64x2_t)a, (float64x2_t)b); }
   // Not once for several vectors, nor in another order: see Simd::addend.

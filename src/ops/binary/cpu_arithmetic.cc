@@ -4,6 +4,7 @@
 
 #include "kernels/half/arithmetic.h"
 #include "kernels/half/half.h"
+#include "kernels/math/math.h"
 #include "ops/binary/loops.h"
 
 namespace tenon::ops {
@@ -193,6 +194,21 @@ constexpr BinaryTable with_half_loop(BinaryTable table) {
 
 using kernels::HalfOperation;
 
+void float_pow_loop(const void* a, const void* b, void* y, const BroadcastTile& tile) {
+  const float* base = static_cast<const float*>(a) + tile.first[0];
+  const float* power = static_cast<const float*>(b) + tile.first[1];
+  float* to = static_cast<float*>(y) + tile.output;
+  for (int64_t row = 0; row < tile.rows; ++row, to += tile.columns)
+    kernels::f32_pow({base + row * tile.row_stride[0], tile.column_stride[0], power + row * tile.row_stride[1],
+                      tile.column_stride[1], to, tile.columns});
+}
+
+constexpr BinaryTable all_pow_loops() {
+  BinaryTable table = binary_loops<Pow, float, double, float16, bfloat16, int32_t, int64_t>();
+  table[static_cast<size_t>(ElementType::float32)] = float_pow_loop;
+  return table;
+}
+
 }  // namespace
 
 constexpr BinaryTable add_loops = with_half_loop<Add, HalfOperation::add>(sign_free_loops<Add>());
@@ -203,7 +219,7 @@ constexpr BinaryTable floor_mod_loops = number_loops<FloorMod>();
 constexpr BinaryTable truncated_mod_loops = number_loops<TruncatedMod>();
 constexpr BinaryTable prelu_loops =
     binary_loops<PRelu, float, double, float16, bfloat16, int32_t, int64_t, uint32_t, uint64_t>();
-constexpr BinaryTable pow_loops = binary_loops<Pow, float, double, float16, bfloat16, int32_t, int64_t>();
+constexpr BinaryTable pow_loops = all_pow_loops();
 constexpr BinaryTable square_loops = binary_loops<Square, float, double, float16, bfloat16>();
 constexpr BinaryTable square_root_loops = binary_loops<SquareRoot, float, double, float16, bfloat16>();
 
