@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/cpu_features.h"
 #include "base/fail.h"
 #include "ops/cpu_support/feature_rows.h"
 #include "ops/cpu_support/post_transform.h"
@@ -10,60 +11,69 @@
 namespace tenon::ops {
 namespace {
 
-constexpr size_t trees_at_once = 32;
-
 // The scores of one row; those that no leaf had a weight for are 0 and not `given`.
 template <typename T>
 struct RowScores {
   std::span<T> scores;
   std::span<uint8_t> given;
 
-  void add(Aggregation aggregation, int target, T weight) {
-    const auto at = static_cast<size_t>(target);
-    T& score = scores[at];
-    if (aggregation == Aggregation::min) {
-      score = given[at] ? std::min(score, weight) : weight;
-    } else if (aggregation == Aggregation::max) {
-      score = given[at] ? std::max(score, weight) : weight;
-    } else {
-      score += weight;
+  void add(Aggregation aggregation, std::span<const typename Trees<T>::Weight> weights) {
+    for (const auto [target, weight] : weights) {
+      const auto at = static_cast<size_t>(target);
+      T& score = scores[at];
+      if (aggregation == Aggregation::min) {
+        score = given[at] ? std::min(score, weight) : weight;
+      } else if (aggregation == Aggregation::max) {
+        score = given[at] ? std::max(score, weight) : weight;
+      } else {
+        score += weight;
+      }
+      given[at] = 1;
     }
-    given[at] = 1;
   }
 };
 
-// Calls finish(row, RowScores<T>) for every row. A block of rows goes through each tree while that is in the cache; a
-// row by itself goes through some trees at a time.
+// Rows that the second cache holds with their scores, and the nodes of a tree beside them.
+template <typename T>
+int64_t rows_at_once(int64_t features, int64_t targets) {
+  const int64_t row_bytes = features * int64_t{sizeof(T)} + targets * int64_t{sizeof(T) + 1};
+  return std::clamp<int64_t>(cpu_features().l2_bytes / 4 / row_bytes, 1, 1024);
+}
+
+// Calls finish(row, RowScores<T>) for every row. As many rows as the cache holds go through each tree while that is in
+// the cache, side by side; those that are left over go through some trees at a time.
 template <typename T, typename Finish>
 void score_rows(ThreadPool& threads, const Trees<T>& trees, Aggregation aggregation, const FeatureRows<T>& x,
                 int64_t targets, Finish finish) {
   trees.require_features(x.features);
-  const int64_t block = std::clamp<int64_t>(4096 / targets, 1, 32);
+  constexpr auto together = static_cast<int64_t>(trees.rows_together);
+  const int64_t block = rows_at_once<T>(x.features, targets);
   threads.parallel_for(x.rows, 1 + 2048 / (1 + static_cast<int64_t>(trees.size())), [&](int64_t begin, int64_t end) {
     const auto width = static_cast<size_t>(targets), size = width * static_cast<size_t>(std::min(block, end - begin));
     std::vector<T> scores(size);
     std::vector<uint8_t> given(size);
-    std::vector<int> leaves(std::max(static_cast<size_t>(block), trees_at_once));
-    auto row_scores = [&](int64_t k) {
-      const size_t first = static_cast<size_t>(k) * width;
-      return RowScores<T>{std::span(scores).subspan(first, width), std::span(given).subspan(first, width)};
+    const auto row_scores = [=, scores = scores.data(), given = given.data()](int64_t k) {
+      const size_t at = static_cast<size_t>(k) * width;
+      return RowScores<T>{{scores + at, width}, {given + at, width}};
     };
     for (int64_t first = begin; first < end; first += block) {
-      const int64_t rows = std::min(block, end - first);
+      const int64_t rows = std::min(block, end - first), side_by_side = rows - rows % together;
       std::ranges::fill(scores, T(0));
       std::ranges::fill(given, uint8_t{0});
-      const auto add = [&](int64_t k, int leaf) {
-        RowScores<T> row = row_scores(k);
-        for (const auto& weight : trees.leaf_weights(leaf)) row.add(aggregation, weight.target, weight.value);
-      };
-      for (size_t tree = 0; rows == 1 && tree < trees.size(); tree += trees_at_once) {
-        const auto some = std::span(leaves).first(std::min(trees_at_once, trees.size() - tree));
-        trees.find_leaves_of_row(tree, x.row(first), some);
-        for (int leaf : some) add(0, leaf);
+      for (size_t tree = 0; side_by_side > 0 && tree < trees.size(); ++tree) {
+        for (int64_t k = 0; k < side_by_side; k += together) {
+          const auto leaves = trees.find_leaves(tree, x.row(first + k), x.features);
+          for (int64_t i = 0; i < together; ++i)
+            row_scores(k + i).add(aggregation, trees.leaf_weights(leaves[static_cast<size_t>(i)]));
+        }
       }
-      for (size_t tree = 0; rows > 1 && tree < trees.size(); ++tree) {
-        trees.find_leaves(tree, x.row(first), x.features, std::span(leaves).first(static_cast<size_t>(rows)));
-        for (int64_t k = 0; k < rows; ++k) add(k, leaves[static_cast<size_t>(k)]);
+      for (int64_t k = side_by_side; k < rows; ++k) {
+        for (size_t tree = 0; tree < trees.size(); tree += trees.trees_together) {
+          const auto leaves = trees.find_leaves_of_row(tree, x.row(first + k));
+          for (size_t leaf : std::span(leaves).first(std::min(trees.trees_together, trees.size() - tree))) {
+            row_scores(k).add(aggregation, trees.leaf_weights(leaf));
+          }
+        }
       }
       for (int64_t k = 0; k < rows; ++k) finish(first + k, row_scores(k));
     }

@@ -12,8 +12,8 @@
 namespace tenon::ops {
 namespace {
 
-// Positions and their complements are ints.
-constexpr size_t most_nodes = size_t{1} << 30;
+// Positions of nodes, among them leaves, are ints.
+constexpr size_t most_nodes = size_t{1} << 29;
 
 void require_same_length(std::string_view name, size_t length, std::string_view other, size_t other_length) {
   if (length != other_length) {
@@ -95,7 +95,7 @@ Trees<T> Trees<T>::of_ensemble(const ir::Node& node, int64_t targets) {
   require_same_length("nodes_modes", static_cast<size_t>(modes.elements()), "nodes_featureids", count);
   const auto weights = numbers_attribute<T>(node, "", "leaf_weights");
   const auto ids = ints_of_length(node, "leaf_targetids", "leaf_weights", weights.size());
-  if (count > most_nodes || weights.size() > most_nodes) fail(ErrorCode::overflow, "there are more than 2^30 nodes");
+  if (count > most_nodes || weights.size() > most_nodes) fail(ErrorCode::overflow, "there are more than 2^29 nodes");
 
   for (size_t i = 0; i < weights.size(); ++i) {
     trees.leaves_.push_back({i, 1});
@@ -157,7 +157,7 @@ struct Trees<T>::NodeLists {
     modes = node.strings_attribute("nodes_modes");
     require_same_length("nodes_values", splits.size(), "nodes_treeids", trees.size());
     require_same_length("nodes_modes", modes.size(), "nodes_treeids", trees.size());
-    if (trees.size() > most_nodes) fail(ErrorCode::overflow, "there are more than 2^30 nodes");
+    if (trees.size() > most_nodes) fail(ErrorCode::overflow, "there are more than 2^29 nodes");
   }
   size_t size() const { return trees.size(); }
   bool is_leaf(size_t i) const { return modes[i] == leaf_name; }
@@ -261,36 +261,52 @@ void Trees<T>::add_weights(const ir::Node& node, const std::string& prefix, int6
 }
 
 template <typename T>
-void Trees<T>::check_for_cycles() const {
-  enum : uint8_t { unseen, entered, done };
-  std::vector<uint8_t> state(nodes_.size(), unseen);
-  std::vector<int> path;
+std::vector<int> Trees<T>::steps_to_leaves() const {
+  enum : int { unseen = -2, entered = -1 };
+  std::vector<int> steps(nodes_.size(), unseen), path;
+  const auto steps_from = [&](int next) { return next < 0 ? 0 : steps[static_cast<size_t>(next)]; };
   for (int root : roots_) {
     if (root >= 0) path.push_back(root);
     while (!path.empty()) {
-      const auto at = static_cast<size_t>(path.back());
-      if (state[at] != unseen) {
-        state[at] = done;
+      const Node& node = nodes_[static_cast<size_t>(path.back())];
+      int& state = steps[static_cast<size_t>(path.back())];
+      if (state != unseen) {
+        if (state == entered) state = 1 + std::min(steps_from(node.next[0]), steps_from(node.next[1]));
         path.pop_back();
         continue;
       }
-      state[at] = entered;
-      for (int next : nodes_[at].next) {
-        if (next < 0) continue;
-        if (state[static_cast<size_t>(next)] == entered) {
+      state = entered;
+      for (int next : node.next) {
+        if (steps_from(next) == entered) {
           fail(ErrorCode::invalid_attribute, "the nodes of a tree form a cycle through node {}", next);
         }
-        if (state[static_cast<size_t>(next)] == unseen) path.push_back(next);
+        if (steps_from(next) == unseen) path.push_back(next);
       }
     }
   }
+  return steps;
 }
 
 template <typename T>
 void Trees<T>::finish() {
-  check_for_cycles();
+  const std::vector<int> steps = steps_to_leaves();
+  for (int root : roots_) sure_steps_.push_back(root < 0 ? 0 : steps[static_cast<size_t>(root)]);
   only_leq_ =
       std::ranges::all_of(tests_, [](const Test& test) { return test.mode == Mode::leq && !test.missing_is_true; });
+
+  first_leaf_ = nodes_.size();
+  const auto as_node = [&](int& position) {
+    if (position < 0) position = static_cast<int>(first_leaf_) + ~position;
+  };
+  for (Node& node : nodes_) std::ranges::for_each(node.next, as_node);
+  std::ranges::for_each(roots_, as_node);
+  nodes_.resize(nodes_.size() + leaves_.size());
+  tests_.resize(nodes_.size());
+  for (size_t leaf = first_leaf_; leaf < nodes_.size(); ++leaf) {
+    std::ranges::fill(nodes_[leaf].next, static_cast<int>(leaf));
+  }
+  size_t weight = 0;
+  if (std::ranges::all_of(leaves_, [&](Leaf leaf) { return leaf.count == 1 && leaf.first == weight++; })) leaves_ = {};
 }
 
 template <typename T>
@@ -324,51 +340,55 @@ bool Trees<T>::is_true(size_t node, T value) const {
   return false;
 }
 
-// From nodes to leaves. All positions take a step in turn, so that the processor need not wait for one node before it
-// asks for the next; for the same reason there is no branch on what a test gives.
+// There is no branch on what a test gives.
 template <typename T>
-void Trees<T>::walk(const T* rows, int64_t stride, std::span<int> positions) const {
-  auto take_steps = [&](auto next) {
-    for (bool moving = true; moving;) {
-      moving = false;
-      const T* row = rows;
-      for (int& at : positions) {
-        if (at >= 0) at = next(static_cast<size_t>(at), row);
-        moving |= at >= 0;
-        row += stride;
+template <size_t count>
+std::array<size_t, count> Trees<T>::walk(const std::array<size_t, count>& starts, int sure_steps, const T* rows,
+                                         int64_t stride) const {
+  std::array<size_t, count> leaves;
+  const auto take_steps = [&](auto next) {
+    std::array<size_t, count> at = starts;
+    const auto step = [&] {
+      for (size_t i = 0; i < count; ++i) {
+        at[i] = static_cast<size_t>(next(at[i], rows + static_cast<int64_t>(i) * stride));
       }
-    }
+    };
+    for (int i = 0; i < sure_steps; ++i) step();
+    while (std::ranges::any_of(at, [this](size_t node) { return node < first_leaf_; })) step();
+    for (size_t i = 0; i < count; ++i) leaves[i] = at[i] - first_leaf_;
   };
+  const Node* nodes = nodes_.data();
   if (only_leq_) {
-    take_steps([&](size_t at, const T* row) {
-      const Node& node = nodes_[at];
+    take_steps([=](size_t at, const T* row) {
+      const Node& node = nodes[at];
       return node.next[row[node.feature] <= node.split];
     });
   } else {
-    take_steps([&](size_t at, const T* row) {
-      const Node& node = nodes_[at];
+    take_steps([=, this](size_t at, const T* row) {
+      const Node& node = nodes[at];
       return node.next[is_true(at, row[node.feature])];
     });
   }
-  for (int& leaf : positions) leaf = ~leaf;
+  return leaves;
 }
 
 template <typename T>
-void Trees<T>::find_leaves(size_t tree, const T* rows, int64_t stride, std::span<int> leaves) const {
-  std::ranges::fill(leaves, roots_[tree]);
-  walk(rows, stride, leaves);
+std::array<size_t, Trees<T>::rows_together> Trees<T>::find_leaves(size_t tree, const T* rows, int64_t stride) const {
+  std::array<size_t, rows_together> starts;
+  starts.fill(static_cast<size_t>(roots_[tree]));
+  return walk(starts, sure_steps_[tree], rows, stride);
 }
 
 template <typename T>
-void Trees<T>::find_leaves_of_row(size_t first, const T* row, std::span<int> leaves) const {
-  std::ranges::copy(std::span(roots_).subspan(first, leaves.size()), leaves.begin());
-  walk(row, 0, leaves);
-}
-
-template <typename T>
-std::span<const typename Trees<T>::Weight> Trees<T>::leaf_weights(int leaf) const {
-  const Leaf& found = leaves_[static_cast<size_t>(leaf)];
-  return std::span(weights_).subspan(found.first, found.count);
+std::array<size_t, Trees<T>::trees_together> Trees<T>::find_leaves_of_row(size_t first, const T* row) const {
+  std::array<size_t, trees_together> starts;
+  int sure_steps = sure_steps_[first];
+  for (size_t i = 0; i < trees_together; ++i) {
+    const size_t tree = std::min(first + i, size() - 1);
+    starts[i] = static_cast<size_t>(roots_[tree]);
+    sure_steps = std::min(sure_steps, sure_steps_[tree]);
+  }
+  return walk(starts, sure_steps, row, 0);
 }
 
 template class Trees<float>;
