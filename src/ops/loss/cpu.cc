@@ -53,11 +53,16 @@ class Loss final : public Kernel {
     pool.parallel_for(static_cast<int64_t>(parts.size()), 1, [&](int64_t begin, int64_t end) {
       for (int64_t part = begin; part < end; ++part) {
         Sums sums;
-        for (int64_t i = part * part_size; i < std::min(count, (part + 1) * part_size); ++i) {
-          auto [value, weight] = at(i, scores, classes, weights, view);
+        const int64_t first = part * part_size, stop = std::min(count, first + part_size);
+        // A division for each position would take longer than all else.
+        const T* image = scores + first / view.inner * view.size * view.inner;
+        int64_t place = first % view.inner;
+        for (int64_t i = first; i < stop; ++i) {
+          const auto [value, weight] = at(i, image + place, classes, weights, view);
           if (each) loss[i] = value;
           sums.loss += value;
           sums.weight += weight;
+          if (++place == view.inner) place = 0, image += view.size * view.inner;
         }
         parts[static_cast<size_t>(part)] = sums;
       }
@@ -68,16 +73,16 @@ class Loss final : public Kernel {
     *loss = static_cast<T>(reduction_ == "mean" ? total.loss / total.weight : total.loss);
   }
 
-  // The loss at position i of [N, d1, …] and its weight in the mean.
+  // The loss at position i of [N, d1, …], whose score of class 0 is given, and its weight in the mean.
   template <typename T>
-  std::pair<T, T> at(int64_t i, const T* scores, const Indices& classes, const T* weights, const AxisView& view) const {
+  std::pair<T, T> at(int64_t i, const T* score, const Indices& classes, const T* weights, const AxisView& view) const {
     const int64_t chosen = classes[i];
     if (chosen == ignored_) return {T(0), T(0)};
     if (chosen < 0 || chosen >= view.size) {
       fail(ErrorCode::invalid_value, "class {} at position {} is not one of the {} classes", chosen, i, view.size);
     }
     const T weight = weights ? weights[chosen] : T(1);
-    return {-scores[(i / view.inner * view.size + chosen) * view.inner + i % view.inner] * weight, weight};
+    return {-score[chosen * view.inner] * weight, weight};
   }
 
   bool of_softmax_;

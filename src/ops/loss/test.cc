@@ -36,6 +36,31 @@ TEST(NegativeLogLikelihoodLoss, IgnoredClass) {
       .run();
 }
 
+// Sums are made of parts, which start anywhere in a sample.
+TEST(NegativeLogLikelihoodLoss, MorePositionsThanAPartHas) {
+  for (int64_t inner : {1, 7, 1999}) {
+    const int64_t outer = 10000 / inner, classes = 3;
+    Tensor scores(ElementType::float32, {outer, classes, inner}), chosen(ElementType::int64, {outer, inner});
+    Tensor losses(ElementType::float32, {outer, inner});
+    for (int64_t i = 0; i < scores.elements(); ++i) scores.mutable_data<float>()[i] = static_cast<float>(i % 1013);
+    double sum = 0;
+    for (int64_t i = 0; i < chosen.elements(); ++i) {
+      const int64_t label = i % 5 % classes;
+      chosen.mutable_data<int64_t>()[i] = label;
+      const float loss = -scores.data<float>()[(i / inner * classes + label) * inner + i % inner];
+      losses.mutable_data<float>()[i] = loss;
+      sum += loss;
+    }
+    const auto test = [&](const char* reduction) {
+      OpTest node("NegativeLogLikelihoodLoss");
+      node.attribute("reduction", reduction).input(scores).input(chosen).tolerance(0, 0);
+      return node;
+    };
+    test("none").expect(losses).run();
+    test("sum").expect<float>({}, {static_cast<float>(sum)}).run();
+  }
+}
+
 TEST(NegativeLogLikelihoodLoss, TypesAndEmpty) {
   OpTest("NegativeLogLikelihoodLoss")
       .input<double>({1, 2}, {1, 2})
