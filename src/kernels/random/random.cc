@@ -5,49 +5,42 @@
 #include <cmath>
 #include <numbers>
 #include <random>
+#include <span>
 
 #include "kernels/math/math.h"
+#include "kernels/random/philox_rounds.h"
 
 namespace tenon::kernels {
 
-namespace {
-
-// Ten rounds for each lane of counters, whose four words are the rows.
-template <int lanes>
-void philox_rounds(uint32_t (&counter)[4][lanes], std::array<uint32_t, 2> key) {
-  for (int round = 0; round < 10; ++round) {
-    for (int i = 0; i < lanes; ++i) {
-      const uint64_t a = uint64_t{0xD2511F53} * counter[0][i], b = uint64_t{0xCD9E8D57} * counter[2][i];
-      counter[0][i] = static_cast<uint32_t>(b >> 32) ^ counter[1][i] ^ key[0];
-      counter[1][i] = static_cast<uint32_t>(b);
-      counter[2][i] = static_cast<uint32_t>(a >> 32) ^ counter[3][i] ^ key[1];
-      counter[3][i] = static_cast<uint32_t>(a);
-    }
-    key[0] += 0x9E3779B9;
-    key[1] += 0xBB67AE85;
-  }
-}
-
-}  // namespace
-
-std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter, std::array<uint32_t, 2> key) {
+std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter, PhiloxKey key) {
   uint32_t words[4][1] = {{counter[0]}, {counter[1]}, {counter[2]}, {counter[3]}};
   philox_rounds(words, key);
   return {words[0][0], words[1][0], words[2][0], words[3][0]};
 }
 
-RandomNumbers::Blocks RandomNumbers::blocks(int64_t first) const {
-  Blocks result = {};
-  for (int i = 0; i < together; ++i) {
-    const auto number = static_cast<uint64_t>(first + i);
-    result.words[0][i] = static_cast<uint32_t>(number);
-    result.words[1][i] = static_cast<uint32_t>(number >> 32);
-  }
-  philox_rounds(result.words, key_);
-  return result;
+namespace {
+
+void fill_words(PhiloxKey key, int64_t first_block, std::span<uint32_t> words) {
+  philox_kernels().words(key, static_cast<uint64_t>(first_block), std::ssize(words) / 4, words.data());
 }
 
-namespace {
+// Numbers first … first + n - 1, where number i is make(words) of `each` words, the first of which is number i * each.
+template <int each, typename T, typename Make>
+void make_of_words(PhiloxKey key, int64_t first, T* y, int64_t n, const Make& make) {
+  constexpr int64_t of_block = 4 / each, group = philox_group * of_block, most = 8 * group;
+  uint32_t words[most * each];
+  for (int64_t i = 0; i < n;) {
+    const int64_t block = (first + i) / of_block, skipped = (first + i) % of_block;
+    const int64_t count = std::min(most - skipped, n - i), groups = (skipped + count + group - 1) / group;
+    fill_words(key, block, std::span(words).first(static_cast<size_t>(groups * group * each)));
+    for (int64_t k = 0; k < count; ++k) y[i + k] = make(words + (skipped + k) * each);
+    i += count;
+  }
+}
+
+double fraction(const uint32_t* words) {
+  return static_cast<double>((uint64_t{words[0]} << 32 | words[1]) >> 11) * 0x1p-53;
+}
 
 // Gives the caller whole groups of `size` numbers, in which the range [first, first + n) may start and end anywhere:
 // make(group, numbers) fills one.
@@ -62,48 +55,30 @@ void read_groups(int64_t first, T* y, int64_t n, const Make& make) {
   }
 }
 
-double fraction(uint32_t high, uint32_t low) {
-  return static_cast<double>((uint64_t{high} << 32 | low) >> 11) * 0x1p-53;
-}
-
 }  // namespace
 
 void RandomNumbers::uniform(int64_t first, float* y, int64_t n) const {
-  read_groups<4 * together>(first, y, n, [&](int64_t group, float* numbers) {
-    const Blocks bits = blocks(group * together);
-    for (int i = 0; i < together; ++i) {
-      for (int lane = 0; lane < 4; ++lane)
-        numbers[4 * i + lane] = static_cast<float>(static_cast<int32_t>(bits.words[lane][i] >> 8)) * 0x1p-24f;
-    }
+  make_of_words<1>(key_, first, y, n, [](const uint32_t* word) {
+    return static_cast<float>(static_cast<int32_t>(*word >> 8)) * 0x1p-24f;
   });
 }
 
 void RandomNumbers::uniform(int64_t first, double* y, int64_t n) const {
-  read_groups<2 * together>(first, y, n, [&](int64_t group, double* numbers) {
-    const Blocks bits = blocks(group * together);
-    for (int i = 0; i < together; ++i) {
-      numbers[2 * i] = fraction(bits.words[0][i], bits.words[1][i]);
-      numbers[2 * i + 1] = fraction(bits.words[2][i], bits.words[3][i]);
-    }
-  });
+  make_of_words<2>(key_, first, y, n, fraction);
 }
 
 // Two numbers u and v in (0, 1] give sqrt(-2 log u) * cos(2 pi v) and the same with sin. Groups are large for the sake
 // of the vector functions.
 void RandomNumbers::normal(int64_t first, float* y, int64_t n) const {
-  constexpr int count = 4 * together, pairs = 2 * count;
+  constexpr int pairs = 64, blocks = pairs / 2;
+  static_assert(blocks % philox_group == 0);
   read_groups<2 * pairs>(first, y, n, [&](int64_t group, float* numbers) {
+    uint32_t words[4 * blocks];
+    fill_words(key_, group * blocks, words);
     float radius[pairs], angle[pairs], cosine[pairs], sine[pairs];
-    for (int begin = 0; begin < count; begin += together) {
-      const Blocks bits = blocks(group * count + begin);
-      for (int i = 0; i < together; ++i) {
-        for (int half = 0; half < 2; ++half) {
-          const int at = 2 * (begin + i) + half;
-          radius[at] = (static_cast<float>(bits.words[2 * half][i]) + 0.5f) * 0x1p-32f;
-          angle[at] =
-              static_cast<float>(bits.words[2 * half + 1][i] >> 8) * static_cast<float>(2 * std::numbers::pi * 0x1p-24);
-        }
-      }
+    for (int i = 0; i < pairs; ++i) {
+      radius[i] = (static_cast<float>(words[2 * i]) + 0.5f) * 0x1p-32f;
+      angle[i] = static_cast<float>(words[2 * i + 1] >> 8) * static_cast<float>(2 * std::numbers::pi * 0x1p-24);
     }
     f32_log(radius, radius, pairs);
     f32_cos(angle, cosine, pairs);
@@ -117,11 +92,13 @@ void RandomNumbers::normal(int64_t first, float* y, int64_t n) const {
 }
 
 void RandomNumbers::normal(int64_t first, double* y, int64_t n) const {
-  read_groups<2 * together>(first, y, n, [&](int64_t group, double* numbers) {
-    const Blocks bits = blocks(group * together);
-    for (int i = 0; i < together; ++i) {
-      const double length = std::sqrt(-2 * std::log(1 - fraction(bits.words[0][i], bits.words[1][i])));
-      const double angle = 2 * std::numbers::pi * fraction(bits.words[2][i], bits.words[3][i]);
+  constexpr int blocks = philox_group;
+  read_groups<2 * blocks>(first, y, n, [&](int64_t group, double* numbers) {
+    uint32_t words[4 * blocks];
+    fill_words(key_, group * blocks, words);
+    for (int i = 0; i < blocks; ++i) {
+      const double length = std::sqrt(-2 * std::log(1 - fraction(words + 4 * i)));
+      const double angle = 2 * std::numbers::pi * fraction(words + 4 * i + 2);
       numbers[2 * i] = length * std::cos(angle);
       numbers[2 * i + 1] = length * std::sin(angle);
     }

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numbers>
 #include <vector>
 
 #include "kernels/random/random.h"
@@ -17,14 +18,77 @@ TEST(Random, Philox) {
             (Block{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
 }
 
-TEST(Random, UniformNumbersAreWordsOfPhilox) {
-  constexpr int64_t first = (int64_t{1} << 34) - 50, count = 100;
-  float y[count];
-  RandomNumbers(uint64_t{5} << 32 | 9).uniform(first, y, count);
+// The tests of numbers run on every instruction set that the processor has.
+class Numbers : public testing::TestWithParam<Isa> {
+ protected:
+  void SetUp() override { ASSERT_EQ(philox_kernels().isa, GetParam()); }
+
+ private:
+  ScopedIsa scope_{GetParam()};
+};
+
+std::array<uint32_t, 4> words_of_block(int64_t block) {
+  const auto number = static_cast<uint64_t>(block);
+  return philox({static_cast<uint32_t>(number), static_cast<uint32_t>(number >> 32), 0, 0}, {9, 5});
+}
+constexpr uint64_t seed_of_words = uint64_t{5} << 32 | 9;
+
+// Where the upper word of the counter becomes 1, and in the middle of vectors.
+TEST_P(Numbers, WordsAreThoseOfBlocks) {
+  for (const int64_t blocks : {1, 2, 5}) {
+    const int64_t count = blocks * philox_group;
+    for (const int64_t first : {int64_t{0}, int64_t{3}, (int64_t{1} << 32) - 7, (int64_t{1} << 45) + 1}) {
+      std::vector<uint32_t> words(static_cast<size_t>(4 * count) + 1, 77);
+      philox_kernels().words({9, 5}, static_cast<uint64_t>(first), count, words.data());
+      for (int64_t i = 0; i < 4 * count; ++i) {
+        const auto expected = words_of_block(first + i / 4)[static_cast<size_t>(i % 4)];
+        ASSERT_EQ(words[static_cast<size_t>(i)], expected) << "word " << i << " from block " << first;
+      }
+      EXPECT_EQ(words.back(), 77u);
+    }
+  }
+}
+
+TEST_P(Numbers, UniformNumbersAreWords) {
+  for (const int64_t count : {1, 2, 3, 5, 100, 511, 513, 1300}) {
+    const int64_t first = (int64_t{1} << 34) - 50;
+    std::vector<float> y(static_cast<size_t>(count));
+    RandomNumbers(seed_of_words).uniform(first, y.data(), count);
+    for (int64_t i = first; i < first + count; ++i) {
+      const uint32_t word = words_of_block(i / 4)[static_cast<size_t>(i % 4)];
+      ASSERT_EQ(y[static_cast<size_t>(i - first)], static_cast<float>(word >> 8) * 0x1p-24f);
+    }
+    std::vector<double> z(static_cast<size_t>(count));
+    RandomNumbers(seed_of_words).uniform(first, z.data(), count);
+    for (int64_t i = first; i < first + count; ++i) {
+      const auto words = words_of_block(i / 2);
+      const auto at = static_cast<size_t>(i % 2 * 2);
+      const uint64_t bits = (uint64_t{words[at]} << 32 | words[at + 1]) >> 11;
+      ASSERT_EQ(z[static_cast<size_t>(i - first)], static_cast<double>(bits) * 0x1p-53);
+    }
+  }
+}
+
+// Each pair is made of two words, or of two pairs of them.
+TEST_P(Numbers, NormalNumbersAreMadeOfWords) {
+  constexpr int64_t first = 124, count = 300;
+  std::vector<float> y(count);
+  std::vector<double> z(count);
+  RandomNumbers(seed_of_words).normal(first, y.data(), count);
+  RandomNumbers(seed_of_words).normal(first, z.data(), count);
+  const auto expected = [](double u, double v, int64_t i) {
+    const double angle = 2 * std::numbers::pi * v;
+    return std::sqrt(-2 * std::log(u)) * (i % 2 == 0 ? std::cos(angle) : std::sin(angle));
+  };
   for (int64_t i = first; i < first + count; ++i) {
-    const auto block = static_cast<uint64_t>(i / 4);
-    const auto words = philox({static_cast<uint32_t>(block), static_cast<uint32_t>(block >> 32), 0, 0}, {9, 5});
-    EXPECT_EQ(y[i - first], static_cast<float>(words[static_cast<size_t>(i % 4)] >> 8) * 0x1p-24f);
+    auto words = words_of_block(i / 4);
+    const auto at = static_cast<size_t>(i % 4 / 2 * 2);
+    EXPECT_NEAR(y[static_cast<size_t>(i - first)], expected((words[at] + 0.5) * 0x1p-32, words[at + 1] * 0x1p-32, i),
+                5e-6);
+    words = words_of_block(i / 2);
+    const double u = 1 - (words[0] * 0x1p-32 + (words[1] >> 11) * 0x1p-53);
+    const double v = words[2] * 0x1p-32 + (words[3] >> 11) * 0x1p-53;
+    EXPECT_NEAR(z[static_cast<size_t>(i - first)], expected(u, v, i), 1e-12);
   }
 }
 
@@ -45,7 +109,7 @@ void expect_moments(Draw<T> draw, const std::array<double, 4>& moments) {
   }
 }
 
-TEST(Random, Moments) {
+TEST_P(Numbers, Moments) {
   expect_moments<float>(&RandomNumbers::uniform, {1.0 / 2, 1.0 / 3, 1.0 / 4, 1.0 / 5});
   expect_moments<double>(&RandomNumbers::uniform, {1.0 / 2, 1.0 / 3, 1.0 / 4, 1.0 / 5});
   expect_moments<float>(&RandomNumbers::normal, {0, 1, 0, 3});
@@ -68,12 +132,15 @@ void expect_same_in_parts(Draw<T> draw) {
   EXPECT_NE(whole, parts);
 }
 
-TEST(Random, RangesDoNotMatter) {
+TEST_P(Numbers, RangesDoNotMatter) {
   expect_same_in_parts<float>(&RandomNumbers::uniform);
   expect_same_in_parts<double>(&RandomNumbers::uniform);
   expect_same_in_parts<float>(&RandomNumbers::normal);
   expect_same_in_parts<double>(&RandomNumbers::normal);
 }
+
+INSTANTIATE_TEST_SUITE_P(Isas, Numbers, testing::ValuesIn(available_isas(cpu_features())),
+                         [](const auto& isa) { return std::string(isa_name(isa.param)); });
 
 TEST(Random, FreshSeedsDiffer) { EXPECT_NE(fresh_seed(), fresh_seed()); }
 
