@@ -33,20 +33,25 @@ struct Order {
 template <typename F, typename T>
 void accumulate(const T* x, T* y, int64_t size, int64_t inner, int64_t n, Order order) {
   using C = Compute<T>;
-  C totals[column_block];
-  std::fill_n(totals, n, C(F::start));
-  for (int64_t step = 0; step < size; ++step) {
-    int64_t row = (order.reverse ? size - 1 - step : step) * inner;
-    if (order.exclusive) {
+  const int64_t first = order.reverse ? (size - 1) * inner : 0, next = order.reverse ? -inner : inner;
+  x += first;
+  y += first;
+  if constexpr (std::is_same_v<T, C>) {
+    // The row before has the totals so far.
+    for (int64_t i = 0; i < n; ++i) y[i] = order.exclusive ? T(F::start) : F::merge(T(F::start), x[i]);
+    const T* added = order.exclusive ? x : x + next;
+    for (int64_t step = 1; step < size; ++step, added += next, y += next) {
+      TENON_INDEPENDENT_LOOP
+      for (int64_t i = 0; i < n; ++i) y[next + i] = F::merge(y[i], added[i]);
+    }
+  } else {
+    C totals[column_block];
+    std::fill_n(totals, n, C(F::start));
+    for (int64_t step = 0; step < size; ++step, x += next, y += next) {
       for (int64_t i = 0; i < n; ++i) {
-        C value = static_cast<C>(x[row + i]);
-        y[row + i] = static_cast<T>(totals[i]);
-        totals[i] = F::merge(totals[i], value);
-      }
-    } else {
-      for (int64_t i = 0; i < n; ++i) {
-        totals[i] = F::merge(totals[i], static_cast<C>(x[row + i]));
-        y[row + i] = static_cast<T>(totals[i]);
+        const C before = totals[i];
+        totals[i] = F::merge(before, static_cast<C>(x[i]));
+        y[i] = static_cast<T>(order.exclusive ? before : totals[i]);
       }
     }
   }
