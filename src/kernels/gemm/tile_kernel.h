@@ -264,12 +264,15 @@ struct GemmTileKernels {
 
   static void interleave(const float* a, const float* b, int64_t n, float* y) {
     constexpr auto lanes = std::make_integer_sequence<int, S::width>{};
-    int64_t i = 0;
-    for (; i + S::width <= n; i += S::width) {
+    const auto interleave_vector = [&](int64_t i) {
       const F first = S::load(a + i), second = S::load(b + i);
       S::store(y + 2 * i, interleaved<0>(first, second, lanes));
       S::store(y + 2 * i + S::width, interleaved<S::width / 2>(first, second, lanes));
-    }
+    };
+    int64_t i = 0;
+    for (; i + S::width <= n; i += S::width) interleave_vector(i);
+    // The last vector may overlap the one before.
+    if (i < n && n > S::width) return interleave_vector(n - S::width);
     for (; i < n; ++i) {
       y[2 * i] = a[i];
       y[2 * i + 1] = b[i];
