@@ -96,7 +96,7 @@ template <int Rows, class Sums>
   const __m512 scales[2] = {_mm512_loadu_ps(tile.scales + column), _mm512_loadu_ps(tile.scales + column + 16)};
   for_size(tile, [&]<bool Small>() {
     uint8_t* to = tile.y + column;
-#pragma GCC unroll 8
+#pragma GCC unroll 12
     for (int i = 0; i < Rows; i += 2, to += 2 * tile.pixel) {
       const int next = i + 1 < Rows ? i + 1 : i;
       const __m512i first[2] = {sums(i, 0), sums(i, 1)}, second[2] = {sums(next, 0), sums(next, 1)};

@@ -386,14 +386,15 @@ class NhwcConv {
       return;
     }
     Window at = window(first);
-    for (int64_t row = 0; row < rows; ++row, next(at)) {
+    for (int64_t row = 0, count = 1; row < rows; row += count, next(at, count)) {
       if (joins_rows_) {
         find_rows(at, rows, pixels + row);
       } else if (takes_patches_) {
         copy_patch(at, patches + row * bytes_);
         pixels[row] = patches + row * bytes_;
       } else {
-        find_pixels(at, rows, pixels + row);
+        count = std::min(rows - row, s_.output[2] - at.column);
+        find_pixels(at, count, rows, pixels + row);
       }
     }
   }
@@ -426,10 +427,11 @@ class NhwcConv {
     at.left = at.column * s_.stride[2] - (takes_patches_ ? 0 : s_.pad[2]);
     return at;
   }
-  // That of the next output.
-  void next(Window& at) const {
-    at.left += s_.stride[2];
-    if (++at.column < s_.output[2]) return;
+  // That of an output further on, which is in the same row or begins the next one.
+  void next(Window& at, int64_t count = 1) const {
+    at.left += count * s_.stride[2];
+    at.column += count;
+    if (at.column < s_.output[2]) return;
     at.column = 0;
     at.left = takes_patches_ ? 0 : -s_.pad[2];
     at.top += s_.stride[1];
@@ -439,17 +441,31 @@ class NhwcConv {
     at.image += s_.input[1];
   }
 
-  // Where the pixels are that an output reads; `step` lie between those of two taps.
-  void find_pixels(const Window& at, int64_t step, const uint8_t** pixels) const {
+  // Where the pixels are that `count` outputs of a row read; `step` lie between those of two taps.
+  void find_pixels(const Window& at, int64_t count, int64_t step, const uint8_t** pixels) const {
     for (int64_t i = 0; i < s_.kernel[1]; ++i) {
       const int64_t h = at.top + i * s_.dilation[1];
       const bool is_inside = h >= 0 && h < s_.input[1];
       const uint8_t* line = is_inside ? x_ + (at.image + h) * width_ * pixel_ : nullptr;
       for (int64_t j = 0; j < s_.kernel[2]; ++j, pixels += step) {
-        const int64_t w = at.left + j * s_.dilation[2];
-        *pixels = is_inside && w >= 0 && w < width_ ? line + w * pixel_ : outside_;
+        if (is_inside)
+          find_pixels_of_line(line, at.left + j * s_.dilation[2], count, pixels);
+        else
+          std::fill_n(pixels, count, outside_);
       }
     }
+  }
+
+  // Those of one tap, the first of which is at `w`.
+  void find_pixels_of_line(const uint8_t* line, int64_t w, int64_t count, const uint8_t** pixels) const {
+    const int64_t stride = s_.stride[2], step = stride * pixel_;
+    const int64_t begin = w < 0 ? std::min(count, divide_up(-w, stride)) : 0;
+    const int64_t end =
+        w + (count - 1) * stride < width_ ? count : std::max(begin, w < width_ ? divide_up(width_ - w, stride) : 0);
+    std::fill_n(pixels, begin, outside_);
+    int64_t offset = (w + begin * stride) * pixel_;
+    for (int64_t k = begin; k < end; ++k, offset += step) pixels[k] = line + offset;
+    std::fill_n(pixels + end, count - end, outside_);
   }
 
   // Where the rows are that an output reads; `step` lie between two.

@@ -25,8 +25,9 @@ struct Case {
   }
 };
 
-// Pixels that are copied (few channels), that fill registers and that do not, panels that are not full, and every way
-// in which depthwise outputs are computed.
+// Pixels that are copied (few channels), that fill registers and that do not, panels that are not full, rows of outputs
+// that are longer and shorter than a tile, windows that lie outside the image, and every way in which depthwise outputs
+// are computed.
 constexpr Case cases[] = {
     {1, 3, 8, 1, 9, 11, 3, 2, 1, 1},
     {2, 3, 36, 1, 12, 10, 7, 2, 1, 3},
@@ -50,6 +51,8 @@ constexpr Case cases[] = {
     {1, 64, 68, 1, 13, 17, 5, 3, 1, 2},
     {1, 64, 8, 1, 9, 9, 2, 4, 3, 1},
     {1, 192, 100, 1, 5, 13, 1},
+    {1, 20, 100, 1, 4, 29, 3, 1, 1, 1},
+    {1, 16, 68, 1, 3, 2, 3, 3, 2, 5},
     {1, 4, 4, 4, 5, 5, 3, 1, 1, 1},
     {2, 16, 16, 16, 7, 9, 3, 1, 1, 1},
     {1, 24, 24, 24, 8, 8, 3, 2, 1, 1},
