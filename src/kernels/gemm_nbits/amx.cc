@@ -6,14 +6,15 @@ namespace tenon::kernels {
 namespace {
 
 using F = Avx512::F;
+using Codes = NbitsVnni<1>;
 // Registers 0 to 2 and 3 to 5 hold the sums of a run, for each digit, 6 digits of the rows, 7 codes.
 constexpr int rows = 16, columns = 16, register_bytes = 64;
 
 template <int bits>
 void unpack(int64_t blocks, int64_t head_bytes, int64_t steps, const uint8_t* panel, uint8_t* to) {
-  using Tiles = NbitsTiles<NbitsVnni>;
+  using Tiles = NbitsTiles<Codes>;
   constexpr int groups_of_step = Tiles::groups_of_step<bits>;
-  const __m512i excess = _mm512_set1_epi8(static_cast<char>(NbitsVnni::excess(bits)));
+  const __m512i excess = _mm512_set1_epi8(static_cast<char>(Codes::excess(bits)));
   for (int64_t block = 0; block < blocks; ++block) {
     std::memcpy(to, panel, static_cast<size_t>(head_bytes));
     panel += head_bytes;
@@ -22,7 +23,7 @@ void unpack(int64_t blocks, int64_t head_bytes, int64_t steps, const uint8_t* pa
 #pragma GCC unroll 2
       for (int group = 0; group < groups_of_step; ++group, to += register_bytes) {
         __m512i codes[1];
-        NbitsVnni::codes<bits>(panel, group, codes);
+        Codes::codes<bits>(panel, group, codes);
         _mm512_storeu_si512(to, _mm512_sub_epi8(codes[0], excess));
       }
     }
@@ -84,7 +85,7 @@ template <bool HasZeros, int Digits>
 #pragma GCC unroll 16
   for (int row = 0; row < rows; ++row) {
     const auto digit = [&](int d) { return (F)_mm512_cvtepi32_ps(_mm512_load_si512(sums[d][row])); };
-    F value = NbitsTiles<NbitsVnni>::put_together<Digits>(digit);
+    F value = NbitsTiles<Codes>::put_together<Digits>(digit);
     if constexpr (HasZeros) value = Avx512::fma(zeros, F{} - totals[row], value);
     results[row] = Avx512::fma(value, scales * row_scales[row], results[row]);
   }
@@ -148,7 +149,7 @@ constexpr void fill(MultiplyNbits (&to)[most_nbits_digits][NbitsByteKernels::siz
 
 // Dot products for few rows, products of matrices for many.
 constexpr NbitsKernels table() {
-  NbitsKernels result = NbitsTiles<NbitsVnni>::table("amx");
+  NbitsKernels result = NbitsTiles<Codes>::table("amx");
   result.bytes = {
       .least_rows = rows, .group = 0, .unpack = {unpack<2>, unpack<4>, unpack<8>}, .rows = {{rows}, {rows}, {rows}}};
   fill<false>(result.bytes.multiply[0]);

@@ -2,6 +2,6 @@
 
 namespace tenon::kernels {
 
-constexpr NbitsKernels nbits_kernels_avx512_vnni = NbitsTiles<NbitsVnni>::table("avx512_vnni");
+constexpr NbitsKernels nbits_kernels_avx512_vnni = NbitsTiles<NbitsVnni<2>>::table("avx512_vnni");
 
 }  // namespace tenon::kernels

@@ -6,7 +6,7 @@
 
 namespace tenon::kernels {
 
-inline constexpr int most_nbits_digits = 3, most_nbits_rows = 16, most_nbits_columns = 16;
+inline constexpr int most_nbits_digits = 3, most_nbits_rows = 16, most_nbits_columns = 32;
 // The most rows of a tile: a power of two.
 constexpr int nbits_tile_rows(int digits) { return digits == 1 ? 8 : 4; }
 // Codes of four steps of k of a column are a group, [group][columns][4].

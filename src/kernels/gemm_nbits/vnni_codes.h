@@ -8,19 +8,28 @@
 namespace tenon::kernels {
 namespace {
 
+// Panels of as many vectors: with two, digits in a register are multiplied twice, and sums of 4 rows fill the
+// registers.
+template <int Vectors>
 struct NbitsVnni : Avx512 {
-  static constexpr int vectors = 1;
+  static constexpr int vectors = Vectors;
   using Codes = __m512i;
 
   template <int bits>
   static void codes(const uint8_t* from, int group, Codes (&to)[vectors]) {
+    const __m512i lowest = _mm512_set1_epi8(static_cast<char>((1 << bits) - 1));
     if constexpr (bits == 8) {
-      to[0] = _mm512_loadu_si512(from);
+#pragma GCC unroll 2
+      for (int v = 0; v < vectors; ++v) to[v] = _mm512_loadu_si512(from + 64 * v);
+    } else if constexpr (vectors == 2) {
+      const __m512i own = _mm512_srli_epi16(_mm512_loadu_si512(from), static_cast<unsigned>(4 * group));
+      to[0] = _mm512_and_si512(own, lowest);
+      to[1] = _mm512_and_si512(_mm512_srli_epi16(own, bits), lowest);
     } else {
       const __m256i bytes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)),
                     own = _mm256_srli_epi16(bytes, 4 * group);
       const __m512i both = _mm512_inserti64x4(_mm512_castsi256_si512(own), _mm256_srli_epi16(own, bits), 1);
-      to[0] = _mm512_and_si512(both, _mm512_set1_epi8((1 << bits) - 1));
+      to[0] = _mm512_and_si512(both, lowest);
     }
   }
   static constexpr int32_t excess(int bits) { return 1 << (bits - 1); }
