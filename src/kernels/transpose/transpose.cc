@@ -14,7 +14,8 @@ namespace {
 using Axis = TransposePlan::Axis;
 
 constexpr int64_t bytes_per_task = 64 << 10;
-constexpr int64_t tile = 32;
+// Rows and columns of a tile, of elements of so many bytes: rows of bytes fill a cache line.
+constexpr int64_t tile_of(int64_t bytes) { return bytes == 1 ? 64 : 32; }
 
 // Where a loop over the outer axes is, in bytes of input and output.
 struct Position {
@@ -57,27 +58,27 @@ void copy_one(T* to, const T* from) {
   std::memcpy(static_cast<void*>(to), static_cast<const void*>(from), sizeof(T));
 }
 
-// As many rows and columns as a vector has elements.
-template <class T>
+// As many rows and columns as 16 bytes have elements; or some such squares side by side, each in 16 bytes of a vector.
+template <class T, size_t count = 1>
 struct Square {
   static constexpr size_t size = 16 / sizeof(T);
-  using V [[gnu::vector_size(16)]] = T;
+  using V [[gnu::vector_size(16 * count)]] = T;
   struct Columns {
     V at[size];
   };
 
-  // The elements of a vector's first or second half, in turn with those of another one's.
+  // The elements of the first or second half of a vector's squares, in turn with those of another one's.
   template <size_t half, size_t... I>
   static V zip(V a, V b, std::index_sequence<I...>) {
-    return __builtin_shufflevector(a, b, (half * size / 2 + I / 2 + I % 2 * size)...);
+    return __builtin_shufflevector(a, b, (I / size * size + half * size / 2 + I % size / 2 + I % 2 * size * count)...);
   }
   template <size_t half>
   static V zip(V a, V b) {
-    return zip<half>(a, b, std::make_index_sequence<size>());
+    return zip<half>(a, b, std::make_index_sequence<size * count>());
   }
 
-  // Column c, from rows that start from_stride apart. Each step puts elements side by side that were half as many
-  // vectors apart.
+  // Column c of each square, from rows that start from_stride apart. Each step puts elements side by side that were
+  // half as many vectors apart.
   [[gnu::always_inline]] static Columns columns(const T* from, int64_t from_stride) {
     Columns v, next;
 #pragma GCC unroll 16
@@ -98,18 +99,33 @@ struct Square {
   static void transpose(const T* from, int64_t from_stride, T* to, int64_t to_stride) {
     const Columns all = columns(from, from_stride);
 #pragma GCC unroll 16
-    for (size_t i = 0; i < size; ++i) std::memcpy(to + static_cast<int64_t>(i) * to_stride, &all.at[i], sizeof(V));
+    for (size_t i = 0; i < size; ++i) {
+#pragma GCC unroll 2
+      for (size_t square = 0; square < count; ++square)
+        std::memcpy(to + static_cast<int64_t>(square * size + i) * to_stride,
+                    reinterpret_cast<const char*>(&all.at[i]) + 16 * square, 16);
+    }
   }
 };
+
+// Squares that a register holds.
+#ifdef __AVX2__
+constexpr size_t squares_together = 2;
+#else
+constexpr size_t squares_together = 1;
+#endif
 
 // The same for any number of them.
 template <class T>
 void transpose_tile(const T* from, int64_t from_stride, T* to, int64_t to_stride, int64_t rows, int64_t columns) {
   int64_t r = 0;
   if constexpr (sizeof(T) <= 4) {
-    constexpr auto size = static_cast<int64_t>(Square<T>::size);
+    constexpr auto size = static_cast<int64_t>(Square<T>::size), together = static_cast<int64_t>(squares_together);
     for (; r + size <= rows; r += size) {
       int64_t c = 0;
+      for (; c + together * size <= columns; c += together * size)
+        Square<T, squares_together>::transpose(from + r * from_stride + c, from_stride, to + c * to_stride + r,
+                                               to_stride);
       for (; c + size <= columns; c += size)
         Square<T>::transpose(from + r * from_stride + c, from_stride, to + c * to_stride + r, to_stride);
       for (; c < columns; ++c) {
@@ -242,7 +258,7 @@ bool transpose_few(ThreadPool& pool, const char* from, char* to, std::span<const
 }
 
 // Neighbouring rows that are worked on together.
-constexpr int64_t rows_together = 4 * tile;
+constexpr int64_t rows_together = 128;
 
 // The output's innermost axis is `rows` (an outer axis of the input), the input's innermost is `columns`.
 template <class T>
@@ -281,6 +297,7 @@ void transpose_planes(ThreadPool& pool, const char* from, char* to, std::span<co
                        columns.to_stride, lined_rows, last_column - first_column - lined_columns);
         first_row += lined_rows;
       }
+      constexpr int64_t tile = tile_of(bytes);
       for (int64_t row = first_row; row < last_row; row += tile) {
         for (int64_t column = first_column; column < last_column; column += tile)
           transpose_tile(source + row * rows.from_stride + column, rows.from_stride,
