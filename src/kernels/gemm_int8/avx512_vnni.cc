@@ -4,7 +4,15 @@
 namespace tenon::kernels {
 namespace {
 
-constexpr int rows = 8, sums_at_once = 16;
+constexpr int rows = 12, sums_at_once = 16;
+
+// Sums of half the rows and both panels fill the registers.
+void multiply_two_panels(int64_t groups, const uint8_t* a, const uint8_t* b, int64_t panel_bytes,
+                         const int32_t* of_rows, const int32_t* of_columns, int32_t* c, int64_t ldc) {
+  constexpr int half = rows / 2;
+  for (int row = 0; row < rows; row += half)
+    multiply_panels<half, rows, 2>(groups, a + 4 * row, b, panel_bytes, of_rows + row, of_columns, c + row * ldc, ldc);
+}
 
 int32_t multiply_registers(int64_t steps, const uint8_t* codes) {
   __m512i acc[sums_at_once];
@@ -25,21 +33,22 @@ int32_t multiply_registers(int64_t steps, const uint8_t* codes) {
 
 }  // namespace
 
-constexpr Int8Kernels int8_kernels_avx512_vnni = {"avx512_vnni",
-                                                  rows,
-                                                  vnni_columns,
-                                                  4,
-                                                  4,
-                                                  true,
-                                                  1,
-                                                  multiply_rows<rows, rows>,
-                                                  2,
-                                                  multiply_rows<2, rows>,
-                                                  multiply_rows<1, 1>,
-                                                  128 * sums_at_once,
-                                                  multiply_registers,
-                                                  nullptr,
-                                                  nullptr,
-                                                  pack_whole_columns};
+constexpr Int8Kernels int8_kernels_avx512_vnni = {.name = "avx512_vnni",
+                                                  .tile_rows = rows,
+                                                  .tile_columns = vnni_columns,
+                                                  .k_group = 4,
+                                                  .left_k_group = 4,
+                                                  .left_is_unsigned = true,
+                                                  .row_lanes = 1,
+                                                  .all_rows = multiply_rows<rows, rows>,
+                                                  .few = 4,
+                                                  .few_rows = multiply_rows<4, rows>,
+                                                  .one_row = multiply_rows<1, 1>,
+                                                  .peak_operations = 128 * sums_at_once,
+                                                  .peak = multiply_registers,
+                                                  .pack_whole_columns = pack_whole_columns,
+                                                  .some = 8,
+                                                  .some_rows = multiply_rows<8, rows>,
+                                                  .two_panels = multiply_two_panels};
 
 }  // namespace tenon::kernels

@@ -77,6 +77,22 @@ class Product {
     if (!is_simple_) subtract_zero_points({row, column, rows_of(row_panel), columns_of(column_panel, 1), to, ld}, to);
   }
 
+  // Writes whole tiles side by side.
+  void tiles(int64_t row_panel, int64_t column_panel, int64_t count, int32_t* to, int64_t ld) const {
+    const Int8Kernels& kernels = *a_.kernels;
+    const int64_t row = row_panel * kernels.tile_rows, width = kernels.tile_columns;
+    int64_t i = 0;
+    for (; kernels.two_panels && a_.lanes - row > kernels.some && i + 2 <= count; i += 2) {
+      const int64_t column = (column_panel + i) * width;
+      kernels.two_panels(groups_, a_.codes + row_panel * a_panel_bytes_, b_.codes + (column_panel + i) * b_panel_bytes_,
+                         b_panel_bytes_, of_rows_ + row, of_columns_ + column, to + i * width, ld);
+      if (is_simple_) continue;
+      const int64_t rows = rows_of(row_panel), columns = columns_of(column_panel + i, 2);
+      subtract_zero_points({row, column, rows, columns, to + i * width, ld}, to + i * width);
+    }
+    for (; i < count; ++i) tile(row_panel, column_panel + i, to + i * width, ld);
+  }
+
   // What all_tiles reads for a tile.
   void describe(int64_t row_panel, int64_t column_panel, Int8Tile& result) const {
     const Int8Kernels& kernels = *a_.kernels;
@@ -437,7 +453,7 @@ void multiply_panels(ThreadPool* pool, const BytePanels& a, const BytePanels& b,
     tiles.finish_rest();
   };
   const auto multiply = [&](int64_t row, int64_t column, int64_t columns, int32_t* sums) {
-    for (int64_t j = 0; j < columns; ++j) product.tile(row, column + j, sums + j * width, ld);
+    product.tiles(row, column, columns, sums, ld);
     finish({row * height, column * width, product.rows_of(row), product.columns_of(column, columns), sums, ld});
   };
   share_panels(pool, *a.kernels, a.panels(), b.panels(), a.panel_bytes(),

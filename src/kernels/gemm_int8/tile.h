@@ -92,6 +92,9 @@ struct Int8Kernels {
   Multiply some_rows = nullptr;  // may leave the other rows of the tile as they are
   // May be null, but then both are.
   void (*codes_of_tiles)(const Int8CodeTiles& tiles) = nullptr;
+  // All rows times two right panels, the second of which is `panel_bytes` after the first. May be null.
+  void (*two_panels)(int64_t groups, const uint8_t* a, const uint8_t* b, int64_t panel_bytes, const int32_t* of_rows,
+                     const int32_t* of_columns, int32_t* c, int64_t ldc) = nullptr;
   // to[j] = the sum over the steps of |b[j] - zeros[j]|, of a right panel.
   void (*magnitudes)(int64_t groups, const uint8_t* b, const int32_t* zeros, int32_t* to) = nullptr;
 
