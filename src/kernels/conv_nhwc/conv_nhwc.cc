@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 #include "base/checked.h"
 #include "base/cpu_features.h"
@@ -201,7 +202,10 @@ class NhwcConv {
         bytes_(tap_bytes(shape, kernels_)),
         outputs_(s_.batch * s_.output_size()),
         width_(takes_patches_ ? (s_.output[2] - 1) * s_.stride[2] + (s_.kernel[2] - 1) * s_.dilation[2] + 1
-                              : s_.input[2]) {}
+                              : s_.input[2]) {
+    int64_t distance = 0;
+    for (int64_t& of_output : distances_) of_output = std::exchange(distance, distance + s_.stride[2] * pixel_);
+  }
 
   void run(ThreadPool& pool, const uint8_t* x, uint8_t outside, uint8_t* y) {
     const int64_t rows = s_.batch * s_.input[1], row_bytes = checked_mul(width_, pixel_);
@@ -231,6 +235,12 @@ class NhwcConv {
   }
 
  private:
+  // What an output reads. `left` may lie outside the image, and so may `top`.
+  struct Window {
+    int64_t image, row, column;  // of the output; `image` is the row of the input at which its image begins
+    int64_t top, left;
+  };
+
   // A row of the image between what lies left and right of it.
   void pad_row(const uint8_t* x, uint8_t outside, int64_t row, uint8_t* copy) const {
     const int64_t left = std::min(s_.pad[2], width_), inside = std::min(s_.input[2], width_ - left);
@@ -253,22 +263,31 @@ class NhwcConv {
     const bool copies = takes_patches_ && !joins_rows_;
     const int64_t prepared = copies ? tiles_prepared : 1, patch = copies ? kernels_.rows * bytes_ : 0;
     const int64_t pointers = kernels_.rows * weights_.steps_;
+    // All tiles have the same number of pixels, or one more.
+    const int64_t least_rows = outputs_ / tiles, longer = outputs_ % tiles;
+    const auto first = [&](int64_t tile) { return tile * least_rows + std::min(tile, longer); };
+    const auto rows_of = [&](int64_t tile) { return least_rows + (tile < longer ? 1 : 0); };
     pool.parallel_for(tiles * blocks, divide_up(tiles * blocks, parts), [&](int64_t begin, int64_t end) {
       const Scratch memory(static_cast<size_t>(prepared * pointers) * sizeof(uint8_t*) +
                            static_cast<size_t>(prepared * patch + chunk));
       const auto pixels = memory.as<const uint8_t*>();
       auto* patches = reinterpret_cast<uint8_t*>(pixels + prepared * pointers);
       if (kernels_.enter) kernels_.enter();
+      int64_t tile = begin % tiles, panel = begin / tiles * at_once;
+      Window at = window(first(tile));
       for (int64_t i = begin, count; i < end; i += count) {
-        const int64_t tile = i % tiles, panel = i / tiles * at_once;
         count = std::min({prepared, end - i, tiles - tile});
-        // All tiles have the same number of pixels, or one more.
-        const auto first = [&](int64_t k) { return outputs_ * (tile + k) / tiles; };
         for (int64_t k = 0; k < count; ++k)
-          prepare(first(k), first(k + 1) - first(k), pixels + k * pointers, patches + k * patch);
+          prepare(at, first(tile + k), rows_of(tile + k), pixels + k * pointers, patches + k * patch);
         for (int64_t k = 0; k < count; ++k)
-          multiply_tile(first(k), first(k + 1) - first(k), panel, std::min(panel + at_once, weights_.panels_),
+          multiply_tile(first(tile + k), rows_of(tile + k), panel, std::min(panel + at_once, weights_.panels_),
                         pixels + k * pointers);
+        tile += count;
+        if (tile == tiles) {
+          tile = 0;
+          panel += at_once;
+          at = window(0);
+        }
       }
       if (kernels_.leave) kernels_.leave();
     });
@@ -371,7 +390,8 @@ class NhwcConv {
   // What some outputs read, each side by side.
   void copy_rows(int64_t first, int64_t rows, int64_t row_bytes, const uint8_t** pixels, uint8_t* to) const {
     if (takes_patches_) return copy_patches(first, rows, row_bytes, to);
-    prepare(first, rows, pixels, nullptr);
+    Window at = window(first);
+    prepare(at, first, rows, pixels, nullptr);
     NhwcTile tile{};
     tile.taps = weights_.steps_;
     tile.bytes = bytes_;
@@ -379,13 +399,13 @@ class NhwcConv {
     kernels_.gather(tile, static_cast<int>(rows), row_bytes, to);
   }
 
-  // Where the pixels are that some outputs read, copied side by side where they are few bytes each.
-  void prepare(int64_t first, int64_t rows, const uint8_t** pixels, uint8_t* patches) const {
+  // Where the pixels are that some outputs read, copied side by side where they are few bytes each. `at` is what the
+  // first reads, and becomes what the output after them does; pointwise outputs need none.
+  void prepare(Window& at, int64_t first, int64_t rows, const uint8_t** pixels, uint8_t* patches) const {
     if (is_pointwise_) {
       for (int64_t row = 0; row < rows; ++row) pixels[row] = x_ + (first + row) * pixel_;
       return;
     }
-    Window at = window(first);
     for (int64_t row = 0, count = 1; row < rows; row += count, next(at, count)) {
       if (joins_rows_) {
         find_rows(at, rows, pixels + row);
@@ -415,11 +435,6 @@ class NhwcConv {
     kernels_.multiply[rows - 1](tile);
   }
 
-  // What an output reads. `left` may lie outside the image, and so may `top`.
-  struct Window {
-    int64_t image, row, column;  // of the output; `image` is the row of the input at which its image begins
-    int64_t top, left;
-  };
   Window window(int64_t output) const {
     const int64_t row = output / s_.output[2];
     Window at{row / s_.output[1] * s_.input[1], row % s_.output[1], output % s_.output[2], 0, 0};
@@ -458,13 +473,12 @@ class NhwcConv {
 
   // Those of one tap, the first of which is at `w`.
   void find_pixels_of_line(const uint8_t* line, int64_t w, int64_t count, const uint8_t** pixels) const {
-    const int64_t stride = s_.stride[2], step = stride * pixel_;
+    const int64_t stride = s_.stride[2], first = w * pixel_;
     const int64_t begin = w < 0 ? std::min(count, divide_up(-w, stride)) : 0;
     const int64_t end =
         w + (count - 1) * stride < width_ ? count : std::max(begin, w < width_ ? divide_up(width_ - w, stride) : 0);
     std::fill_n(pixels, begin, outside_);
-    int64_t offset = (w + begin * stride) * pixel_;
-    for (int64_t k = begin; k < end; ++k, offset += step) pixels[k] = line + offset;
+    for (int64_t k = begin; k < end; ++k) pixels[k] = line + (first + distances_[k]);
     std::fill_n(pixels + end, count - end, outside_);
   }
 
@@ -529,6 +543,8 @@ class NhwcConv {
   const bool takes_patches_, joins_rows_, is_pointwise_;
   const int64_t pixel_, bytes_, outputs_;
   const int64_t width_;  // of a row of x_, in pixels
+  // From what an output reads to what others of its row do.
+  int64_t distances_[std::max(most_nhwc_rows, code_tile_rows)];
   const uint8_t *x_ = nullptr, *outside_ = nullptr;
   uint8_t* y_ = nullptr;
 };
