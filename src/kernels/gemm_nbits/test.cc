@@ -109,7 +109,7 @@ TEST_P(GemmNbits, MatchesReference) {
 TEST_P(GemmNbits, HasTheBitsOfThePortableOne) {
   for (int bits : {2, 4, 8}) {
     for (Example::Zeros zeros : {Example::bytes, Example::floats}) {
-      const Example e(19, 200, bits, 32, zeros);
+      const Example e(43, 200, bits, 32, zeros);
       const std::vector<float> bias = numbers(e.n);
       for (int64_t m : {7, 31}) {
         const std::vector<float> a = numbers(m * e.k);
