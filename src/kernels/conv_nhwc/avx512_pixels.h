@@ -18,7 +18,6 @@ template <int Rows, int Panels>
                                                      int64_t panel_bytes) {
   constexpr int vectors = 2 * Panels;
   const NhwcTile tile = given;  // which nothing that is stored can change
-  const Avx512Codes codes(tile);
   const int64_t column = panel * vnni_columns;
   const uint8_t* weights = tile.weights + panel * panel_bytes;
   __m512i acc[Rows][vectors];
@@ -46,6 +45,7 @@ template <int Rows, int Panels>
       }
     }
   }
+  const Avx512Codes codes(tile);
   store_codes<Rows>(tile, codes, column, [&](int i, int half) { return acc[i][half]; });
   if constexpr (Panels > 1)
     store_codes<Rows>(tile, codes, column + vnni_columns, [&](int i, int half) { return acc[i][2 + half]; });
