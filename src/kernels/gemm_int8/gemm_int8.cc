@@ -453,8 +453,12 @@ void multiply_panels(ThreadPool* pool, const BytePanels& a, const BytePanels& b,
     tiles.finish_rest();
   };
   const auto multiply = [&](int64_t row, int64_t column, int64_t columns, int32_t* sums) {
+    const int64_t rows = product.rows_of(row), count = product.columns_of(column, columns);
+    if (finish.stored() && rows == height && count == columns * width)
+      return product.tiles(row, column, columns, finish.stored()->at(row * height, column * width),
+                           finish.stored()->ldc);
     product.tiles(row, column, columns, sums, ld);
-    finish({row * height, column * width, product.rows_of(row), product.columns_of(column, columns), sums, ld});
+    finish({row * height, column * width, rows, count, sums, ld});
   };
   share_panels(pool, *a.kernels, a.panels(), b.panels(), a.panel_bytes(),
                [&](int64_t row, int64_t row_end, int64_t column, int64_t column_end) {

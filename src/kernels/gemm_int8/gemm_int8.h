@@ -50,6 +50,18 @@ struct CodesOfSums {
   void operator()(const SumsBlock& block) const;
 };
 
+// Sums that are kept as they are. Rows of c are ldc apart.
+struct StoredSums {
+  int32_t* c;
+  int64_t ldc;
+
+  int32_t* at(int64_t row, int64_t column) const { return c + row * ldc + column; }
+  void operator()(const SumsBlock& block) const {
+    for (int64_t i = 0; i < block.rows; ++i)
+      std::copy_n(block.sums + i * block.ld, block.columns, at(block.row + i, block.column));
+  }
+};
+
 // What becomes of the sums while they are in the first cache. It is called for each block once, by several threads.
 class FinishSums {
  public:
@@ -59,15 +71,19 @@ class FinishSums {
       FinishSums(Callable&& callable)  // NOLINT(bugprone-forwarding-reference-overload): constrained
       : finish_(callable) {
     if constexpr (std::is_same_v<std::remove_cvref_t<Callable>, CodesOfSums>) codes_ = &callable;
+    if constexpr (std::is_same_v<std::remove_cvref_t<Callable>, StoredSums>) stored_ = &callable;
   }
 
   void operator()(const SumsBlock& block) const { finish_(block); }
   // What kernels may make of them by themselves; null for other ends.
   const CodesOfSums* codes() const { return codes_; }
+  // Where sums may be written at once; null for other ends.
+  const StoredSums* stored() const { return stored_; }
 
  private:
   FunctionRef<void(const SumsBlock& block)> finish_;
   const CodesOfSums* codes_ = nullptr;
+  const StoredSums* stored_ = nullptr;
 };
 
 // (a[m, k] - a_zeros by row) * (b[k, n] - b_zeros by column), plus `column_bias` unless it is null. With `pool` null it
@@ -78,12 +94,7 @@ void gemm_int8(ThreadPool* pool, int64_t m, int64_t n, int64_t k, ByteMatrix a, 
 void gemm_int8(ThreadPool* pool, int64_t m, ByteMatrix a, ByteZeroPoints a_zeros, const PackedBytes& b,
                const int32_t* column_bias, FinishSums finish);
 // A `finish` that stores the sums; rows of c are ldc apart.
-inline auto stored_sums(int32_t* c, int64_t ldc) {
-  return [c, ldc](const SumsBlock& block) {
-    for (int64_t i = 0; i < block.rows; ++i)
-      std::copy_n(block.sums + i * block.ld, block.columns, c + (block.row + i) * ldc + block.column);
-  };
-}
+inline StoredSums stored_sums(int32_t* c, int64_t ldc) { return {c, ldc}; }
 
 // c = left * right, plus `row_bias` (one for each row) unless it is null. With `pool` null it runs in the caller.
 void multiply_panels(ThreadPool* pool, const BytePanels& a, const BytePanels& b, const int32_t* row_bias, int32_t* c,
