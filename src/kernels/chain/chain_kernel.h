@@ -156,11 +156,12 @@ struct ChainArrays {
       auto* first = reinterpret_cast<Step*>(memory);
       for (size_t k = 0; k < steps.size(); ++k) first[k] = prepared(steps[k]);
       first[steps.size()] = {store, nullptr, y, F{}, F{}};
-      // What the second cache holds is near enough.
+      // What the second cache holds is near enough; and cores of x86_64 foresee by themselves what one step reads.
+      constexpr bool one_is_foreseen = Arch::isa == Isa::avx2 || Arch::isa == Isa::avx512;
       const bool fetches = !part && n * int64_t{sizeof(float)} > cpu_features().l2_bytes;
       if constexpr (!part) {
         static constexpr auto loops = all_alone(std::make_index_sequence<operations>());
-        if (steps.size() == 1 && !first->operand && !fetches) {
+        if (steps.size() == 1 && !first->operand && (one_is_foreseen || !fetches)) {
           const int64_t count = (n - i) / size * size;
           loops[static_cast<size_t>(steps[0].operation)](*first, x + i, y + i, count);
           i += count;
