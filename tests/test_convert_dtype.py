@@ -137,23 +137,39 @@ def difference(outputs, expected):
     return max(np.abs(a - b).max() / np.abs(b).max() for a, b in floats)
 
 
+def others_of_their_kind(inputs, count):
+    """Inputs as these are, with other numbers for their floats."""
+    rng = np.random.default_rng(0)
+    return [{name: rng.standard_normal(x.shape).astype(x.dtype) if x.dtype == np.float32 else x for name, x in inputs.items()}
+            for _ in range(count)]
+
+
 # Weights are random, and so are the largest numbers of the outputs: 10 bits go further with those of a trained model.
-# A network that amplifies small differences may be further off, but no further than in onnxruntime.
+# In a network that amplifies small differences, chance decides how far off one input is: then the median of five counts. It
+# may be further off, but no further than in onnxruntime (which on x86_64 rounds weights alone to half precision).
 @pytest.mark.parametrize("name", SMALL)
 def test_models(call, tmp_path, name):
     path = model_cases.make(name)
     inputs = model_cases.inputs_for(name, onnx.load(path, load_external_data=False).graph)
-    arguments = ["--keep-io"]
-    for key, array in inputs.items():
-        np.save(tmp_path / f"{key.replace('/', '_')}.npy", array)
-        arguments += ["--input", f"{key}={tmp_path / key.replace('/', '_')}.npy"]
     out = tmp_path / "half.onnx"
-    report = json.loads(call("convert", path, "--dtype", "fp16", *arguments, "-o", out, "--json").stdout)["dtype"]
-    assert report.get("why_not", "") == ""
+
+    def largest_difference(inputs):
+        arguments = ["--keep-io"]
+        for key, array in inputs.items():
+            np.save(tmp_path / f"{key.replace('/', '_')}.npy", array)
+            arguments += ["--input", f"{key}={tmp_path / key.replace('/', '_')}.npy"]
+        report = json.loads(call("convert", path, "--dtype", "fp16", *arguments, "-o", out, "--json").stdout)["dtype"]
+        assert report.get("why_not", "") == ""
+        return report["largest_difference"]
+
+    ours = largest_difference(inputs)
     options = onnxruntime.SessionOptions()
     # Beyond this level, onnxruntime 1.31 ends the process on x86_64 where LSTM or GRU are float16.
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
     half = onnxruntime.InferenceSession(str(out), options, providers=["CPUExecutionProvider"])
-    if report["largest_difference"] >= 0.1:
+    if ours >= 0.1:
         full = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-        assert report["largest_difference"] <= difference(half.run(None, inputs), full.run(None, inputs)), report
+        all_inputs = [inputs, *others_of_their_kind(inputs, 4)]
+        ours = np.median([largest_difference(each) for each in all_inputs])
+        theirs = np.median([difference(half.run(None, each), full.run(None, each)) for each in all_inputs])
+        assert ours < 0.1 or ours <= theirs

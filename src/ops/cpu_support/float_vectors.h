@@ -79,7 +79,8 @@ inline FloatVector vector_at(const float* x) {
 // a * b + c, rounded once where that is one instruction.
 inline FloatVector multiply_add(FloatVector a, FloatVector b, FloatVector c) {
 #if defined(__FMA__)
-  return __builtin_ia32_vfmaddps256(a, b, c);
+  asm("vfmadd231ps %2, %1, %0" : "+x"(c) : "x"(a), "xm"(b));
+  return c;
 #elif defined(__aarch64__)
   asm("fmla %0.4s, %1.4s, %2.4s" : "+w"(c) : "w"(a), "w"(b));
   return c;

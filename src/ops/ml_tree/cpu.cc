@@ -46,7 +46,7 @@ template <typename T, typename Finish>
 void score_rows(ThreadPool& threads, const Trees<T>& trees, Aggregation aggregation, const FeatureRows<T>& x,
                 int64_t targets, Finish finish) {
   trees.require_features(x.features);
-  constexpr auto together = static_cast<int64_t>(trees.rows_together);
+  constexpr auto together = static_cast<int64_t>(Trees<T>::rows_together);
   const int64_t block = rows_at_once<T>(x.features, targets);
   threads.parallel_for(x.rows, 1 + 2048 / (1 + static_cast<int64_t>(trees.size())), [&](int64_t begin, int64_t end) {
     const auto width = static_cast<size_t>(targets), size = width * static_cast<size_t>(std::min(block, end - begin));
@@ -68,9 +68,9 @@ void score_rows(ThreadPool& threads, const Trees<T>& trees, Aggregation aggregat
         }
       }
       for (int64_t k = side_by_side; k < rows; ++k) {
-        for (size_t tree = 0; tree < trees.size(); tree += trees.trees_together) {
+        for (size_t tree = 0; tree < trees.size(); tree += Trees<T>::trees_together) {
           const auto leaves = trees.find_leaves_of_row(tree, x.row(first + k));
-          for (size_t leaf : std::span(leaves).first(std::min(trees.trees_together, trees.size() - tree))) {
+          for (size_t leaf : std::span(leaves).first(std::min(Trees<T>::trees_together, trees.size() - tree))) {
             row_scores(k).add(aggregation, trees.leaf_weights(leaf));
           }
         }
