@@ -18,26 +18,20 @@ void range(KernelRun& run) {
     auto first = static_cast<Wide>(start.data<T>()[0]), step = static_cast<Wide>(delta.data<T>()[0]);
     T* out = y.mutable_data<T>().data();
     run.threads().parallel_for(y.elements(), 8192, [&](int64_t begin, int64_t end) {
-      // Several at a time, each of which is so many steps after the one before.
-      constexpr int64_t at_once = 8;
-      int64_t i = begin;
       if constexpr (std::is_integral_v<T>) {
-        // Sums instead of products, which there is no vector instruction for; they wrap around to the same. They have
-        // the width of the elements: GCC 12 stores wider ones wrong.
+        // Sums instead of products, which there is no vector instruction for; they wrap around to the same. One sum, of
+        // the width of the elements: GCC 12 stores several, or wider ones, in wrong places.
         using Sum = std::make_unsigned_t<T>;
-        Sum values[at_once];
-        for (int64_t k = 0; k < at_once; ++k) values[k] = static_cast<Sum>(first + static_cast<Wide>(begin + k) * step);
-        const auto ahead = static_cast<Sum>(at_once * step);
-        for (; i + at_once <= end; i += at_once) {
-          for (int64_t k = 0; k < at_once; ++k) {
-            out[i + k] = static_cast<T>(values[k]);
-            values[k] = static_cast<Sum>(values[k] + ahead);
-          }
+        auto sum = static_cast<Sum>(first + static_cast<Wide>(begin) * step);
+        for (int64_t i = begin; i < end; ++i) {
+          out[i] = static_cast<T>(sum);
+          sum = static_cast<Sum>(sum + step);
         }
+        return;
       }
       // Vectors of narrow integers become floats in one instruction.
       const auto finish = [&]<typename Index>(Index last) {
-        for (auto k = static_cast<Index>(i); k < last; ++k)
+        for (auto k = static_cast<Index>(begin); k < last; ++k)
           out[k] = static_cast<T>(first + static_cast<Wide>(k) * step);
       };
       end <= std::numeric_limits<int32_t>::max() ? finish(static_cast<int32_t>(end)) : finish(end);

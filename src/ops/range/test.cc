@@ -34,9 +34,15 @@ TEST(Range, Errors) {
 TEST(Range, LongOnesOfIntegers) {
   const auto check = [](auto zero) {
     using T = decltype(zero);
-    std::vector<T> expected;
-    for (int i = 0; i < 53; ++i) expected.push_back(static_cast<T>(3 + 2 * i));
-    range<T>(3, 109, 2).expect(Tensor(Shape{53}, std::span<const T>(expected))).run();
+    for (int length : {7, 53, 64, 65, 128, 1000, 20011}) {
+      if (length > std::numeric_limits<T>::max() / 2) continue;
+      std::vector<T> expected;
+      for (int i = 0; i < length; ++i) expected.push_back(static_cast<T>(3 + i));
+      range<T>(3, static_cast<T>(3 + length), 1)
+          .expect(Tensor(Shape{length}, std::span<const T>(expected)))
+          .tolerance(0, 0)
+          .run();
+    }
   };
   check(int16_t{});
   check(int32_t{});
