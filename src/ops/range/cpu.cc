@@ -1,5 +1,6 @@
 #include "ops/range/range.h"
 
+#include <cstring>
 #include <limits>
 
 #include "ops/dispatch.h"
@@ -19,14 +20,17 @@ void range(KernelRun& run) {
     T* out = y.mutable_data<T>().data();
     run.threads().parallel_for(y.elements(), 8192, [&](int64_t begin, int64_t end) {
       if constexpr (std::is_integral_v<T>) {
-        // Sums instead of products, which there is no vector instruction for; they wrap around to the same. One sum, of
-        // the width of the elements: GCC 12 stores several, or wider ones, in wrong places.
+        // Sums instead of products, which there is no vector instruction for; they wrap around to the same. Vectors by
+        // hand: GCC 12 stores an array of sums in wrong places.
         using Sum = std::make_unsigned_t<T>;
-        auto sum = static_cast<Sum>(first + static_cast<Wide>(begin) * step);
-        for (int64_t i = begin; i < end; ++i) {
-          out[i] = static_cast<T>(sum);
-          sum = static_cast<Sum>(sum + step);
-        }
+        using Sums [[gnu::vector_size(32)]] = Sum;
+        constexpr int64_t at_once = 32 / sizeof(Sum);
+        Sums sums;
+        for (int64_t k = 0; k < at_once; ++k) sums[k] = static_cast<Sum>(first + static_cast<Wide>(begin + k) * step);
+        const Sums ahead = Sums{} + static_cast<Sum>(at_once * step);
+        int64_t i = begin;
+        for (; i + at_once <= end; i += at_once, sums += ahead) std::memcpy(out + i, &sums, sizeof sums);
+        std::memcpy(out + i, &sums, static_cast<size_t>(end - i) * sizeof(Sum));
         return;
       }
       // Vectors of narrow integers become floats in one instruction.
