@@ -95,7 +95,7 @@ void average_pool(ThreadPool& pool, const PoolShape& s, const T* x, T* y, bool c
   constexpr int64_t most_rows = 8, most_sums = 4096;
   const int64_t step = has_threes ? std::max(s.input[2] + before, s.output[2] + 2) : s.input[2];
   const int64_t rows_together = std::clamp(most_sums / std::max<int64_t>(step, 1), int64_t{1}, most_rows);
-  each_output_rows(pool, s, rows_together, [&](const OutputRow& first, int64_t rows) {
+  each_group_of_rows(pool, s, rows_together, [&](const OutputRow& first, int64_t rows) {
     // First down the columns of the image, then along the sums: fewer additions, in longer loops.
     thread_local std::vector<T> memory;
     memory.resize(static_cast<size_t>(rows * step));

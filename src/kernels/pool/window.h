@@ -50,7 +50,7 @@ struct OutputRow {
 
 // Calls visit(first row, count) for all output rows, at most so many at a time, shared between the threads.
 template <class Visit>
-void each_output_rows(ThreadPool& pool, const PoolShape& s, int64_t most, Visit visit) {
+void each_group_of_rows(ThreadPool& pool, const PoolShape& s, int64_t most, Visit visit) {
   constexpr int64_t reads_per_task = 16 << 10;
   int64_t reads = s.output[2];
   for (int d = 0; d < 3; ++d) reads *= std::clamp<int64_t>(s.kernel[d], 1, std::max<int64_t>(1, s.input[d]));
@@ -64,7 +64,7 @@ void each_output_rows(ThreadPool& pool, const PoolShape& s, int64_t most, Visit 
 template <class Visit>
 void each_output_row(ThreadPool& pool, const PoolShape& s, Visit visit) {
   constexpr int64_t rows_without_division = 64;
-  each_output_rows(pool, s, rows_without_division, [&](OutputRow row, int64_t count) {
+  each_group_of_rows(pool, s, rows_without_division, [&](OutputRow row, int64_t count) {
     for (; count > 0; --count, row.go_on(s)) visit(row.plane, row.depth, row.height);
   });
 }

@@ -31,14 +31,14 @@ void range(KernelRun& run) {
         int64_t i = begin;
         for (; i + at_once <= end; i += at_once, sums += ahead) std::memcpy(out + i, &sums, sizeof sums);
         std::memcpy(out + i, &sums, static_cast<size_t>(end - i) * sizeof(Sum));
-        return;
+      } else {
+        // Vectors of narrow integers become floats in one instruction.
+        const auto write = [&]<typename Index>(Index last) {
+          for (auto i = static_cast<Index>(begin); i < last; ++i)
+            out[i] = static_cast<T>(first + static_cast<Wide>(i) * step);
+        };
+        end <= std::numeric_limits<int32_t>::max() ? write(static_cast<int32_t>(end)) : write(end);
       }
-      // Vectors of narrow integers become floats in one instruction.
-      const auto finish = [&]<typename Index>(Index last) {
-        for (auto k = static_cast<Index>(begin); k < last; ++k)
-          out[k] = static_cast<T>(first + static_cast<Wide>(k) * step);
-      };
-      end <= std::numeric_limits<int32_t>::max() ? finish(static_cast<int32_t>(end)) : finish(end);
     });
   });
 }
