@@ -37,7 +37,7 @@ constexpr std::string_view fetching = R"cuda(
     if (lane == 0 && count > 0) {
       barrier_expect(&queries_are_there, K_SLABS * 64 * ROW_BYTES);
       for (int slab = 0; slab < K_SLABS; ++slab)
-        copy_box(queries + slab * 64 * ROW_BYTES, &query_map, &queries_are_there, slab * SLAB, first_query, h, b);
+        copy_box(queries_of(0) + slab * 64 * ROW_BYTES, &query_map, &queries_are_there, slab * SLAB, first_query, h, b);
     }
     for (int tile = 0; tile < count; ++tile) {
       const int stage = tile % STAGES;
@@ -78,7 +78,7 @@ constexpr std::string_view working = R"cuda(
     barrier_wait(&queries_are_there, 0);
     wait_for(keys_are_there, 0);
     group_begin();
-    multiply_keys(scores, keys_of(0));
+    multiply_keys(scores, queries_of(0), keys_of(0));
     group_wait<0>();
     scores_done(scores);
     hide(scores, first_key, 0);
@@ -91,7 +91,7 @@ constexpr std::string_view working = R"cuda(
       wait_for(keys_are_there, next);
       wait_for(values_are_there, tile);
       group_begin();
-      multiply_keys(scores, keys_of(next % STAGES));
+      multiply_keys(scores, queries_of(0), keys_of(next % STAGES));
       multiply_values(weights, values_of(tile % STAGES), true);
       group_wait<1>();
       scores_done(scores);
@@ -114,6 +114,7 @@ constexpr std::string_view working = R"cuda(
     group_wait<0>();
     sums_done();
   }
+  store_sums();
 )cuda";
 
 // Two blocks have room on a processor: one has powers computed while the other multiplies.
@@ -127,7 +128,7 @@ CudaBlocks blocks_of(KernelRun& run, const AttentionSizes& n, const GroupTile& t
                       pointers),
           fmt::format("{}{}{}{}{}", tile.text(run, n, numbers, stages), functions, attention_text::mask_pair,
                       attention_text::half_parts, box_copies),
-          fmt::format("{}{}{}{}", attention_text::groups_begin, fetching, working, attention_text::groups_end),
+          fmt::format("{}{}{}", attention_text::group_functions, fetching, working),
           numbers,
           tile.grid(n, stages, fetching_groups),
           at_once};

@@ -92,7 +92,7 @@ constexpr std::string_view convolution = R"cuda(
   begin_kernel();
   const int own = group - 1, lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4, g = lane / 4;
   T* const held = (T*)(boxes + BOXES * BOX_STEP) + own * 2 * 64 * HELD;
-  const u8* const own_weights = weights + (SHARES_WINDOWS ? own * 64 * ROW : 0);
+  const Matrix own_weights = matrix_at<ROW>(weights + (SHARES_WINDOWS ? own * 64 * ROW : 0));
   u32 times_held = 0;
   for (u32 i = SHARES_WINDOWS ? 0 : own; blockIdx.x + i * gridDim.x < tiles; i += SHARES_WINDOWS ? 1 : 2) {
     const Place place = place_of(blockIdx.x + i * gridDim.x);
@@ -106,11 +106,11 @@ constexpr std::string_view convolution = R"cuda(
     for (int chunk = 0; chunk < CHUNKS; ++chunk) {
       const u32 piece = i * CHUNKS + chunk, first_tap = (WEIGHTS_STAY ? chunk : piece) * TAPS;
       barrier_wait(full + piece % BOXES, piece / BOXES % 2);
-      const u8* pixels = boxes + piece % BOXES * BOX_STEP;
+      const Matrix pixels = matrix_at<ROW>(boxes + piece % BOXES * BOX_STEP);
 #pragma unroll
       for (int tap = 0; tap < TAPS; ++tap) {
         const u32 slot = (first_tap + tap) % SLOTS;
-        const u8 *left = own_weights + slot * OUTS * ROW, *right = pixels + (tap / WIDTH * PITCH + tap % WIDTH) * ROW;
+        const Matrix left = own_weights + slot * OUTS * ROW, right = pixels + (tap / WIDTH * PITCH + tap % WIDTH) * ROW;
         barrier_wait(weights_full + slot, (first_tap + tap) / SLOTS % 2);
         group_begin();
 #pragma unroll

@@ -286,6 +286,7 @@ inline constexpr std::string_view byte_conv_body = R"cuda(
     const u8 *rows = memory + stage * STAGE, *columns = rows + BM * BK;
 #if WARP_GROUPS
     constexpr int N = BN < 128 ? BN : 128;
+    const Matrix left = matrix_at<BK>(rows + warp / 4 * M_TILES * 64 * BK), right = matrix_at<BK>(columns);
     group_begin();
 #pragma unroll
     for (int f = 0; f < BK / 32; ++f)
@@ -293,7 +294,7 @@ inline constexpr std::string_view byte_conv_body = R"cuda(
       for (int i = 0; i < M_TILES; ++i)
 #pragma unroll
         for (int j = 0; j < BN; j += N)
-          group_64xNx32<X, W, N, BK>(sums[i] + j / 8, rows + (warp / 4 * M_TILES + i) * 64 * BK + f * 32, columns + j * BK + f * 32);
+          group_64xNx32<X, W, N, BK>(sums[i] + j / 8, left + (i * 64 * BK + f * 32), right + (j * BK + f * 32));
     group_commit();
     fetch_next();
 #else

@@ -73,16 +73,17 @@ constexpr std::string_view convolution = R"cuda(
       if (goes_on && at < STRIDE * UNITS) next[i] = read(next_line + at / UNITS, at % UNITS);
     }
     float sums[PARTS][BN / 8][4];
+    const Matrix lines_at = plain_at<16>(image), columns = plain_at<BN * 16>(weights);
     group_begin();
 #pragma unroll
     for (int ky = 0; ky < HEIGHT; ++ky) {
-      const u8* from = image + (y_line * STRIDE + ky) % RING * LINE + START * 8;
+      const Matrix from = lines_at + ((y_line * STRIDE + ky) % RING * LINE + START * 8);
 #pragma unroll
       for (int f = 0; f < STEPS; ++f)
 #pragma unroll
         for (int m = 0; m < PARTS; ++m)
-          group_plain_64xNx16<T, BN, 16, BN * 16>(sums[m], from + m * 1024 + f * 32, weights + ky * W_LINE + f * BN * 32,
-                                                  ky + f > 0);
+          group_plain_64xNx16<T, BN, 16, BN * 16>(sums[m], from + (m * 1024 + f * 32),
+                                                  columns + (ky * W_LINE + f * BN * 32), ky + f > 0);
     }
     group_commit();
     group_wait<0>();

@@ -151,13 +151,19 @@ constexpr std::string_view product = R"cuda(
     u32 parity = done / STAGES % 2;
     for (int step = 0; step < steps; ++step) {
       barrier_wait(full + stage, parity);
-      const u8 *left = shared + stage * STAGE, *right = left + A_BYTES;
+      const u8* const own_stage = shared + stage * STAGE;
+      const Matrix left = matrix_at<ROW>(own_stage);
+#if TRANSPOSED
+      const Matrix right = matrix_at<ROW>(own_stage + A_BYTES);
+#else
+      const Matrix right = slabs_at<64 * ROW>(own_stage + A_BYTES);
+#endif
       group_begin();
 #pragma unroll
       for (int f = 0; f < 4; ++f)
 #pragma unroll
         for (int m = 0; m < PARTS; ++m) {
-          const u8* from = left + m * 64 * ROW + f * 32;
+          const Matrix from = left + (m * 64 * ROW + f * 32);
 #if TRANSPOSED
           group_64xNx16<T, BN, ROW>(sums[m], from, right + f * 32, step + f > 0);
 #else

@@ -19,28 +19,30 @@ template <typename T, int N> struct GroupBySlabs;
 )cuda";
 
 constexpr std::string_view end = R"cuda(
-template <typename T, int N, int ROW> inline void group_64xNx16(float (&d)[N / 8][4], const u8* a, const u8* b, bool adds) {
-  GroupByColumns<T, N>::multiply(d, matrix_at<ROW>(a), matrix_at<ROW>(b), adds);
+template <typename T, int N, int ROW> inline void group_64xNx16(float (&d)[N / 8][4], Matrix a, Matrix b, bool adds) {
+  GroupByColumns<T, N>::multiply(d, a.place, b.place, adds);
 }
-template <int STEP> inline u64 plain_at(const void* p) {
-  return (u64)(shared_address(p) >> 4) | (u64)(STEP / 16) << 16 | (u64)(128 / 16) << 32;
+template <int STEP> inline Matrix plain_at(const u8* p) {
+  return {(u64)(shared_address(p) >> 4) | (u64)(STEP / 16) << 16 | (u64)(128 / 16) << 32};
 }
 template <typename T, int N, int A_STEP, int B_STEP>
-inline void group_plain_64xNx16(float (&d)[N / 8][4], const u8* a, const u8* b, bool adds) {
-  GroupByColumns<T, N>::multiply(d, plain_at<A_STEP>(a), plain_at<B_STEP>(b), adds);
+inline void group_plain_64xNx16(float (&d)[N / 8][4], Matrix a, Matrix b, bool adds) {
+  GroupByColumns<T, N>::multiply(d, a.place, b.place, adds);
 }
 template <int N, int ROW>
-inline void group_by_rows_64xNx8(float (&d)[N / 8][4], const u32 (&a)[4], const u8* b, bool adds) {
-  GroupByRows<float, N>::multiply(d, a, matrix_at<ROW>(b), adds);
+inline void group_by_rows_64xNx8(float (&d)[N / 8][4], const u32 (&a)[4], Matrix b, bool adds) {
+  GroupByRows<float, N>::multiply(d, a, b.place, adds);
 }
 template <typename T, int N, int ROW>
-inline void group_by_rows_64xNx16(float (&d)[N / 8][4], const u32 (&a)[4], const u8* b, bool adds) {
-  GroupByRows<T, N>::multiply(d, a, matrix_at<ROW>(b), adds);
+inline void group_by_rows_64xNx16(float (&d)[N / 8][4], const u32 (&a)[4], Matrix b, bool adds) {
+  GroupByRows<T, N>::multiply(d, a, b.place, adds);
+}
+template <int SLAB> inline Matrix slabs_at(const u8* p) {
+  return {(u64)(shared_address(p) >> 4) | (u64)(SLAB / 16) << 16 | (u64)(1024 / 16) << 32 | (u64)1 << 62};
 }
 template <typename T, int N, int SLAB>
-inline void group_by_slabs_64xNx16(float (&d)[N / 8][4], const u8* a, const u8* b, bool adds) {
-  const u64 slabs = (u64)(shared_address(b) >> 4) | (u64)(SLAB / 16) << 16 | (u64)(1024 / 16) << 32 | (u64)1 << 62;
-  GroupBySlabs<T, N>::multiply(d, matrix_at<128>(a), slabs, adds);
+inline void group_by_slabs_64xNx16(float (&d)[N / 8][4], Matrix a, Matrix b, bool adds) {
+  GroupBySlabs<T, N>::multiply(d, a.place, b.place, adds);
 }
 #endif
 )cuda";

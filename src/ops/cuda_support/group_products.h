@@ -11,11 +11,12 @@ namespace tenon::ops {
 //   group_64xNx16<T, N, ROW>(d, a, b, adds): d = a * b for a of 64x16, b of 16xN elements, both by columns of 16
 //     elements of rows; d += where `adds`.
 //   group_plain_64xNx16<T, N, A_STEP, B_STEP>(d, a, b, adds): the same where rows are 16 bytes apart, eight elements of
-//     each, and the next eight of all rows begin A_STEP and B_STEP bytes further. Rows may overlap.
+//     each, and the next eight of all rows begin A_STEP and B_STEP bytes further: plain_at<A_STEP>(address). Rows may
+//     overlap.
 //   group_by_rows_64xNx16<T, N, ROW>(d, a, b, adds): the same for b of 16 rows of N elements, which are all that a row
 //     has. a[r] of a lane: as of mma_16x8x16, of the rows that its warp has.
 //   group_by_slabs_64xNx16<T, N, SLAB>(d, a, b, adds): for a as of the first, with rows of 128 bytes, and b of 16 rows,
-//     64 elements of each in slabs that begin SLAB bytes apart.
+//     64 elements of each in slabs that begin SLAB bytes apart: slabs_at<SLAB>(address).
 // `columns` (of the first two), `rows` and `slabs` are the N that these are called with, multiples of 8 up to 256.
 std::string group_products_text(std::initializer_list<int64_t> columns, std::initializer_list<int64_t> rows,
                                 std::initializer_list<int64_t> slabs = {});

@@ -75,12 +75,13 @@ constexpr std::string_view product = R"cuda(
   __syncwarp();
   if (HAS_RESIDUAL) fetch_residuals(first_tile, held);
   barrier_wait(&weights_are_there, 0);
+  const Matrix right = matrix_at<ROW>(weights);
 
   for (int i = 0, tile = first_tile; tile < tiles; ++i, tile += step) {
     T* const own = held + i % BUFFERS * OWN_ROWS * HELD;
     if (HAS_RESIDUAL) fetch_residuals(tile + step, held + (i + 1) % BUFFERS * OWN_ROWS * HELD);
     const int stage = i % STAGES, parity = i / STAGES % 2;
-    const u8* left = stages + stage * STAGE;
+    const Matrix left = matrix_at<ROW>(stages + stage * STAGE);
     float sums[PARTS][BN / 8][4];
     barrier_wait(own_full + stage, parity);
     group_begin();
@@ -88,8 +89,8 @@ constexpr std::string_view product = R"cuda(
     for (int f = 0; f < (DEPTH + 15) / 16; ++f)
 #pragma unroll
       for (int m = 0; m < PARTS; ++m)
-        group_64xNx16<T, BN, ROW>(sums[m], left + (f / 4 * BM + m * 64) * ROW + f % 4 * 32,
-                                  weights + f / 4 * BN * ROW + f % 4 * 32, f > 0);
+        group_64xNx16<T, BN, ROW>(sums[m], left + ((f / 4 * BM + m * 64) * ROW + f % 4 * 32),
+                                  right + (f / 4 * BN * ROW + f % 4 * 32), f > 0);
     group_commit();
     group_wait<0>();
 #pragma unroll

@@ -24,10 +24,12 @@ namespace tenon::ops {
 //     there after copy_async_wait<N>, which waits for all that was committed but the last N times. copy_async<4>, <8>
 //     and <16> copy so many; copy_async_if leaves the memory as it is where not `is_copied`.
 //   group_64xNx32: d += a * b in 32 bits for a of 64x32, b of 32xN bytes of types A and B, by four warps together, on
-//     GPUs of 9.0, where WARP_GROUPS is defined as 1. a and b are in shared memory: 32 bytes of each row or column, of
-//     which each has ROW bytes, 64 or 128. 16 at a time are in places that differ from row to row: chunk c of row r at
-//     c ^ r % 8 of 128 bytes, at c ^ r / 2 % 4 of 64; eight rows start at a multiple of their bytes. Warp w of the
-//     group has rows 16w to 16w + 15: d[j] as of mma_16x8x32 for columns 8j to 8j + 7. Every thread calls
+//     GPUs of 9.0, where WARP_GROUPS is defined as 1. a and b are matrix_at<ROW>(address in shared memory), plus some
+//     bytes: 32 bytes of each row or column, of which each has ROW bytes, 64 or 128. The processor works an address out
+//     slowly, but adds bytes to it in one step, so products of a loop have it in common. 16 at a time are in places
+//     that differ from row to row: chunk c of row r at c ^ r % 8 of 128 bytes, at c ^ r / 2 % 4 of 64; eight rows start
+//     at a multiple of their bytes. Warp w of the group has rows 16w to 16w + 15: d[j] as of mma_16x8x32 for columns
+//     8j to 8j + 7. Every thread calls
 //     group_sees_copies when what it copied is there, and then the block waits for all; group_begin before,
 //     group_commit after several products. group_wait<N> waits for all but the last N of these; then group_done for
 //     every d before that is read.
@@ -35,6 +37,14 @@ namespace tenon::ops {
 inline constexpr std::string_view tensor_core_functions = R"cuda(
 #ifdef TENON_EMULATED
 #define DYNAMIC_SHARED(name, bytes) alignas(1024) static u8 name[bytes]
+struct Matrix {
+  const u8* place;
+  Matrix operator+(int bytes) const { return {place + bytes}; }
+  operator const u8*() const { return place; }
+};
+template <int ROW> inline Matrix matrix_at(const u8* p) { return {p}; }
+template <int STEP> inline Matrix plain_at(const u8* p) { return {p}; }
+template <int SLAB> inline Matrix slabs_at(const u8* p) { return {p}; }
 template <typename T> inline u32 pair_of(float low, float high) {
   return (u32)narrow<T>(low).bits | (u32)narrow<T>(high).bits << 16;
 }
@@ -135,11 +145,15 @@ GROUP_CORES(i8, i8, "s8.s8")
 GROUP_CORES(u8, i8, "u8.s8")
 GROUP_CORES(i8, u8, "s8.u8")
 GROUP_CORES(u8, u8, "u8.u8")
-template <int ROW> inline u64 matrix_at(const void* p) {
-  return (u64)(shared_address(p) >> 4) | (u64)1 << 16 | (u64)(ROW * 8 / 16) << 32 | (u64)(ROW == 128 ? 1 : 2) << 62;
+struct Matrix {
+  u64 place;
+  Matrix operator+(int bytes) const { return {place + (u32)(bytes >> 4)}; }
+};
+template <int ROW> inline Matrix matrix_at(const u8* p) {
+  return {(u64)(shared_address(p) >> 4) | (u64)1 << 16 | (u64)(ROW * 8 / 16) << 32 | (u64)(ROW == 128 ? 1 : 2) << 62};
 }
-template <typename A, typename B, int N, int ROW> inline void group_64xNx32(i32 (*d)[4], const u8* a, const u8* b) {
-  GroupCore<A, B, N>::multiply(d, matrix_at<ROW>(a), matrix_at<ROW>(b));
+template <typename A, typename B, int N, int ROW> inline void group_64xNx32(i32 (*d)[4], Matrix a, Matrix b) {
+  GroupCore<A, B, N>::multiply(d, a.place, b.place);
 }
 inline void group_sees_copies() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 inline void group_begin() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
