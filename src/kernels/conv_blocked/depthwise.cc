@@ -2,6 +2,7 @@
 #include <limits>
 #include <vector>
 
+#include "base/cpu_features.h"
 #include "kernels/conv_blocked/driver.h"
 
 namespace tenon::kernels {
@@ -45,20 +46,26 @@ class DepthwiseBlockedConv {
         block_(k_.block),
         zeros_(static_cast<size_t>(block_ * std::max<int64_t>(1, s_.input[2]))),
         row_kernels_(s_.dilation[2] == 1 ? k_.depthwise_rows.find(s_.kernel[2], s_.stride[2]) : nullptr) {
-    if (!row_kernels_) rows_ = spans(s_, 1), columns_ = spans(s_, 2);
+    if (row_kernels_)
+      find_rows();
+    else
+      rows_ = spans(s_, 1), columns_ = spans(s_, 2);
   }
 
   void run(ThreadPool& pool, const Number* x, Number* y) const {
     const int64_t blocks = s_.out_channels / block_, rows = s_.output[1];
     const int64_t work = 1 + s_.output[2] * block_ * s_.kernel_size();
     pool.parallel_for(s_.batch * blocks * rows, 1 + (64 << 10) / work, [&](int64_t begin, int64_t end) {
-      std::vector<int64_t> offsets(static_cast<size_t>(s_.kernel_size())), weight_offsets(offsets);
-      std::vector<const Number*> table(static_cast<size_t>((s_.kernel[1] + 1) * most_row_lines), zeros_.data());
+      std::vector<int64_t> offsets, weight_offsets;
+      std::vector<const Number*> table;
+      if (row_kernels_)
+        table.assign(static_cast<size_t>(std::min(rows, end - begin) * s_.kernel[1] + 1), zeros_.data());
+      else
+        offsets.resize(static_cast<size_t>(s_.kernel_size())), weight_offsets = offsets;
       while (begin < end) {
         const int64_t plane = begin / rows, first = begin % rows, last = std::min(rows, first + end - begin);
         const Number* image = x + plane * s_.input_size() * block_;
-        const int64_t activated = activated_bytes / static_cast<int64_t>(sizeof(Number));
-        const int64_t at_once = epilogue_.activation ? 1 + activated / (s_.output[2] * block_) : last - first;
+        const int64_t at_once = epilogue_.activation ? lines_to_activate() : last - first;
         for (int64_t from = first; from < last; from += at_once) {
           const int64_t to = std::min(last, from + at_once);
           if (row_kernels_)
@@ -78,59 +85,80 @@ class DepthwiseBlockedConv {
     return epilogue_.bias ? epilogue_.bias + channel_block * block_ : zeros_.data();
   }
 
+  int64_t lines_to_activate() const {
+    const int64_t line_bytes = s_.output[2] * block_ * int64_t{sizeof(Number)}, lines = 1 + activated_bytes / line_bytes;
+    const int64_t together = row_kernels_ ? row_kernels_->lines : 1;
+    return std::max(together, lines / together * together);
+  }
+
+  // Where each line's rows of the kernel lie in the image.
+  void find_rows() {
+    const int64_t lines = s_.output[1], taps = s_.kernel[1], row_floats = s_.input[2] * block_;
+    row_facts_.resize(static_cast<size_t>(lines * (2 + taps)));
+    int64_t *first = row_facts_.data(), *end = first + lines, *offsets = end + lines;
+    for (int64_t line = 0; line < lines; ++line) {
+      for (int64_t k = 0; k < taps; ++k) {
+        const int64_t row = line * s_.stride[1] - s_.pad[1] + k * s_.dilation[1];
+        first[line] += row < 0 ? 1 : 0;
+        end[line] += row < s_.input[1] ? 1 : 0;
+        offsets[line * taps + k] = row < 0 || row >= s_.input[1] ? outside : row * row_floats;
+      }
+    }
+    // As many lines as the first cache holds with what they read.
+    const int64_t line_bytes = (s_.output[2] + s_.stride[1] * s_.input[2]) * block_ * int64_t{sizeof(Number)};
+    const int64_t held = cpu_features().l1d_bytes / line_bytes / row_kernels_->lines * row_kernels_->lines;
+    lines_at_once_ = std::max<int64_t>(held, row_kernels_->lines);
+  }
+
   // Rows [first, last) of a plane, in tiles of pixels side by side.
   void run_rows(const Number* x, int64_t plane, int64_t channel_block, int64_t first, int64_t last,
                 std::vector<const Number*>& table, Number* y) const {
     constexpr float infinity = std::numeric_limits<float>::infinity();
+    const int64_t taps = s_.kernel[1];
+    const int64_t *first_rows = row_facts_.data(), *end_rows = first_rows + s_.output[1];
+    const int64_t* offsets = end_rows + s_.output[1] + first * taps;
+    for (int64_t i = 0; i < (last - first) * taps; ++i)
+      table[static_cast<size_t>(i)] = offsets[i] == outside ? zeros_.data() : x + offsets[i];
     DepthwiseRowTile<Number> tile;
-    tile.rows = table.data();
     tile.width = s_.input[2];
-    tile.kernel_rows = s_.kernel[1];
+    tile.kernel_rows = taps;
     tile.weights = weights_ + channel_block * s_.kernel_size() * block_;
     tile.start = start_of(channel_block);
     tile.y_step = s_.output[2] * block_;
     tile.clamp = epilogue_.lo > -infinity || epilogue_.hi < infinity;
     tile.lo = epilogue_.lo;
     tile.hi = epilogue_.hi;
-    for (int64_t row = first, lines; row < last; row += lines) {
-      lines = std::min<int64_t>(row_kernels_->lines, last - row);
-      tile.rows_step = lines;
-      for (int64_t k = 0; k < s_.kernel[1]; ++k) {
-        for (int64_t l = 0; l < lines; ++l) {
-          const int64_t from = (row + l) * s_.stride[1] - s_.pad[1] + k * s_.dilation[1];
-          const bool inside = from >= 0 && from < s_.input[1];
-          table[static_cast<size_t>(k * lines + l)] = inside ? x + from * s_.input[2] * block_ : zeros_.data();
-        }
-      }
+    for (int64_t row = first; row < last; row += tile.lines) {
+      // Lines that are left over at the end are worked on at once by themselves.
+      const int64_t lines = std::min<int64_t>(row_kernels_->lines, last - row);
+      tile.lines = std::min(lines_at_once_, (last - row) / lines * lines);
+      tile.rows = table.data() + (row - first) * taps;
+      tile.first_rows = first_rows + row;
+      tile.end_rows = end_rows + row;
       const int64_t at = (plane * s_.output[1] + row) * tile.y_step;
       run_lines(tile, lines, y + at, epilogue_.residual ? epilogue_.residual + at : nullptr);
     }
   }
 
   // The last tile of wide lines is as long as the others and computes some pixels again.
-  void run_lines(DepthwiseRowTile<Number>& tile, int64_t lines, Number* y, const Number* residual) const {
+  void run_lines(DepthwiseRowTile<Number>& tile, int64_t at_once, Number* y, const Number* residual) const {
     const DepthwiseRowKernels<Number>& kernels = *row_kernels_;
-    const int64_t width = s_.output[2], count = std::min<int64_t>(kernels.pixels, width);
-    for (int64_t next = 0; next < width; next += count) {
+    const int64_t width = s_.output[2], count = std::min<int64_t>(kernels.pixels, width), stride = s_.stride[2];
+    for (int64_t next = 0; next < width; next += tile.tiles * count) {
       const int64_t from = std::min(next, width - count);
-      tile.first_column = from * s_.stride[2] - s_.pad[2];
+      tile.first_column = from * stride - s_.pad[2];
       tile.y = y + from * block_;
       tile.residual = residual ? residual + from * block_ : nullptr;
-      const int64_t end = tile.first_column + (count - 1) * s_.stride[2] + s_.kernel[2];
+      const int64_t end = tile.first_column + (count - 1) * stride + s_.kernel[2];
       const int64_t left = std::max<int64_t>(0, -tile.first_column), right = std::max<int64_t>(0, end - tile.width);
+      tile.tiles = 1;
+      if (left == 0 && right == 0)
+        tile.tiles += std::min((width - count - from) / count, (tile.width - end) / (count * stride));
       if (count == kernels.pixels && (left == 0 || left == kernels.left) && (right == 0 || right == kernels.right))
-        kernels.known[lines][left != 0][right != 0](tile);
+        kernels.known[at_once][left != 0][right != 0](tile);
       else
-        for (int64_t line = 0; line < lines; ++line) run_line(tile, line);
+        kernels.any[count](tile);
     }
-  }
-
-  // One line of a tile that only DepthwiseRowKernels::any does.
-  void run_line(DepthwiseRowTile<Number> tile, int64_t line) const {
-    tile.rows += line;
-    tile.y += line * tile.y_step;
-    if (tile.residual) tile.residual += line * tile.y_step;
-    row_kernels_->any[std::min<int64_t>(row_kernels_->pixels, s_.output[2])](tile);
   }
 
   // The same for any convolution, in rectangles that read the same taps.
@@ -194,7 +222,12 @@ class DepthwiseBlockedConv {
   int64_t block_;
   std::vector<Number> zeros_;
   const DepthwiseRowKernels<Number>* row_kernels_;  // null: there are none for this kernel
-  std::vector<Span> rows_, columns_;                // only then
+  // Only with them, for each line of the output: the first of the kernel's rows that lie in the image, the end of these,
+  // and where each row of the kernel lies.
+  static constexpr int64_t outside = -1;
+  std::vector<int64_t> row_facts_;
+  int64_t lines_at_once_ = 0;
+  std::vector<Span> rows_, columns_;  // only without
 };
 
 template <class Number>

@@ -8,16 +8,19 @@ namespace tenon::kernels {
 
 inline constexpr int most_row_pixels = 7, most_row_lines = 3;
 
-// Line l reads the row of the image at rows[k * rows_step + l] for every row k of the kernel, and its pixel i columns
-// first_column + i * stride + k of it for every column k of the kernel. Columns outside of the image are left out.
-// Number is float, or uint16_t for half precision.
+// Lines of `tiles` tiles of pixels, one tile beside the other. Line l reads the row of the image at
+// rows[l * kernel_rows + k] for every row k of the kernel from first_rows[l] to end_rows[l], neither of which grows with
+// l, and its pixel i columns first_column + i * stride + k of it for every column k of the kernel. Columns outside of
+// the image are left out. Number is float, or uint16_t for half precision.
 template <class Number>
 struct DepthwiseRowTile {
-  const Number* const* rows;  // there is one more row, which nothing is read from
-  int64_t rows_step;
+  const Number* const* rows;  // there is one more, which nothing is read from; those outside of the image are zeros
+  const int64_t *first_rows, *end_rows;
+  int64_t kernel_rows;
+  int64_t lines;  // a multiple of those that are worked on at once
+  int64_t tiles;
   int64_t width;  // of the image
   int64_t first_column;
-  int64_t kernel_rows;
   const Number* weights;   // [row][column][block]
   const Number* start;     // what the sums start with: `block` numbers
   Number* y;               // pixels of a line are side by side
@@ -31,13 +34,13 @@ struct DepthwiseRowTile {
 // For one width of the kernel and one stride.
 template <class Number>
 struct DepthwiseRowKernels {
-  int pixels, lines;  // at most, in a tile
+  int pixels, lines;  // of a tile, lines at once: at most
   using Function = void (*)(const DepthwiseRowTile<Number>& tile);
   // `pixels` pixels that read no columns outside of the image or, where the second index says so, `left` at the left
-  // and, where the third does, `right` at the right. By lines, from 1 on.
+  // and, where the third does, `right` at the right. By lines at once, from 1 on.
   Function known[most_row_lines + 1][2][2];
   int left, right;
-  Function any[most_row_pixels + 1];  // one line, by the number of pixels, from 1 on
+  Function any[most_row_pixels + 1];  // one line at once and one tile, by the number of pixels, from 1 on
 };
 
 template <class Number>

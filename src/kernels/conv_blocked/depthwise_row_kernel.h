@@ -18,50 +18,67 @@ struct DepthwiseRowTiles {
   using F = typename S::F;
   static constexpr int block = Tile::vectors * S::width, pixels = most_row_pixels;
 
-  // L lines of P pixels that read columns [Left, all - Right) of their windows or, where not Known, those in the image.
+  // L lines at once of P pixels that read columns [Left, all - Right) of their windows or, where not Known, those in the
+  // image. Lines follow each other here, as what is between two calls would take as long as a row of products.
   template <int L, int P, int Width, int Stride, int Left, int Right, bool Known>
   static void run(const DepthwiseRowTile<Number>& t) {
     // The vectors of a block that are worked on at once: several where the registers are there for it.
     constexpr int V = L == 1 && (P + Width + 1) * Tile::vectors <= Tile::registers ? Tile::vectors : 1;
     const int64_t left = Known ? Left : t.first_column < 0 ? -t.first_column : 0;
     const int64_t right = Known ? 0 : t.width - t.first_column;
+    const auto in_image = [=](int column) {
+      return Known ? column >= Left && column < (P - 1) * Stride + Width - Right : column >= left && column < right;
+    };
+    for (int64_t tile = 0; tile < t.tiles; ++tile) {
+      const int64_t column = (t.first_column + left + tile * P * Stride) * block, pixel = tile * P * block;
 #pragma GCC unroll 1
-    for (int64_t channel = 0; channel < block; channel += V * S::width) {
-      const int64_t offset = (t.first_column + left) * block + channel;
-      F acc[L * V][P];
-#pragma GCC unroll 4
-      for (int u = 0; u < L * V; ++u) {
-#pragma GCC unroll 8
-        for (int i = 0; i < P; ++i) acc[u][i] = S::load(t.start + channel + u % V * S::width);
+      for (int64_t line = 0; line < t.lines; line += L) {
+#pragma GCC unroll 1
+        for (int64_t channel = 0; channel < block; channel += V * S::width)
+          run_lines<L, V, P, Width, Stride>(t, line, column + channel, left, channel,
+                                            pixel + line * t.y_step + channel, in_image);
       }
-      const Number* w = t.weights + channel;
-      // Column `left` of the window in the row of each line; known one row ahead.
-      const Number *x[L], *next[L];
-#pragma GCC unroll 4
-      for (int l = 0; l < L; ++l) next[l] = t.rows[l] + offset;
-      const Number* const* rows = t.rows + t.rows_step;
-      for (int64_t k = 0; k < t.kernel_rows; ++k, w += Width * block, rows += t.rows_step) {
-#pragma GCC unroll 4
-        for (int l = 0; l < L; ++l) x[l] = next[l], next[l] = rows[l] + offset;
-        F weights[Width][V];
-#pragma GCC unroll 8
-        for (int column = 0; column < Width; ++column) {
-#pragma GCC unroll 4
-          for (int j = 0; j < V; ++j) weights[column][j] = S::load(w + column * block + j * S::width);
-        }
-        const auto in_image = [=](int column) {
-          return Known ? column >= Left && column < (P - 1) * Stride + Width - Right : column >= left && column < right;
-        };
-        const auto at = [=](int line, int column, int j) { return x[line] + ((column - left) * block + j * S::width); };
-        add_row<L, V, P, Width, Stride>(in_image, at, weights, acc);
-      }
-      const int64_t y_step = t.y_step;
-      finish<Tile>(acc, t.residual ? t.residual + channel : nullptr, t.clamp, t.lo, t.hi, t.y + channel,
-                   [y_step](int u, int i) { return u / V * y_step + i * block + u % V * S::width; });
     }
   }
 
  private:
+  // Some vectors of L lines of a tile. `offset` is where column `left` of the windows lies in rows of the image, `to` is
+  // where the first pixel goes.
+  template <int L, int V, int P, int Width, int Stride, class InImage>
+  [[gnu::always_inline]] static void run_lines(const DepthwiseRowTile<Number>& t, int64_t line, int64_t offset,
+                                               int64_t left, int64_t channel, int64_t to, InImage in_image) {
+    F acc[L * V][P];
+#pragma GCC unroll 4
+    for (int u = 0; u < L * V; ++u) {
+#pragma GCC unroll 8
+      for (int i = 0; i < P; ++i) acc[u][i] = S::load(t.start + channel + u % V * S::width);
+    }
+    // The rows that some line reads in the image: the last line the first of them, the first line the last.
+    const int64_t first = t.first_rows[line + L - 1], end = t.end_rows[line], step = t.kernel_rows;
+    const Number* w = t.weights + first * Width * block + channel;
+    const Number* const* rows = t.rows + line * step + first;
+    // Column `left` of the window in the row of each line; known one row ahead.
+    const Number *x[L], *next[L];
+#pragma GCC unroll 4
+    for (int l = 0; l < L; ++l) next[l] = rows[l * step] + offset;
+    for (int64_t k = first; k < end; ++k, w += Width * block) {
+      ++rows;
+#pragma GCC unroll 4
+      for (int l = 0; l < L; ++l) x[l] = next[l], next[l] = rows[l * step] + offset;
+      F weights[Width][V];
+#pragma GCC unroll 8
+      for (int column = 0; column < Width; ++column) {
+#pragma GCC unroll 4
+        for (int j = 0; j < V; ++j) weights[column][j] = S::load(w + column * block + j * S::width);
+      }
+      const auto at = [=](int l, int column, int j) { return x[l] + ((column - left) * block + j * S::width); };
+      add_row<L, V, P, Width, Stride>(in_image, at, weights, acc);
+    }
+    const int64_t y_step = t.y_step;
+    finish<Tile>(acc, t.residual ? t.residual + to : nullptr, t.clamp, t.lo, t.hi, t.y + to,
+                 [y_step](int u, int i) { return u / V * y_step + i * block + u % V * S::width; });
+  }
+
   // What a row of the kernel adds. A column is read once, by all pixels that it is for. Columns follow each other such
   // that products that are added to the same sum are as far apart as there are sums.
   template <int L, int V, int P, int Width, int Stride, class InImage, class At>
