@@ -12,6 +12,7 @@ std::string feature_names(const CpuFeatures& cpu) {
       {cpu.i8mm, "i8mm"},
       {cpu.bf16, "bf16"},
       {cpu.sve, "sve"},
+      {cpu.sve256, "sve256"},
       {cpu.avx2, "avx2"},
       {cpu.avx512, "avx512"},
       {cpu.avx512_vnni, "avx512_vnni"},

@@ -97,6 +97,8 @@ std::string_view isa_name(Isa isa) {
       return "portable";
     case Isa::neon:
       return "neon";
+    case Isa::sve256:
+      return "sve256";
     case Isa::avx2:
       return "avx2";
     case Isa::avx512:
@@ -113,22 +115,33 @@ std::vector<Isa> available_isas(const CpuFeatures& features) {
   return isas;
 }
 
+std::vector<Isa> available_wide_isas(const CpuFeatures& features) {
+  std::vector<Isa> isas = available_isas(features);
+  if (features.neon && features.sve256) isas.push_back(Isa::sve256);
+  return isas;
+}
+
 IsaChoice choose_isa(std::string_view wish, const CpuFeatures& features) {
-  const std::vector<Isa> available = available_isas(features);
-  if (wish.empty()) return {available.back(), ""};
+  const Isa best = available_isas(features).back();
+  if (wish.empty()) return {best, ""};
   std::string names;
-  for (Isa isa : available) {
+  for (Isa isa : available_wide_isas(features)) {
     if (isa_name(isa) == wish) return {isa, ""};
     names += names.empty() ? "" : ", ";
     names += isa_name(isa);
   }
-  const bool known = wish == "neon" || wish == "avx2" || wish == "avx512";
+  const bool known = wish == "neon" || wish == "sve256" || wish == "avx2" || wish == "avx512";
   std::string error = "TENON_ISA is '" + std::string(wish) + "', ";
   error += known ? "which this processor does not have" : "which is not an instruction set Tenon knows";
-  return {available.back(), error + "; this processor has: " + names};
+  return {best, error + "; this processor has: " + names};
 }
 
 Isa best_isa() {
+  const Isa isa = best_wide_isa();
+  return isa == Isa::sve256 ? Isa::neon : isa;
+}
+
+Isa best_wide_isa() {
   const int forced = isa_override.load(std::memory_order_relaxed);
   return forced == no_override ? environment_choice().isa : static_cast<Isa>(forced);
 }

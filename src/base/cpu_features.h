@@ -17,6 +17,7 @@ struct CpuFeatures {
   bool i8mm = false;
   bool bf16 = false;
   bool sve = false;
+  bool sve256 = false;  // with registers of 256 bits in this process
   // x86_64
   bool avx2 = false;    // with FMA and F16C
   bool avx512 = false;  // F, BW, DQ and VL
@@ -34,23 +35,30 @@ struct CpuFeatures {
 const CpuFeatures& cpu_features();
 
 // A kernel's implementation, each better than the one before it on a processor that has both.
-enum class Isa { portable, neon, avx2, avx512 };
+enum class Isa { portable, neon, sve256, avx2, avx512 };
 
 std::string_view isa_name(Isa isa);
 
-// Those this processor has, worst to best; never empty.
+// Those of this processor that every kernel has, worst to best; never empty.
 std::vector<Isa> available_isas(const CpuFeatures& features);
+
+// The same with sve256, which only some kernels have: those that are bound by arithmetic on vectors.
+std::vector<Isa> available_wide_isas(const CpuFeatures& features);
 
 struct IsaChoice {
   Isa isa = Isa::portable;
   std::string error;  // why the wish was not granted, for a user; empty when it was
 };
 
-// The best available one, or the one that `wish` names unless it is empty.
+// The best one that every kernel has, or the one that `wish` names unless it is empty: sve256 has not been timed yet,
+// so only a wish chooses it.
 IsaChoice choose_isa(std::string_view wish, const CpuFeatures& features);
 
 // What kernels use: the best available one, or what the environment variable TENON_ISA names.
 Isa best_isa();
+
+// The same for kernels that have sve256: where that is chosen, best_isa() is neon.
+Isa best_wide_isa();
 
 // Why TENON_ISA was not followed; empty when it was or is not set.
 const std::string& isa_error();
@@ -58,7 +66,8 @@ const std::string& isa_error();
 // What this build takes for granted and this processor lacks; empty when it can run it.
 std::string missing_baseline();
 
-// Makes best_isa() return `isa`, which must be available, until destroyed. For tests and benchmarks.
+// Makes best_wide_isa() return `isa`, which must be available, until destroyed, and best_isa() follow it. For tests and
+// benchmarks.
 class ScopedIsa {
  public:
   explicit ScopedIsa(Isa isa);

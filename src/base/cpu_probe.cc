@@ -3,6 +3,7 @@
 #if defined(__aarch64__)
 #include <asm/hwcap.h>
 #include <sys/auxv.h>
+#include <sys/prctl.h>
 #elif defined(__x86_64__)
 #include <cpuid.h>
 #include <sys/syscall.h>
@@ -13,6 +14,16 @@ namespace tenon {
 
 #if defined(__aarch64__)
 
+namespace {
+
+// Of a register, as Linux lets this process use it.
+int sve_bytes() {
+  const int length = prctl(PR_SVE_GET_VL);
+  return length < 0 ? 0 : length & PR_SVE_VL_LEN_MASK;
+}
+
+}  // namespace
+
 void probe_instruction_sets(CpuFeatures& features) {
   const unsigned long capabilities = getauxval(AT_HWCAP);
   const unsigned long more = getauxval(AT_HWCAP2);
@@ -20,6 +31,7 @@ void probe_instruction_sets(CpuFeatures& features) {
   features.fp16 = (capabilities & HWCAP_ASIMDHP) && (capabilities & HWCAP_FPHP);
   features.dotprod = capabilities & HWCAP_ASIMDDP;
   features.sve = capabilities & HWCAP_SVE;
+  features.sve256 = features.sve && sve_bytes() == 32;
   features.i8mm = more & HWCAP2_I8MM;
   features.bf16 = more & HWCAP2_BF16;
 }

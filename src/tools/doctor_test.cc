@@ -29,6 +29,15 @@ MachineFacts healthy() {
 
 TEST(Doctor, HasNoWarningsForAHealthyMachine) { EXPECT_EQ(warnings_of(healthy()), std::vector<std::string>()); }
 
+TEST(Doctor, WiderVectorsThanUsualHoldNothingBack) {
+  MachineFacts facts = healthy();
+  facts.cpu.avx2 = false;
+  facts.cpu.sve = facts.cpu.sve256 = true;
+  facts.isa = Isa::sve256;
+  for (const std::string& warning : warnings_of(facts))
+    EXPECT_EQ(warning.find("TENON_ISA"), std::string::npos) << warning;
+}
+
 TEST(Doctor, WarnsAndSaysWhatToDo) {
   const struct {
     std::function<void(MachineFacts&)> change;

@@ -36,7 +36,7 @@ std::string cpu_is_old(const MachineFacts& m) {
 
 std::string isa_is_held_back(const MachineFacts& m) {
   const Isa best = available_isas(m.cpu).back();
-  if (m.isa == best || m.isa == Isa::portable) return "";
+  if (m.isa >= best || m.isa == Isa::portable) return "";
   return fmt::format("TENON_ISA holds kernels to {} where this CPU has {}: unset it", isa_name(m.isa), isa_name(best));
 }
 

@@ -132,7 +132,7 @@ CgroupFacts read_cgroup(const std::string& proc_cgroup, const std::string& root)
 MachineFacts machine_facts() {
   MachineFacts facts;
   facts.cpu = cpu_features();
-  facts.isa = best_isa();
+  facts.isa = best_wide_isa();
   facts.cpus = sysconf(_SC_NPROCESSORS_ONLN);
   facts.affinity = field(text_of("/proc/self/status"), "Cpus_allowed_list");
   facts.usable_cpus = usable_cpus();
