@@ -4,13 +4,14 @@
 #   fuzz_*.cc              fuzzer               (cmake/tenon_tests.cmake)
 #   neon*.cc, avx2.cc, …   one instruction set: built only for its processor, with the flags below
 # Everything else below src/ is the library.
-set(tenon_isa_aarch64 neon neon_dotprod neon_i8mm neon_fp16 neon_bf16)
+set(tenon_isa_aarch64 neon neon_dotprod neon_i8mm neon_fp16 neon_bf16 sve256)
 set(tenon_isa_x86_64 avx2 avx512 avx512_vnni avx512_bf16 amx)
 set(tenon_flags_neon "")
 set(tenon_flags_neon_dotprod -march=armv8.2-a+dotprod)
 set(tenon_flags_neon_i8mm -march=armv8.2-a+dotprod+i8mm)
 set(tenon_flags_neon_fp16 -march=armv8.2-a+fp16)
 set(tenon_flags_neon_bf16 -march=armv8.2-a+bf16)
+set(tenon_flags_sve256 -march=armv8.2-a+sve -msve-vector-bits=256)
 set(tenon_flags_avx2 -mavx2 -mfma -mf16c)
 set(tenon_flags_avx512 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mf16c)
 # GCC 12's own header reads the undefined registers of _mm512_undefined_epi32, and warns of it.

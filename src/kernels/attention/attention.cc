@@ -64,7 +64,7 @@ class HeadAttention {
   explicit HeadAttention(const AttentionHead& head)
       : h_(head),
         columns_(divide_up(head.query_count, softmax_.width) * softmax_.width),
-        packed_columns_(divide_up(head.query_count, gemm_.tile_columns) * gemm_.tile_columns),
+        packed_columns_(divide_up(columns_, gemm_.tile_columns) * gemm_.tile_columns),
         columns_at_once_(std::min<int64_t>(divide_up(softmax_.columns_at_once, gemm_.tile_columns) * gemm_.tile_columns,
                                            packed_columns_)),
         step_(row_step(columns_)),
@@ -84,6 +84,9 @@ class HeadAttention {
 
   void run() {
     pack_panels(h_.queries.data, h_.queries.step, false, h_.query_count, h_.k_size, gemm_.tile_columns, true, queries_);
+    // The last columns of a vector may begin a panel that has no query.
+    const int64_t packed = divide_up(h_.query_count, gemm_.tile_columns) * gemm_.tile_columns;
+    std::fill(queries_ + packed * h_.k_size, queries_ + packed_columns_ * h_.k_size, 0.0f);
     std::fill_n(highest_, columns_, -std::numeric_limits<float>::infinity());
     std::fill_n(sums_, columns_, 0.0f);
     for (int64_t first = 0; first == 0 || first < h_.key_count; first += keys_at_once)

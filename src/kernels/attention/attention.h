@@ -59,6 +59,6 @@ struct AttentionKernels {
   void (*to_weights)(float* scores, int64_t keys, int64_t step, int64_t queries, const float* highest, float* sums);
 };
 
-TENON_ISA_TABLES(AttentionKernels, attention_kernels)
+TENON_WIDE_ISA_TABLES(AttentionKernels, attention_kernels)
 
 }  // namespace tenon::kernels

@@ -1,4 +1,4 @@
-// Softmax down columns; neon.cc, avx2.cc, avx512.cc and portable.cc instantiate it.
+// Softmax down columns; a file per instruction set instantiates it.
 #pragma once
 
 #include <limits>
@@ -14,8 +14,7 @@ struct AttentionColumns {
   using S = typename M::S;
   using F = typename M::F;
   static constexpr int width = S::width;
-  // As many as have registers, and are the columns of whole GEMM tiles.
-  static constexpr int vectors_at_once = Arch::isa == Isa::neon ? 6 : 4;
+  static constexpr int vectors_at_once = Arch::at_once.of_columns;
 
   template <int Vectors>
   static void find_highest_of(const float* scores, int64_t keys, int64_t step, float* highest) {

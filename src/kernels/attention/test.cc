@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -136,7 +137,39 @@ TEST_P(Attention, NaNStaysNaN) {
   for (size_t i = 0; i < out.size(); ++i) EXPECT_EQ(std::isnan(out[i]), i / 2 == 1) << i;
 }
 
-INSTANTIATE_TEST_SUITE_P(Isas, Attention, testing::ValuesIn(available_isas(cpu_features())),
+// Some floats of every size, and many about where weights become 0.
+TEST_P(Attention, WeightsAreExponentials) {
+  const ScopedIsa forced(GetParam());
+  const AttentionKernels& kernels = attention_kernels();
+  ASSERT_EQ(kernels.isa, GetParam());
+  constexpr uint32_t step = 997;
+  std::vector<float> scores;
+  for (uint32_t bits = 0; bits < std::bit_cast<uint32_t>(100.0f); bits += step)
+    scores.push_back(-std::bit_cast<float>(bits));
+  for (int i = 0; i < 20000; ++i) scores.push_back(-88.5f + 1e-4f * static_cast<float>(i));
+  scores.push_back(hidden);
+  do {
+    scores.push_back(NAN);
+  } while (scores.size() % static_cast<size_t>(kernels.width) != 0);
+  std::vector<float> weights = scores, sums(scores.size()), highest(scores.size());
+  const int64_t n = std::ssize(scores);
+  kernels.to_weights(weights.data(), 1, n, n, highest.data(), sums.data());
+  // Without fused multiply-adds products of large scores are rounded.
+  const double allowed = GetParam() == Isa::portable ? 5e-6 : 6e-7;
+  for (size_t i = 0; i < scores.size(); ++i) {
+    const double expected = std::exp(static_cast<double>(scores[i]));
+    if (std::isnan(scores[i])) {
+      ASSERT_TRUE(std::isnan(weights[i]));
+    } else {
+      ASSERT_NEAR(weights[i], expected, allowed * expected + std::numeric_limits<float>::min()) << scores[i];
+    }
+    if (scores[i] < -90) {
+      ASSERT_EQ(weights[i], 0.0f) << scores[i];
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Isas, Attention, testing::ValuesIn(available_wide_isas(cpu_features())),
                          [](const auto& isa) { return std::string(isa_name(isa.param)); });
 
 }  // namespace

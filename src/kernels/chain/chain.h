@@ -46,6 +46,6 @@ struct ChainKernels {
   void (*run)(const float* x, std::span<const ChainStep> steps, float* y, int64_t n);
 };
 
-TENON_ISA_TABLES(ChainKernels, chain_kernels)
+TENON_WIDE_ISA_TABLES(ChainKernels, chain_kernels)
 
 }  // namespace tenon::kernels

@@ -1,4 +1,4 @@
-// Runs chains of vectors; neon.cc, avx2.cc, avx512.cc and portable.cc instantiate it.
+// Runs chains of vectors; a file per instruction set instantiates it.
 #pragma once
 
 #include <array>
@@ -22,15 +22,13 @@ struct ChainArrays {
   using I = typename S::I;
   using O = ChainOperation;
 
-  // Where `mask`, whose lanes are 0 or -1, `a`, else `b`. Conditions are taken apart lane by lane.
-  static F choose(I mask, F a, F b) { return S::from_bits((S::bits(a) & mask) | (S::bits(b) & ~mask)); }
-  static F lesser(F a, F b) { return choose((a < b) | (a != a), a, b); }
-  static F greater(F a, F b) { return choose((a > b) | (a != a), a, b); }
+  static F lesser(F a, F b) { return S::choose((a < b) | (a != a), a, b); }
+  static F greater(F a, F b) { return S::choose((a > b) | (a != a), a, b); }
   static F relu(F a) {
     if constexpr (requires { Arch::relu(a); })
       return Arch::relu(a);
     else
-      return choose(a <= 0.0f, F{}, a);
+      return S::choose(a <= 0.0f, F{}, a);
   }
 
   // b is the operand, or the lower bound.
@@ -49,7 +47,7 @@ struct ChainArrays {
     if constexpr (operation == O::negate) return -a;
     if constexpr (operation == O::absolute) return S::abs(a);
     if constexpr (operation == O::relu) return relu(a);
-    if constexpr (operation == O::leaky_relu) return choose(a < 0.0f, a * b, a);
+    if constexpr (operation == O::leaky_relu) return S::choose(a < 0.0f, a * b, a);
     if constexpr (operation == O::clip) return S::clamp(a, b, high);
     if constexpr (operation == O::square) return a * a;
     if constexpr (operation == O::square_root) return S::sqrt(a);

@@ -118,7 +118,7 @@ TEST_P(Chain, OneAfterTheOtherInPlace) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Isas, Chain, testing::ValuesIn(available_isas(cpu_features())),
+INSTANTIATE_TEST_SUITE_P(Isas, Chain, testing::ValuesIn(available_wide_isas(cpu_features())),
                          [](const auto& isa) { return std::string(isa_name(isa.param)); });
 
 }  // namespace

@@ -52,6 +52,6 @@ struct LayerNormKernels {
   void (*rms_norm)(const NormRows& call, int64_t begin, int64_t end);
 };
 
-TENON_ISA_TABLES(LayerNormKernels, layer_norm_kernels)
+TENON_WIDE_ISA_TABLES(LayerNormKernels, layer_norm_kernels)
 
 }  // namespace tenon::kernels

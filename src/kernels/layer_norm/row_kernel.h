@@ -1,4 +1,4 @@
-// The passes over one row; neon.cc, avx2.cc, avx512.cc and portable.cc instantiate them.
+// The passes over one row; a file per instruction set instantiates them.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,7 @@ struct LayerNormRow {
   // Adds up term(x[i]) in several chains.
   template <class Term>
   [[gnu::always_inline]] static float add_up(const float* x, int64_t n, Term term) {
-    constexpr int chains = Arch::isa == Isa::neon ? 8 : 4;
+    constexpr int chains = Arch::at_once.of_normalizations;
     F acc[chains] = {};
     int64_t i = 0;
     for (; i + chains * width <= n; i += chains * width) {
@@ -44,7 +44,7 @@ struct LayerNormRow {
 
   // Vectors that are worked on at once, operation by operation: a core executes more of them in a cycle when none waits
   // for the one before it.
-  static constexpr int together = Arch::isa == Isa::neon ? 8 : 4;
+  static constexpr int together = Arch::at_once.of_normalizations;
 
   // What follows is computed after this.
   [[gnu::always_inline]] static void in_order(F& v) {
@@ -157,7 +157,10 @@ struct LayerNormRow {
       });
     }
     [[gnu::always_inline]] static void store(float* y, const F (&v)[together]) {
-      if constexpr (sizeof(F) == sizeof(Bytes16)) {
+      if constexpr (requires { Arch::store_in_order(y, v[0]); }) {
+#pragma GCC unroll 8
+        for (int u = 0; u < together; ++u) Arch::store_in_order(y + u * width, v[u]);
+      } else if constexpr (sizeof(F) == sizeof(Bytes16)) {
 #pragma GCC unroll 2
         for (int u = 0; u < together; u += 4)
           store_line(y + u * width, (Bytes16)v[u], (Bytes16)v[u + 1], (Bytes16)v[u + 2], (Bytes16)v[u + 3]);
@@ -225,7 +228,7 @@ struct LayerNormRow {
   [[gnu::always_inline]] static Sums row_and_next_sums(const Normalization<Scale, Bias>& normalized, const float* x,
                                                        float* y, int64_t n) {
     const float* next = x + n;
-    if constexpr (Arch::isa != Isa::neon) {
+    if constexpr (Arch::isa != Isa::neon && Arch::isa != Isa::sve256) {
       normalized.row(x, y, n);
       return sums_of<Centered>(next, n, next + std::max<int64_t>(n, floats_ahead));
     }

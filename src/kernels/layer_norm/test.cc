@@ -109,7 +109,7 @@ TEST_P(LayerNorm, AddsRowsFirst) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Isas, LayerNorm, testing::ValuesIn(available_isas(cpu_features())),
+INSTANTIATE_TEST_SUITE_P(Isas, LayerNorm, testing::ValuesIn(available_wide_isas(cpu_features())),
                          [](const auto& isa) { return std::string(isa_name(isa.param)); });
 
 }  // namespace

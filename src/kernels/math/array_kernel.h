@@ -1,4 +1,4 @@
-// Applies the vector functions to arrays; neon.cc, avx2.cc, avx512.cc and portable.cc instantiate it.
+// Applies the vector functions to arrays; a file per instruction set instantiates it.
 #pragma once
 
 #include <cfloat>
@@ -65,6 +65,7 @@ struct DoubleArrays {
   using Floats = typename Arch::H;
   static D widen(const float* p, int64_t step) {
     if (step == 0) return M::set(*p);
+    if constexpr (requires { Arch::widen(p); }) return Arch::widen(p);
     Floats v;
     std::memcpy(&v, p, sizeof v);
     return __builtin_convertvector(v, D);
@@ -116,8 +117,7 @@ struct MathArrays {
   using S = typename M::S;
   using F = typename M::F;
 
-  // Several at a time, so that their long chains of operations overlap, where there are registers for them.
-  static constexpr int at_once = Arch::isa == Isa::neon ? 4 : 2;
+  static constexpr int at_once = Arch::at_once.of_functions;
 
   static F load(const float* p) { return S::load(p); }
   static F load(const uint16_t* p) { return Arch::load_halves(p); }

@@ -33,12 +33,20 @@ struct MathFunctions {
     return result;
   }
 
+  // What a polynomial adds; loaded for each vector where that pays for single ones too.
+  static F summand(const float* lanes) {
+    if constexpr (requires { Arch::always_loads_addends; })
+      return S::addend(lanes);
+    else
+      return S::load(lanes);
+  }
+
   // c0 + c1 * x + c2 * x^2 + …, by pairs: (c0 + c1 * x) + x^2 * ((c2 + c3 * x) + …), which halves the chain of
   // operations that wait for each other.
   template <size_t count>
   static F polynomial(F x, const Coefficients<count>& c) {
     const F square = x * x;
-    const auto pair = [&](size_t i) { return S::fma(x, S::load(c.rows[i + 1]), S::load(c.rows[i])); };
+    const auto pair = [&](size_t i) { return S::fma(x, S::load(c.rows[i + 1]), summand(c.rows[i])); };
     constexpr size_t last = (count - 1) / 2 * 2;
     F result = count % 2 ? S::load(c.rows[last]) : pair(last);
 #pragma GCC unroll 16
@@ -119,6 +127,7 @@ struct MathFunctions {
   // The same for several at once and within 5e-7 of it, with fewer operations: for terms of sums.
   template <int count>
   [[gnu::always_inline]] static void exp_terms(F (&x)[count]) {
+    if constexpr (requires { Arch::power_of_last_bits(x[0]); }) return exp_terms_of_sixty_fourths(x);
     static constexpr auto shift = in_all_lanes({12582912.0f + 127.0f});
     static constexpr auto coefficients =
         in_all_lanes({1.0f, 0.9999997037f, 0.4999914276f, 0.1666764394f, 0.04189885128f, 0.008290144139f});
@@ -131,6 +140,22 @@ struct MathFunctions {
     for (size_t k = 5; k > 0; --k)
       each<count>([&](int i) { sum[i] = S::fma(sum[i], x[i], S::addend(coefficients.rows[k - 1])); });
     each<count>([&](int i) { x[i] = sum[i] * S::from_bits(S::bits(shifted[i]) << 23); });
+  }
+
+  // Where there is an instruction for powers of two whose exponents are sixty-fourths. Between 0 and the
+  // least normal float, it is some number there.
+  template <int count>
+  [[gnu::always_inline]] static void exp_terms_of_sixty_fourths(F (&x)[count]) {
+    // The last bits of numbers from 2^17 on are sixty-fourths; at the clamp they are 0, and so is the power.
+    static constexpr auto shift = in_all_lanes({196608.0f + 127.0f}), one = in_all_lanes({1.0f});
+    F shifted[count], power[count], sum[count];
+    each<count>([&](int i) { x[i] = S::at_least(S::set(-127 * 0.693147181f), x[i]); });
+    each<count>([&](int i) { shifted[i] = S::fma(x[i], S::set(1.44269504f), S::addend(shift.rows[0])); });
+    each<count>([&](int i) { power[i] = Arch::power_of_last_bits(shifted[i]); });
+    // What is left, r, is so small that exp(r) - 1 is r + r^2 / 2.
+    each<count>([&](int i) { x[i] = S::fma(shifted[i] - S::load(shift.rows[0]), S::set(-0.693147181f), x[i]); });
+    each<count>([&](int i) { sum[i] = S::fma(x[i], S::set(0.5f), S::addend(one.rows[0])); });
+    each<count>([&](int i) { x[i] = S::fma(power[i], x[i] * sum[i], power[i]); });
   }
 
   // exp(-x) for x of at least -89; 0 and infinity where that is no normal float.
@@ -243,8 +268,7 @@ struct MathFunctions {
   static F times_sigmoid(F x, F y) { return x / (1.0f + exp_of_minus(S::at_least(S::set(-89.0f), y))); }
   static F sigmoid(F x) { return times_sigmoid(S::set(1.0f), x); }
 
-  // Where `mask`, whose lanes are 0 or -1, `a`, else `b`. Conditions would be taken apart lane by lane when nested.
-  static F choose(I mask, F a, F b) { return S::from_bits((S::bits(a) & mask) | (S::bits(b) & ~mask)); }
+  static F choose(I mask, F a, F b) { return S::choose(mask, a, b); }
 
   // erf(x) / x as a polynomial of x^2, on |x| <= 1.
   static F erf_small(F x) {

@@ -77,6 +77,6 @@ struct MathKernels {
   } of_doubles;
 };
 
-TENON_ISA_TABLES(MathKernels, math_kernels)
+TENON_WIDE_ISA_TABLES(MathKernels, math_kernels)
 
 }  // namespace tenon::kernels

@@ -347,7 +347,7 @@ TEST_P(Math, Powers) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Isas, Math, testing::ValuesIn(available_isas(cpu_features())),
+INSTANTIATE_TEST_SUITE_P(Isas, Math, testing::ValuesIn(available_wide_isas(cpu_features())),
                          [](const auto& isa) { return std::string(isa_name(isa.param)); });
 
 }  // namespace

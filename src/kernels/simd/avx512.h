@@ -11,6 +11,7 @@ namespace {
 struct Avx512 {
   static constexpr Isa isa = Isa::avx512;
   static constexpr int width = 16;
+  static constexpr VectorsAtOnce at_once{};
   using F [[gnu::vector_size(64)]] = float;
   using I [[gnu::vector_size(64)]] = int32_t;
   static F fma(F a, F b, F c) { return (F)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c); }

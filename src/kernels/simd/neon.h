@@ -11,6 +11,7 @@ namespace {
 struct Neon {
   static constexpr Isa isa = Isa::neon;
   static constexpr int width = 4;
+  static constexpr VectorsAtOnce at_once{4, 6, 6, 8};
   using F [[gnu::vector_size(16)]] = float;
   using I [[gnu::vector_size(16)]] = int32_t;
   static F fma(F a, F b, F c) { return (F)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b); }

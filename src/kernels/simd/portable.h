@@ -13,6 +13,7 @@ namespace {
 struct Portable {
   static constexpr Isa isa = Isa::portable;
   static constexpr int width = 4;
+  static constexpr VectorsAtOnce at_once{};
   using F [[gnu::vector_size(16)]] = float;
   using I [[gnu::vector_size(16)]] = int32_t;
   static F fma(F a, F b, F c) { return a * b + c; }

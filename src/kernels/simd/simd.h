@@ -6,8 +6,17 @@
 
 namespace tenon::kernels {
 
-// `Arch` is one of the structs in neon.h, avx2.h, avx512.h and portable.h beside this file. They have internal
-// linkage, so every instantiation belongs to the file of its instruction set alone.
+// How many vectors loops work on at once, so that operations which wait for each other overlap, where there are
+// registers for them.
+struct VectorsAtOnce {
+  int of_functions = 2;       // elementary functions of arrays
+  int of_exponentials = 2;    // an even number
+  int of_columns = 4;         // that are the columns of whole GEMM tiles
+  int of_normalizations = 4;  // a multiple of 4
+};
+
+// `Arch` is one of the structs in neon.h, sve256.h, avx2.h, avx512.h and portable.h beside this file. They have
+// internal linkage, so every instantiation belongs to the file of its instruction set alone.
 // F and I are compiler vectors: + - * / < ? : & | << and indexing work on them lane by lane.
 template <class Arch>
 struct Simd {
@@ -23,11 +32,13 @@ struct Simd {
   static void store(float* p, F v) { std::memcpy(p, &v, sizeof v); }
   // The first `count` lanes; the others read as zero.
   static F load_part(const float* p, int64_t count) {
+    if constexpr (requires { Arch::load_part(p, count); }) return Arch::load_part(p, count);
     F v = {};
     std::memcpy(&v, p, static_cast<size_t>(count) * sizeof(float));
     return v;
   }
   static void store_part(float* p, F v, int64_t count) {
+    if constexpr (requires { Arch::store_part(p, v, count); }) return Arch::store_part(p, v, count);
     std::memcpy(p, &v, static_cast<size_t>(count) * sizeof(float));
   }
 
@@ -74,8 +85,17 @@ struct Simd {
   }
   static F clamp(F v, F lo, F hi) { return at_most(hi, at_least(lo, v)); }
 
+  // Where `mask`, whose lanes are 0 or -1, `a`, else `b`. Conditions would be taken apart lane by lane when nested.
+  static F choose(I mask, F a, F b) {
+    if constexpr (requires { Arch::choose(mask, a, b); })
+      return Arch::choose(mask, a, b);
+    else
+      return from_bits((bits(a) & mask) | (bits(b) & ~mask));
+  }
+
   // Whether a lane is not 0.
   static bool any(I v) {
+    if constexpr (requires { Arch::any(v); }) return Arch::any(v);
     int64_t parts[sizeof(I) / sizeof(int64_t)], all = 0;
     std::memcpy(parts, &v, sizeof v);
     for (int64_t part : parts) all |= part;

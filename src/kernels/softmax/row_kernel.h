@@ -1,4 +1,4 @@
-// Softmax of one row; neon.cc, avx2.cc, avx512.cc and portable.cc instantiate it.
+// Softmax of one row; a file per instruction set instantiates it.
 #pragma once
 
 #include <cmath>
@@ -37,8 +37,7 @@ struct SoftmaxRow {
     return result;
   }
 
-  // Vectors at once, so that their long chains of operations overlap, where there are registers for them.
-  static constexpr int at_once = Arch::isa == Isa::neon ? 6 : 2;
+  static constexpr int at_once = Arch::at_once.of_exponentials;
 
   template <bool Store, int count>
   [[gnu::always_inline]] static void add_terms(const float* x, float shift, float* y, F (&sums)[at_once]) {

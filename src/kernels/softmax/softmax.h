@@ -25,6 +25,6 @@ struct SoftmaxKernels {
   void (*log_softmax_row)(const float* x, float* y, int64_t n);
 };
 
-TENON_ISA_TABLES(SoftmaxKernels, softmax_kernels)
+TENON_WIDE_ISA_TABLES(SoftmaxKernels, softmax_kernels)
 
 }  // namespace tenon::kernels

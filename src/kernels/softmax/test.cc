@@ -76,7 +76,7 @@ TEST_P(Softmax, MaskedAndInvalidValues) {
   EXPECT_TRUE(std::isnan(y[0]));
 }
 
-INSTANTIATE_TEST_SUITE_P(Isas, Softmax, testing::ValuesIn(available_isas(cpu_features())),
+INSTANTIATE_TEST_SUITE_P(Isas, Softmax, testing::ValuesIn(available_wide_isas(cpu_features())),
                          [](const auto& isa) { return std::string(isa_name(isa.param)); });
 
 }  // namespace
