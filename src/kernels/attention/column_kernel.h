@@ -21,7 +21,7 @@ struct AttentionColumns {
     F most[Vectors];
     for (int v = 0; v < Vectors; ++v) most[v] = S::load(highest + v * width);
     for (int64_t j = 0; j < keys; ++j, scores += step) {
-      for (int v = 0; v < Vectors; ++v) most[v] = S::max(most[v], S::load(scores + v * width));
+      for (int v = 0; v < Vectors; ++v) most[v] = S::at_least(most[v], S::load(scores + v * width));
     }
     for (int v = 0; v < Vectors; ++v) S::store(highest + v * width, most[v]);
   }
