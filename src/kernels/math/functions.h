@@ -115,8 +115,28 @@ struct MathFunctions {
     return times_power_of_two(e, n);
   }
 
+  // Whether there is an instruction for powers of two whose exponents are sixty-fourths.
+  static constexpr bool has_powers_of_sixty_fourths = requires(F v) { Arch::power_of_last_bits(v); };
+
+  // By that, exp(x) or exp(-x), for exponents of -127 to 128 times log(2): 0 and infinity at the ends.
+  template <bool minus>
+  static F exp_of_sixty_fourths(F x) {
+    constexpr float sign = minus ? -1 : 1;
+    // The last bits of numbers from 2^17 on are sixty-fourths.
+    static constexpr auto shift = in_all_lanes({196608.0f + 127.0f});
+    static constexpr auto coefficients = in_all_lanes({1.0f, sign});
+    const F shifted = S::fma(x, S::set(sign * 1.44269504f), S::addend(shift.rows[0]));
+    const F power = Arch::power_of_last_bits(shifted), n = shifted - S::load(shift.rows[0]);
+    // So little is left that exp(r) - 1 is r + r^2 / 2.
+    const F r = S::fma(n, S::set(-sign * ln2_low), S::fma(n, S::set(-sign * ln2_high), x));
+    const F sum = S::fma(r, S::set(0.5f), S::addend(coefficients.rows[1]));
+    return S::fma(r, sum, S::addend(coefficients.rows[0])) * power;
+  }
+
   // exp(x) for x of at most 0; 0 where that is no normal float.
   static F exp_nonpositive(F x) {
+    if constexpr (has_powers_of_sixty_fourths)
+      return exp_of_sixty_fourths<false>(S::at_least(S::set(-127 * 0.693147181f), x));
     const F clamped = S::at_least(S::set(-88.0f), x);
     // The last bits of `shifted` are n + 127, the exponent field of 2^n; at the clamp that is 0.
     const F shift = S::set(12582912.0f + 127.0f), shifted = S::fma(clamped, S::set(1.44269504f), shift);
@@ -127,7 +147,7 @@ struct MathFunctions {
   // The same for several at once and within 5e-7 of it, with fewer operations: for terms of sums.
   template <int count>
   [[gnu::always_inline]] static void exp_terms(F (&x)[count]) {
-    if constexpr (requires { Arch::power_of_last_bits(x[0]); }) return exp_terms_of_sixty_fourths(x);
+    if constexpr (has_powers_of_sixty_fourths) return exp_terms_of_sixty_fourths(x);
     static constexpr auto shift = in_all_lanes({12582912.0f + 127.0f});
     static constexpr auto coefficients =
         in_all_lanes({1.0f, 0.9999997037f, 0.4999914276f, 0.1666764394f, 0.04189885128f, 0.008290144139f});
@@ -142,24 +162,25 @@ struct MathFunctions {
     each<count>([&](int i) { x[i] = sum[i] * S::from_bits(S::bits(shifted[i]) << 23); });
   }
 
-  // Where there is an instruction for powers of two whose exponents are sixty-fourths. Between 0 and the
-  // least normal float, it is some number there.
+  // As exp_of_sixty_fourths. Results below the least normal float are any others below it.
   template <int count>
   [[gnu::always_inline]] static void exp_terms_of_sixty_fourths(F (&x)[count]) {
-    // The last bits of numbers from 2^17 on are sixty-fourths; at the clamp they are 0, and so is the power.
     static constexpr auto shift = in_all_lanes({196608.0f + 127.0f}), one = in_all_lanes({1.0f});
     F shifted[count], power[count], sum[count];
     each<count>([&](int i) { x[i] = S::at_least(S::set(-127 * 0.693147181f), x[i]); });
     each<count>([&](int i) { shifted[i] = S::fma(x[i], S::set(1.44269504f), S::addend(shift.rows[0])); });
     each<count>([&](int i) { power[i] = Arch::power_of_last_bits(shifted[i]); });
-    // What is left, r, is so small that exp(r) - 1 is r + r^2 / 2.
     each<count>([&](int i) { x[i] = S::fma(shifted[i] - S::load(shift.rows[0]), S::set(-0.693147181f), x[i]); });
     each<count>([&](int i) { sum[i] = S::fma(x[i], S::set(0.5f), S::addend(one.rows[0])); });
     each<count>([&](int i) { x[i] = S::fma(power[i], x[i] * sum[i], power[i]); });
   }
 
-  // exp(-x) for x of at least -89; 0 and infinity where that is no normal float.
+  static constexpr float largest_exponent = has_powers_of_sixty_fourths ? 128 * 0.693147181f : 89;
+
+  // exp(-x) for x of at least -largest_exponent; 0 and infinity where that is no normal float.
   static F exp_of_minus(F x) {
+    if constexpr (has_powers_of_sixty_fourths)
+      return exp_of_sixty_fourths<true>(S::at_most(S::set(127 * 0.693147181f), x));
     const F clamped = S::at_most(S::set(88.0f), x);
     // As above, with r = -s; 0 and 255 are the exponent fields of 0 and infinity.
     const F shift = S::set(12582912.0f + 127.0f), shifted = S::fma(clamped, S::set(-1.44269504f), shift);
@@ -263,9 +284,9 @@ struct MathFunctions {
   }
   static F reciprocal(F x) { return 1.0f / x; }
 
-  // x / (1 + exp(-y)) for an x that is finite where y is below -89; 0 where that factor is no normal float, here and in
+  // x / (1 + exp(-y)) for an x that is finite where y is below -88; 0 where that factor is no normal float, here and in
   // softplus: numbers that small are slow to compute with.
-  static F times_sigmoid(F x, F y) { return x / (1.0f + exp_of_minus(S::at_least(S::set(-89.0f), y))); }
+  static F times_sigmoid(F x, F y) { return x / (1.0f + exp_of_minus(S::at_least(S::set(-largest_exponent), y))); }
   static F sigmoid(F x) { return times_sigmoid(S::set(1.0f), x); }
 
   static F choose(I mask, F a, F b) { return S::choose(mask, a, b); }
