@@ -38,7 +38,11 @@ struct Sve256 {
   }
   static F load_part(const float* p, int64_t count) { return svld1(first(count), p); }
   static void store_part(float* p, F v, int64_t count) { svst1(first(count), p, v); }
-  static F abs(F x) { return svabs_x(all(), x); }
+  static F abs(F x) { return (F)((I)x & all_but_sign()); }
+  static F copy_sign(F magnitude, F sign) {
+    const I mask = all_but_sign();
+    return (F)(((I)magnitude & mask) | ((I)sign & ~mask));
+  }
   static F sqrt(F x) { return svsqrt_x(all(), x); }
   static F reciprocal_estimate(F x) { return svrecpe(x); }
   // x * 2^n for a whole n, rounded once.
@@ -68,6 +72,12 @@ struct Sve256 {
 
  private:
   static svbool_t all() { return svptrue_b32(); }
+  // Not known to the compiler, which would copy a vector before it takes bits from it by a number in the instruction.
+  static I all_but_sign() {
+    I mask;
+    asm("mov %0.s, #0x7fffffff" : "=w"(mask));
+    return mask;
+  }
   static svbool_t first(int64_t count) { return svwhilelt_b32(int64_t{0}, count); }
 };
 
