@@ -86,7 +86,8 @@ class DepthwiseBlockedConv {
   }
 
   int64_t lines_to_activate() const {
-    const int64_t line_bytes = s_.output[2] * block_ * int64_t{sizeof(Number)}, lines = 1 + activated_bytes / line_bytes;
+    const int64_t line_bytes = s_.output[2] * block_ * int64_t{sizeof(Number)},
+                  lines = 1 + activated_bytes / line_bytes;
     const int64_t together = row_kernels_ ? row_kernels_->lines : 1;
     return std::max(together, lines / together * together);
   }
@@ -222,8 +223,8 @@ class DepthwiseBlockedConv {
   int64_t block_;
   std::vector<Number> zeros_;
   const DepthwiseRowKernels<Number>* row_kernels_;  // null: there are none for this kernel
-  // Only with them, for each line of the output: the first of the kernel's rows that lie in the image, the end of these,
-  // and where each row of the kernel lies.
+  // Only with them, for each line of the output: the first of the kernel's rows that lie in the image, the end of
+  // these, and where each row of the kernel lies.
   static constexpr int64_t outside = -1;
   std::vector<int64_t> row_facts_;
   int64_t lines_at_once_ = 0;

@@ -9,9 +9,9 @@ namespace tenon::kernels {
 inline constexpr int most_row_pixels = 7, most_row_lines = 3;
 
 // Lines of `tiles` tiles of pixels, one tile beside the other. Line l reads the row of the image at
-// rows[l * kernel_rows + k] for every row k of the kernel from first_rows[l] to end_rows[l], neither of which grows with
-// l, and its pixel i columns first_column + i * stride + k of it for every column k of the kernel. Columns outside of
-// the image are left out. Number is float, or uint16_t for half precision.
+// rows[l * kernel_rows + k] for every row k of the kernel from first_rows[l] to end_rows[l], neither of which grows
+// with l, and its pixel i columns first_column + i * stride + k of it for every column k of the kernel. Columns outside
+// of the image are left out. Number is float, or uint16_t for half precision.
 template <class Number>
 struct DepthwiseRowTile {
   const Number* const* rows;  // there is one more, which nothing is read from; those outside of the image are zeros

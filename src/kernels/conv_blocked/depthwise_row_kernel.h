@@ -18,8 +18,8 @@ struct DepthwiseRowTiles {
   using F = typename S::F;
   static constexpr int block = Tile::vectors * S::width, pixels = most_row_pixels;
 
-  // L lines at once of P pixels that read columns [Left, all - Right) of their windows or, where not Known, those in the
-  // image. Lines follow each other here, as what is between two calls would take as long as a row of products.
+  // L lines at once of P pixels that read columns [Left, all - Right) of their windows or, where not Known, those in
+  // the image. Lines follow each other here, as what is between two calls would take as long as a row of products.
   template <int L, int P, int Width, int Stride, int Left, int Right, bool Known>
   static void run(const DepthwiseRowTile<Number>& t) {
     // The vectors of a block that are worked on at once: several where the registers are there for it.
@@ -35,15 +35,15 @@ struct DepthwiseRowTiles {
       for (int64_t line = 0; line < t.lines; line += L) {
 #pragma GCC unroll 1
         for (int64_t channel = 0; channel < block; channel += V * S::width)
-          run_lines<L, V, P, Width, Stride>(t, line, column + channel, left, channel,
-                                            pixel + line * t.y_step + channel, in_image);
+          run_lines<L, V, P, Width, Stride>(t, line, column + channel, left, channel, pixel + line * t.y_step + channel,
+                                            in_image);
       }
     }
   }
 
  private:
-  // Some vectors of L lines of a tile. `offset` is where column `left` of the windows lies in rows of the image, `to` is
-  // where the first pixel goes.
+  // Some vectors of L lines of a tile. `offset` is where column `left` of the windows lies in rows of the image, `to`
+  // is where the first pixel goes.
   template <int L, int V, int P, int Width, int Stride, class InImage>
   [[gnu::always_inline]] static void run_lines(const DepthwiseRowTile<Number>& t, int64_t line, int64_t offset,
                                                int64_t left, int64_t channel, int64_t to, InImage in_image) {

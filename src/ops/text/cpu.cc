@@ -8,6 +8,7 @@
 #include "base/rounding.h"
 #include "ops/broadcast.h"
 #include "ops/elementwise.h"
+#include "ops/text/short_text.h"
 #include "ops/text/unicode.h"
 #include "provider/cpu_kernels.h"
 
@@ -79,51 +80,91 @@ class StringSplit final : public Kernel {
     constexpr size_t block = 256;
     std::vector<Parts> blocks(divide_up(texts.size(), block));
     run.threads().parallel_for(std::ssize(blocks), 1, [&](int64_t begin, int64_t end) {
-      for (auto b = static_cast<size_t>(begin); b < static_cast<size_t>(end); ++b) {
-        blocks[b].list.reserve(4 * block);
-        blocks[b].counts.reserve(block);
-        for (const std::string& text : texts.subspan(b * block, std::min(block, texts.size() - b * block)))
-          split(text, blocks[b]);
-      }
+      for (auto b = static_cast<size_t>(begin); b < static_cast<size_t>(end); ++b)
+        split(texts.subspan(b * block, std::min(block, texts.size() - b * block)), blocks[b]);
     });
-    size_t most = 0;
-    for (const Parts& parts : blocks) most = std::max(most, std::ranges::max(parts.counts));
+    int64_t most = 0;
+    for (const Parts& parts : blocks) most = std::max(most, parts.most);
     if (run.wants_output(0)) {
       Shape shape = run.input(0).shape();
-      shape.push_back(static_cast<int64_t>(most));
-      auto out = run.output(0, shape).mutable_data<std::string>();
-      for (size_t b = 0; b < blocks.size(); ++b) {
-        std::string* row = out.data() + b * block * most;
-        const std::string_view* part = blocks[b].list.data();
-        for (size_t count : blocks[b].counts) {
-          for (size_t k = 0; k < count; ++k, ++part) row[k].assign(part->data(), part->size());
-          row += most;
-        }
-      }
+      shape.push_back(most);
+      std::string* row = run.output(0, shape).mutable_data<std::string>().data();
+      for (const Parts& parts : blocks) row = copy(parts, row, most);
     }
     if (run.wants_output(1)) {
-      auto counts = run.output(1).mutable_data<int64_t>();
-      size_t i = 0;
+      int64_t* count = run.output(1).mutable_data<int64_t>().data();
       for (const Parts& parts : blocks) {
-        for (size_t count : parts.counts) counts[i++] = static_cast<int64_t>(count);
+        for (const Text& text : parts.texts) *count++ = text.count;
       }
     }
   }
 
  private:
-  // Of several texts, one after the other, and how many each has.
+  struct Text {
+    int64_t count;     // of its parts
+    WordBounds words;  // of a short text, unless its parts are listed
+  };
+  // Of several texts, one after the other.
   struct Parts {
+    std::vector<Text> texts;
+    std::vector<char> copies;  // of short texts, each with room for another one behind it
     std::vector<std::string_view> list;
-    std::vector<size_t> counts;
+    int64_t most = 0;
   };
 
-  void split(std::string_view text, Parts& parts) const {
-    const size_t before = parts.list.size();
-    if (delimiter_.empty())
-      split_at_white_space(text, parts.list);
-    else
-      split_at_delimiter(text, parts.list);
-    parts.counts.push_back(parts.list.size() - before);
+  void split(std::span<const std::string> texts, Parts& parts) const {
+    parts.texts.resize(texts.size());
+    parts.copies.resize((texts.size() + 1) * short_text_size);
+    char* copy = parts.copies.data();
+    for (size_t i = 0; i < texts.size(); ++i, copy += short_text_size) {
+      Text& own = parts.texts[i];
+      if (!delimiter_.empty() || !is_short(texts[i]) || !split_short(texts[i], copy, own)) {
+        const auto before = std::ssize(parts.list);
+        if (delimiter_.empty())
+          split_at_white_space(texts[i], parts.list);
+        else
+          split_at_delimiter(texts[i], parts.list);
+        own = {std::ssize(parts.list) - before, {}};
+      }
+      parts.most = std::max(parts.most, own.count);
+    }
+  }
+
+  // False if it takes more than looking at bits.
+  bool split_short(const std::string& text, char* copy, Text& to) const {
+    std::memcpy(copy, text.data(), short_text_size);
+    const bool is_ascii = find_words(text.data(), text.size(), to.words);
+    to.count = to.words.count();
+    return is_ascii && to.count <= most_splits_;
+  }
+
+  // Rows of `most` parts. Returns the row behind them.
+  static std::string* copy(const Parts& parts, std::string* row, int64_t most) {
+    const std::string_view* part = parts.list.data();
+    const char* from = parts.copies.data();
+    for (const auto& [count, words] : parts.texts) {
+      if (words.begins != 0) {
+        copy_words(words, from, row);
+      } else {
+        for (int64_t k = 0; k < count; ++k, ++part) row[k].assign(part->data(), part->size());
+      }
+      row += most;
+      from += short_text_size;
+    }
+    return row;
+  }
+
+  // Always as many characters, so that the size of a word decides nothing.
+  static void copy_words(const WordBounds& words, const char* from, std::string* to) {
+    constexpr size_t most = short_text_size - 1;
+    for (uint32_t begins = words.begins, ends = words.ends; begins != 0; begins &= begins - 1, ends &= ends - 1, ++to) {
+      const auto begin = static_cast<size_t>(std::countr_zero(begins)), size = std::countr_zero(ends) - begin;
+      to->assign(from + begin, most);
+      if (size <= most)
+        to->resize(size);
+      else
+        to->assign(from + begin, size);
+    }
   }
 
   void split_at_delimiter(std::string_view text, std::vector<std::string_view>& parts) const {

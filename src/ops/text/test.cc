@@ -50,6 +50,29 @@ TEST(StringSplit, WhiteSpace) {
   test("StringSplit", {1}, {" a b"}).attribute("maxsplit", 0).expect<std::string>({1, 1}, {"a b"}).no_output().run();
 }
 
+// Texts whose words are found by bits, and some that are too long for it or have other characters.
+TEST(StringSplit, TextsOfEverySize) {
+  Strings texts, words;
+  std::vector<int64_t> counts;
+  for (const std::string white : {" ", "\t", "\n", "\x0b", "\x0c", "\r", "\x1c", "\x1d", "\x1e", "\x1f", " \t "}) {
+    for (int size = 1; size < 20; ++size) {
+      for (const char* letter : {"a", "\x08", "\x0e", "\x1b", "!", "~", "\x7f", "\u00e9"}) {
+        std::string word;
+        for (int i = 0; i < size; ++i) word += letter;
+        texts.insert(texts.end(), {word, white + word, word + white, white + "b" + white + word + white, white});
+        words.insert(words.end(), {word, "", word, "", word, "", "b", word, "", ""});
+        counts.insert(counts.end(), {1, 1, 1, 2, 0});
+      }
+    }
+  }
+  const auto n = std::ssize(texts);
+  OpTest("StringSplit")
+      .input(Tensor({n}, std::span<const std::string>(texts)))
+      .expect(Tensor({n, 2}, std::span<const std::string>(words)))
+      .expect(Tensor({n}, std::span<const int64_t>(counts)))
+      .run();
+}
+
 TEST(StringNormalizer, CaseAndStopwords) {
   test("StringNormalizer", {3}, {"monday", "Österreich", "ΑΒΓ я"})
       .attribute("case_change_action", "LOWER")
