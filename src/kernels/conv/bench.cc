@@ -2,6 +2,7 @@
 
 #include "kernels/conv/conv.h"
 #include "kernels/conv_blocked/conv_blocked.h"
+#include "kernels/peak/floats.h"
 #include "kernels/peak/report.h"
 #include "kernels/winograd/winograd.h"
 
@@ -23,9 +24,9 @@ void measure(benchmark::State& state, Prepare prepare, bool cold = false) {
   ThreadPool pool(bench_threads());
   const ThreadPool::Run run(pool);
   const int64_t per_output = s.in_channels / s.groups * s.kernel_size();
-  std::vector<float> x(static_cast<size_t>(s.in_channels * s.input_size()), 1.0f);
-  std::vector<float> weights(static_cast<size_t>(s.out_channels * per_output), 1.0f);
-  std::vector<float> y(static_cast<size_t>(s.out_channels * s.output_size()));
+  Floats x(static_cast<size_t>(s.in_channels * s.input_size()), 1.0f);
+  Floats weights(static_cast<size_t>(s.out_channels * per_output), 1.0f);
+  Floats y(static_cast<size_t>(s.out_channels * s.output_size()));
   constexpr size_t cold_floats = 12 << 20;
   std::vector<decltype(prepare(pool, s, weights.data()))> runs;
   for (size_t copies = cold ? 1 + cold_floats / weights.size() : 1; copies > 0; --copies)
@@ -55,9 +56,9 @@ void conv_transpose_image(benchmark::State& state) {
   ThreadPool pool(bench_threads());
   const ThreadPool::Run run(pool);
   const int64_t per_input = s.out_channels * s.kernel_size();
-  const std::vector<float> x(static_cast<size_t>(s.in_channels * s.input_size()), 1.0f);
-  const std::vector<float> weights(static_cast<size_t>(s.in_channels * per_input), 1.0f);
-  std::vector<float> y(static_cast<size_t>(s.out_channels * s.output_size()));
+  const Floats x(static_cast<size_t>(s.in_channels * s.input_size()), 1.0f);
+  const Floats weights(static_cast<size_t>(s.in_channels * per_input), 1.0f);
+  Floats y(static_cast<size_t>(s.out_channels * s.output_size()));
   const PackedConvTransposeWeights packed(pool, s, weights.data());
   for (auto _ : state) conv_transpose(pool, s, x.data(), packed, y.data());
   report_flops(state, 2.0 * static_cast<double>(s.in_channels * s.input_size() * per_input), pool.size());

@@ -1,6 +1,5 @@
-#include <vector>
-
 #include "kernels/gemm/gemm.h"
+#include "kernels/peak/floats.h"
 #include "kernels/peak/report.h"
 
 namespace tenon::kernels {
@@ -15,8 +14,7 @@ void report(benchmark::State& state, int64_t m, int64_t n, int64_t k) {
 void gemm_square(benchmark::State& state) {
   const int64_t m = state.range(0), n = state.range(1), k = state.range(2);
   ThreadPool pool(static_cast<int>(state.range(3)));
-  std::vector<float> a(static_cast<size_t>(m * k), 1.0f), b(static_cast<size_t>(k * n), 1.0f),
-      c(static_cast<size_t>(m * n));
+  Floats a(static_cast<size_t>(m * k), 1.0f), b(static_cast<size_t>(k * n), 1.0f), c(static_cast<size_t>(m * n));
   for (auto _ : state) gemm(pool, m, n, k, {a.data(), k}, {b.data(), n}, c.data(), n);
   report(state, m, n, k);
 }
@@ -36,8 +34,7 @@ BENCHMARK(gemm_square)
 void gemm_packed_right(benchmark::State& state) {
   const int64_t m = state.range(0), n = state.range(1), k = state.range(2);
   ThreadPool pool(static_cast<int>(state.range(3)));
-  std::vector<float> a(static_cast<size_t>(m * k), 1.0f), b(static_cast<size_t>(k * n), 1.0f),
-      c(static_cast<size_t>(m * n));
+  Floats a(static_cast<size_t>(m * k), 1.0f), b(static_cast<size_t>(k * n), 1.0f), c(static_cast<size_t>(m * n));
   const PackedMatrix packed(pool, GemmSide::right, k, n, {b.data(), n});
   for (auto _ : state) gemm(pool, m, {a.data(), k}, packed, c.data(), n);
   report(state, m, n, k);

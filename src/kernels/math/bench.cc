@@ -1,14 +1,13 @@
 #include <benchmark/benchmark.h>
 
-#include <vector>
-
 #include "kernels/math/math.h"
+#include "kernels/peak/floats.h"
 
 namespace tenon::kernels {
 namespace {
 
 void math_array(benchmark::State& state, void (*function)(const float*, float*, int64_t)) {
-  std::vector<float> x(4096), y(4096);
+  Floats x(4096), y(4096);
   for (size_t i = 0; i < x.size(); ++i) x[i] = 0.001f * static_cast<float>(i + 1);
   for (auto _ : state) {
     function(x.data(), y.data(), 4096);
@@ -36,7 +35,7 @@ BENCHMARK_CAPTURE(math_array, acos, f32_acos);
 BENCHMARK_CAPTURE(math_array, reciprocal, f32_reciprocal);
 
 void math_pow(benchmark::State& state) {
-  std::vector<float> x(4096), z(4096);
+  Floats x(4096), z(4096);
   for (size_t i = 0; i < x.size(); ++i) x[i] = 0.001f * static_cast<float>(i + 1);
   const float exponent = 2.5f;
   for (auto _ : state) {

@@ -1,5 +1,4 @@
-#include <vector>
-
+#include "kernels/peak/floats.h"
 #include "kernels/peak/report.h"
 #include "kernels/pool/pool.h"
 
@@ -18,8 +17,7 @@ void max_pool_image(benchmark::State& state) {
   }
   if (Block > 1) s.input[2] = s.output[2] = Block;
   ThreadPool pool(1);
-  std::vector<float> x(static_cast<size_t>(s.planes * s.input_size())),
-      y(static_cast<size_t>(s.planes * s.output_size()));
+  Floats x(static_cast<size_t>(s.planes * s.input_size())), y(static_cast<size_t>(s.planes * s.output_size()));
   for (auto _ : state) max_pool(pool, s, x.data(), y.data());
   report_bytes(state, 4.0 * static_cast<double>(x.size() + y.size()));
 }

@@ -1,8 +1,7 @@
 #include <benchmark/benchmark.h>
 
-#include <vector>
-
 #include "kernels/layer_norm/layer_norm.h"
+#include "kernels/peak/floats.h"
 #include "kernels/softmax/softmax.h"
 
 namespace tenon::kernels {
@@ -15,7 +14,7 @@ void report(benchmark::State& state, size_t elements) {
 
 void softmax_of_rows(benchmark::State& state) {
   ThreadPool pool(1);
-  std::vector<float> x(static_cast<size_t>(state.range(0) * state.range(1)), 1.0f), y(x.size());
+  Floats x(static_cast<size_t>(state.range(0) * state.range(1)), 1.0f), y(x.size());
   for (auto _ : state) softmax_rows(pool, x.data(), y.data(), state.range(0), state.range(1));
   report(state, x.size());
 }
@@ -23,8 +22,8 @@ BENCHMARK(softmax_of_rows)->Args({1536, 128})->Args({64, 1000})->Args({8, 32000}
 
 void layer_norm_of_rows(benchmark::State& state) {
   ThreadPool pool(1);
-  std::vector<float> x(static_cast<size_t>(state.range(0) * state.range(1)), 1.0f), y(x.size());
-  std::vector<float> scale(static_cast<size_t>(state.range(1)), 1.0f);
+  Floats x(static_cast<size_t>(state.range(0) * state.range(1)), 1.0f), y(x.size());
+  Floats scale(static_cast<size_t>(state.range(1)), 1.0f);
   for (auto _ : state) {
     layer_norm(pool, {x.data(), y.data(), state.range(0), state.range(1), scale.data(), scale.data()});
   }

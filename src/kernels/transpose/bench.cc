@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "kernels/peak/floats.h"
 #include "kernels/transpose/transpose.h"
 
 namespace tenon::kernels {
@@ -11,7 +12,7 @@ void transpose_array(benchmark::State& state, std::vector<int64_t> dims, std::ve
   size_t count = 1;
   for (int64_t dim : dims) count *= static_cast<size_t>(dim);
   ThreadPool pool(1);
-  std::vector<float> from(count), to(count);
+  Floats from(count), to(count);
   for (auto _ : state) transpose(pool, from.data(), to.data(), dims, permutation, sizeof(float));
   state.counters["GB/s"] =
       benchmark::Counter(8e-9 * static_cast<double>(count), benchmark::Counter::kIsIterationInvariantRate);
