@@ -7,8 +7,12 @@ namespace tenon::kernels {
 namespace {
 
 // A packed panel of R rows, and rows where they are: for these a pointer each would be more than there are registers.
+// Some numbers are read by the products themselves, if there are several: an instruction less for each, which counts
+// where two threads share a core, and a load more. Those with an address that is more than a register and a number do
+// not save one.
 template <int R>
 struct PackedRows {
+  static constexpr bool products_read(int row) { return row % 7 < 4; }
   const float* from;
   explicit PackedRows(const float* a) : from(a) {}
   const float* at(int row, int step) const { return from + step * R + row; }
@@ -17,6 +21,7 @@ struct PackedRows {
 template <int R>
 struct RowsInPlace {
   static constexpr int pointers = (R + 2) / 3;
+  static constexpr bool products_read(int row) { return row % 3 == 0; }
   const float* from[pointers];
   int64_t stride;
   explicit RowsInPlace(const GemmPanel& a) : stride(a.stride) {
@@ -33,6 +38,7 @@ struct RowsInPlace {
 // The same, of which each number that was read is stored in its place of a packed panel.
 template <int R>
 struct RowsToPack : RowsInPlace<R> {
+  static constexpr bool products_read(int) { return false; }
   float* to;
   explicit RowsToPack(const GemmRowsToPack& a) : RowsInPlace<R>(a.rows), to(a.packed) {}
   void keep(int row, int step, Simd<Avx512>::F value) {
@@ -162,6 +168,12 @@ struct Tile : BroadcastTile<Avx512, 14, 2> {
     for (; k > 0; --k) multiply_steps<1>(left, b, acc, fetch);
   }
 
+  // Where that leaves fewer loads than products.
+  template <int R, int V, class Left>
+  static constexpr bool products_read(int row) {
+    return Left::products_read(row) && (V == 1 || R >= half_rows);
+  }
+
   // These statements stay in their order: steps that mix would need more registers than there are.
   template <int Steps, int R, int V, class Left, class B, class Fetch>
   [[gnu::always_inline]] static void multiply_steps(Left& left, B& b, F (&acc)[R][V], Fetch fetch) {
@@ -175,6 +187,11 @@ struct Tile : BroadcastTile<Avx512, 14, 2> {
       for (int j = 0; j < V; ++j) load(row[j], b_row + j * S::width);
 #pragma GCC unroll 16
       for (int i = 0; i < R; ++i) {
+        if (products_read<R, V, Left>(i)) {
+#pragma GCC unroll 2
+          for (int j = 0; j < V; ++j) multiply_add_number(acc[i][j], left.at(i, step), row[j]);
+          continue;
+        }
         F value;
         broadcast(value, left.at(i, step));
         if constexpr (requires { left.keep(i, step, value); }) left.keep(i, step, value);
@@ -200,6 +217,9 @@ struct Tile : BroadcastTile<Avx512, 14, 2> {
     asm volatile("vmovups %1, %0" : "=v"(value) : "m"(*reinterpret_cast<const float(*)[S::width]>(p)));
   }
   static void broadcast(F& value, const float* p) { asm volatile("vbroadcastss %1, %0" : "=v"(value) : "m"(*p)); }
+  static void multiply_add_number(F& sum, const float* a, F b) {
+    asm volatile("vfmadd231ps %1%{1to16%}, %2, %0" : "+v"(sum) : "m"(*a), "v"(b));
+  }
   static void multiply_add(F& sum, F a, F b) { asm volatile("vfmadd231ps %1, %2, %0" : "+v"(sum) : "v"(a), "v"(b)); }
 };
 
