@@ -85,9 +85,10 @@ class DepthwiseBlockedConv {
     return epilogue_.bias ? epilogue_.bias + channel_block * block_ : zeros_.data();
   }
 
+  // As many as are worked on at once, or some times that.
   int64_t lines_to_activate() const {
-    const int64_t line_bytes = s_.output[2] * block_ * int64_t{sizeof(Number)},
-                  lines = 1 + activated_bytes / line_bytes;
+    const int64_t line_bytes = s_.output[2] * block_ * int64_t{sizeof(Number)};
+    const int64_t lines = 1 + activated_bytes / line_bytes;
     const int64_t together = row_kernels_ ? row_kernels_->lines : 1;
     return std::max(together, lines / together * together);
   }

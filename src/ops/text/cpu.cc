@@ -110,17 +110,23 @@ class StringSplit final : public Kernel {
     std::vector<char> copies;  // of short texts, each with room for another one behind it
     std::vector<std::string_view> list;
     int64_t most = 0;
+
+    const char* copy_of(size_t text) const { return copies.data() + text * short_text_size; }
+    char* copy_of(size_t text) { return copies.data() + text * short_text_size; }
   };
 
   void split(std::span<const std::string> texts, Parts& parts) const {
+    const bool at_white_space = delimiter_.empty();
     parts.texts.resize(texts.size());
-    parts.copies.resize((texts.size() + 1) * short_text_size);
-    char* copy = parts.copies.data();
-    for (size_t i = 0; i < texts.size(); ++i, copy += short_text_size) {
+    if (at_white_space)
+      parts.copies.resize((texts.size() + 1) * short_text_size);
+    else
+      parts.list.reserve(4 * texts.size());
+    for (size_t i = 0; i < texts.size(); ++i) {
       Text& own = parts.texts[i];
-      if (!delimiter_.empty() || !is_short(texts[i]) || !split_short(texts[i], copy, own)) {
+      if (!at_white_space || !is_short(texts[i]) || !split_short(texts[i], parts.copy_of(i), own)) {
         const auto before = std::ssize(parts.list);
-        if (delimiter_.empty())
+        if (at_white_space)
           split_at_white_space(texts[i], parts.list);
         else
           split_at_delimiter(texts[i], parts.list);
@@ -138,18 +144,16 @@ class StringSplit final : public Kernel {
     return is_ascii && to.count <= most_splits_;
   }
 
-  // Rows of `most` parts. Returns the row behind them.
+  // To rows of `most` parts. Returns the row behind them.
   static std::string* copy(const Parts& parts, std::string* row, int64_t most) {
     const std::string_view* part = parts.list.data();
-    const char* from = parts.copies.data();
-    for (const auto& [count, words] : parts.texts) {
+    for (size_t i = 0; i < parts.texts.size(); ++i, row += most) {
+      const auto& [count, words] = parts.texts[i];
       if (words.begins != 0) {
-        copy_words(words, from, row);
+        copy_words(words, parts.copy_of(i), row);
       } else {
         for (int64_t k = 0; k < count; ++k, ++part) row[k].assign(part->data(), part->size());
       }
-      row += most;
-      from += short_text_size;
     }
     return row;
   }
