@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 
 #include "kernels/conv_blocked/depthwise_row_kernel.h"
@@ -91,17 +92,65 @@ struct ConvBlockedTiles {
   }
 
   template <int P, int Lanes, int Blocks, bool Fetches>
-  [[gnu::noinline]] static void run_tile_apart(const BlockedTile& t) {
+  static void run_tile_apart(const BlockedTile& t) {
+    if constexpr (requires(F(&acc)[P][vectors * Blocks]) {
+                    Tile::template multiply_add_even<P, Lanes>(acc, t.x, t.weights, t.weight_step, 0);
+                  }) {
+      // A distance that compilers know needs no registers.
+      const int64_t step = P > 1 ? t.pixels[1] - t.pixels[0] : block;
+      bool is_even = true;
+      for (int i = 2; i < P; ++i) is_even &= t.pixels[i] - t.pixels[i - 1] == step;
+      if (is_even && step == block)
+        return run_even_tile<P, Lanes, Blocks, Fetches>(t, std::integral_constant<int64_t, block>{});
+      if (is_even) return run_even_tile<P, Lanes, Blocks, Fetches>(t, step);
+    }
+    run_uneven_tile<P, Lanes, Blocks, Fetches>(t);
+  }
+
+  // Pixels that are `step` apart.
+  template <int P, int Lanes, int Blocks, bool Fetches, class Step>
+  [[gnu::noinline]] static void run_even_tile(const BlockedTile& t, Step step) {
+    constexpr int V = vectors * Blocks;
+    run_tile<P, Lanes, Blocks, Fetches>(t, [&](F(&acc)[P][V], auto fetch_next) {
+      const Number *x = t.x + t.pixels[0], *w = t.weights;
+      const int64_t *steps = t.steps, *end = steps + t.step_count;
+      if constexpr (std::is_same_v<Step, std::integral_constant<int64_t, block>> &&
+                    may_read_in_order<P, Lanes, Fetches>) {
+        // Then a line is fetched for each that is read.
+        constexpr int64_t floats_ahead = 4 * Lanes * block;
+        if (reads_in_order<Lanes>(t)) {
+          for (; steps < end; ++steps, w += Lanes * block)
+            Tile::template multiply_add_even<P, Lanes, floats_ahead>(acc, x + *steps, w, t.weight_step, step);
+          return;
+        }
+      }
+      for (; steps < end; ++steps, w += Lanes * block) {
+        fetch_next();
+        Tile::template multiply_add_even<P, Lanes>(acc, x + *steps, w, t.weight_step, step);
+      }
+    });
+  }
+
+  template <int P, int Lanes, int Blocks, bool Fetches>
+  [[gnu::noinline]] static void run_uneven_tile(const BlockedTile& t) {
     run_tile<P, Lanes, Blocks, Fetches>(t);
   }
 
   // T is BlockedTile or Part.
   template <int P, int Lanes, int Blocks, bool Fetches, class T>
   [[gnu::always_inline]] static void run_tile(const T& t) {
-    F acc[P][vectors * Blocks];
-    const Number* x[P];
+    run_tile<P, Lanes, Blocks, Fetches>(t, [&](F(&acc)[P][vectors * Blocks], auto fetch_next) {
+      const Number* x[P];
 #pragma GCC unroll 16
-    for (int i = 0; i < P; ++i) x[i] = t.x + t.pixels[i];
+      for (int i = 0; i < P; ++i) x[i] = t.x + t.pixels[i];
+      multiply_add<P, Lanes>(t, x, fetch_next, acc);
+    });
+  }
+
+  // multiply(acc, fetch_next) adds the products of all steps.
+  template <int P, int Lanes, int Blocks, bool Fetches, class T, class Multiply>
+  [[gnu::always_inline]] static void run_tile(const T& t, Multiply multiply) {
+    F acc[P][vectors * Blocks];
     const Number *next = t.next_weights, *end = std::min(next + t.next_part, t.next_end);
     const auto fetch_line = [&] {
       __builtin_prefetch(next, 0, 2);
@@ -116,7 +165,7 @@ struct ConvBlockedTiles {
       for (int64_t l = 0; l < more_lines; ++l) fetch_line();
     };
     start<P, Blocks>(t, acc);
-    multiply_add<P, Lanes, Fetches>(t, x, fetch_next, acc);
+    multiply(acc, fetch_next);
     if constexpr (is_half) {
       if (t.adds_pair) add_pair(t.pair, acc);
       if (t.keeps_pair) return keep_pair(acc, t.pair);
@@ -204,39 +253,10 @@ struct ConvBlockedTiles {
   }
 
   // All steps of a tile.
-  template <int P, int Lanes, bool Fetches, int V, class Fetch>
+  template <int P, int Lanes, int V, class Fetch>
   [[gnu::always_inline]] static void multiply_add(const BlockedTile& t, const Number* const (&x)[P], Fetch fetch_next,
                                                   F (&acc)[P][V]) {
     const Number* w = t.weights;
-    if constexpr (requires { Tile::template multiply_add_even<P, Lanes>(acc, x[0], w, t.weight_step, 0); }) {
-      const int64_t step = P > 1 ? t.pixels[1] - t.pixels[0] : 0;
-      bool is_even = true;
-      for (int i = 2; i < P; ++i) is_even &= t.pixels[i] - t.pixels[i - 1] == step;
-      const auto run_even = [&](auto distance) {
-        for (int64_t s = 0; s < t.step_count; ++s, w += Lanes * block) {
-          fetch_next();
-          Tile::template multiply_add_even<P, Lanes>(acc, x[0] + t.steps[s], w, t.weight_step, distance);
-        }
-      };
-      if constexpr (may_read_in_order<P, Lanes, Fetches>) {
-        // Then a line is fetched for each that is read.
-        constexpr int64_t floats_ahead = 4 * Lanes * block;
-        if (is_even && step == block && reads_in_order<Lanes>(t)) {
-          for (int64_t s = 0; s < t.step_count; ++s, w += Lanes * block)
-            Tile::template multiply_add_even<P, Lanes, floats_ahead>(acc, x[0] + t.steps[s], w, t.weight_step,
-                                                                     std::integral_constant<int64_t, block>{});
-          return;
-        }
-      }
-      if (is_even) {
-        // A distance that compilers know needs no registers.
-        if (step == block)
-          run_even(std::integral_constant<int64_t, block>{});
-        else
-          run_even(step);
-        return;
-      }
-    }
     if constexpr (requires {
                     Tile::template multiply_add_steps<P, Lanes>(acc, x, t.steps, t.step_count, w, t.weight_step,
                                                                 fetch_next);
