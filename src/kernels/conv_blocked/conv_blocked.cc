@@ -16,10 +16,11 @@ namespace tenon::kernels {
 namespace {
 
 // The share of the first cache that the weights of some input channels and what a tile reads of them fill, so that
-// they stay there for all tiles of a group; other channels are done in turns.
-constexpr double cache_share = 0.7;
+// they stay there for all tiles of a group; other channels are done in turns. What is less than `least_turn` of one goes
+// to the others.
+constexpr double cache_share = 0.7, least_turn = 0.3;
 // Bytes of the image that a group of pixels reads, and that stay in the second cache for all output channels.
-constexpr int64_t group_bytes = 256 << 10, pointwise_group_bytes = 128 << 10;
+constexpr int64_t group_bytes = 256 << 10;
 constexpr int64_t most_group_pixels = 1024, least_group_pixels = 56;
 // The share of the first cache that outputs fill whose activation is computed at once.
 constexpr double activated_share = 0.25;
@@ -92,8 +93,9 @@ class DenseBlockedConv {
         zeros_(static_cast<size_t>(2 * block_)) {
     const int64_t blocks = blocks_at_once, pixels = k_.most_pixels(blocks);
     const int64_t bytes = lanes_ * (s_.kernel_size() * blocks * block_ + s_.kernel[1] * pixels) * size;
-    const auto cached = static_cast<int64_t>(cache_share * static_cast<double>(cpu_features().l1d_bytes));
-    in_blocks_at_once_ = std::clamp<int64_t>(cached / bytes, 1, std::max<int64_t>(1, in_blocks_));
+    const double cached = cache_share * static_cast<double>(cpu_features().l1d_bytes);
+    const double turns = std::ceil(static_cast<double>(in_blocks_ * bytes) / cached - least_turn);
+    in_blocks_at_once_ = std::max<int64_t>(1, divide_up(in_blocks_, std::max<int64_t>(1, static_cast<int64_t>(turns))));
   }
 
   void run(const Number* x, const Number* residual, Number* y) const {
@@ -191,8 +193,7 @@ class DenseBlockedConv {
                            (at_once * block_ * size);
     const int64_t most =
         epilogue_.activation ? std::clamp(activated, least_group_pixels, most_group_pixels) : most_group_pixels;
-    const int64_t largest =
-        std::clamp((s_.kernel_size() == 1 ? pointwise_group_bytes : group_bytes) / per_pixel, least_group_pixels, most);
+    const int64_t largest = std::clamp(group_bytes / per_pixel, least_group_pixels, most);
     const int64_t turns = divide_up(out_blocks_, at_once);
     const int64_t groups = groups_for_threads(pixels, divide_up(pixels, largest), turns);
     const int64_t group = divide_up(pixels, groups);
