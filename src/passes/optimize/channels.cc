@@ -66,4 +66,27 @@ ir::Value* with_weights(Patch& patch, const ir::Node& linear, ir::Value* weights
   return patch.add_like(linear, {linear.input(0), weights, bias}).output(0);
 }
 
+bool is_constant_batch_norm(const ir::Node& node, int64_t channels, ElementType type) {
+  if (node.op_type != "BatchNormalization" || !node.domain.empty() || !node.output(0)) return false;
+  if (node.int_attribute("training_mode", 0) != 0) return false;
+  for (size_t i = 1; i <= 4; ++i) {
+    const Tensor* tensor = Editor::constant(node.input(i));
+    if (!tensor || tensor->rank() != 1 || tensor->elements() != channels || tensor->type() != type) return false;
+  }
+  return true;
+}
+
+ir::Value* batch_norm_scale(Patch& patch, const ir::Node& norm) {
+  const ElementType type = Editor::constant(norm.input(4))->type();
+  ir::Value* offset = patch.number(norm.float_attribute("epsilon", 1e-5f), type);
+  ir::Value* deviation = patch.add("Sqrt", {patch.add("Add", {norm.input(4), offset})});
+  return patch.add("Div", {norm.input(1), deviation});
+}
+
+ir::Value* batch_norm_shift(Patch& patch, const ir::Node& norm, ir::Value* scale, ir::Value* bias) {
+  ir::Value* mean = norm.input(3);
+  ir::Value* centred = bias ? patch.add("Sub", {bias, mean}) : patch.add("Neg", {mean});
+  return patch.add("Add", {patch.add("Mul", {centred, scale}), norm.input(2)});
+}
+
 }  // namespace tenon::passes

@@ -26,4 +26,10 @@ ir::Value* scaled_weights(Patch& patch, const ir::Node& linear, ir::Value* scale
 // becomes a Gemm, which needs matrices.
 ir::Value* with_weights(Patch& patch, const ir::Node& linear, ir::Value* weights, ir::Value* bias);
 
+// Whether it is a BatchNormalization, not of training, of so many channels with constants of this type.
+bool is_constant_batch_norm(const ir::Node& node, int64_t channels, ElementType type);
+// What it multiplies each channel by, and what it adds then where a bias, null for none, was added to its input.
+ir::Value* batch_norm_scale(Patch& patch, const ir::Node& norm);
+ir::Value* batch_norm_shift(Patch& patch, const ir::Node& norm, ir::Value* scale, ir::Value* bias);
+
 }  // namespace tenon::passes

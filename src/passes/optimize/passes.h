@@ -34,6 +34,7 @@ void merge_casts(Editor& editor, ir::Node& node);
 void make_codes_of_halves(Editor& editor, ir::Node& node);
 void merge_concats(Editor& editor, ir::Node& node);
 void merge_moves(Editor& editor, ir::Node& node);
+void merge_parallel_convs(Editor& editor, ir::Node& node);
 void merge_pads(Editor& editor, ir::Node& node);
 void merge_reshapes(Editor& editor, ir::Node& node);
 void merge_slices(Editor& editor, ir::Node& node);
