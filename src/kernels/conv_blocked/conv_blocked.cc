@@ -75,7 +75,9 @@ void pick_pixels(ThreadPool& pool, const ConvShape& s, int64_t lanes, const Numb
 
 }  // namespace
 
-// One image with one group of channels.
+bool is_depthwise(const ConvShape& s) { return s.groups > 1 && s.in_channels == s.groups; }
+
+// One image.
 template <class Number>
 class DenseBlockedConv {
  public:
@@ -88,10 +90,11 @@ class DenseBlockedConv {
         epilogue_(epilogue),
         block_(k_.block),
         lanes_(weights.plain_input_ ? 1 : k_.block),
-        in_blocks_(s_.in_channels / lanes_),
+        in_blocks_(s_.in_channels / s_.groups / lanes_),
         out_blocks_(s_.out_channels / block_),
+        at_once_(s_.groups == 1 || blocks_of_group() % 2 == 0 ? blocks_at_once : 1),
         zeros_(static_cast<size_t>(2 * block_)) {
-    const int64_t blocks = blocks_at_once, pixels = k_.most_pixels(blocks);
+    const int64_t blocks = at_once_, pixels = k_.most_pixels(blocks);
     const int64_t bytes = lanes_ * (s_.kernel_size() * blocks * block_ + s_.kernel[1] * pixels) * size;
     const double cached = cache_share * static_cast<double>(cpu_features().l1d_bytes);
     const double turns = std::ceil(static_cast<double>(in_blocks_ * bytes) / cached - least_turn);
@@ -124,14 +127,18 @@ class DenseBlockedConv {
     return false;
   }
 
+  // Of output channels.
+  int64_t blocks_of_group() const { return out_blocks_ / s_.groups; }
+
   // Rows [first, first + height) of the image, with zeros where there are none.
   void pad(const Number* x, int64_t first, int64_t height, int64_t width, Number* to) const {
     const int64_t left = std::min(s_.pad[2], width), inside = std::min(s_.input[2], width - left);
-    pool_.parallel_for(height * in_blocks_, 1 + least_copied_bytes / (width * lanes_ * size),
+    const int64_t blocks = in_blocks_ * s_.groups;
+    pool_.parallel_for(height * blocks, 1 + least_copied_bytes / (width * lanes_ * size),
                        [&](int64_t begin, int64_t end) {
                          for (int64_t i = begin; i < end; ++i) {
-                           const int64_t block = i % in_blocks_, row = first + i / in_blocks_;
-                           Number* out = to + (block * height + i / in_blocks_) * width * lanes_;
+                           const int64_t block = i % blocks, row = first + i / blocks;
+                           Number* out = to + (block * height + i / blocks) * width * lanes_;
                            if (row < 0 || row >= s_.input[1]) {
                              std::fill(out, out + width * lanes_, Number{});
                              continue;
@@ -165,7 +172,7 @@ class DenseBlockedConv {
   int64_t turns_in_a_row(int64_t pixels, int64_t turns) const {
     const double threads = pool_.size();
     const auto image = static_cast<double>(pixels * s_.stride[1] * s_.stride[2]);
-    const double weights = weight_cost * static_cast<double>(out_blocks_ * block_ * s_.kernel_size());
+    const double weights = weight_cost * static_cast<double>(blocks_of_group() * block_ * s_.kernel_size());
     double least = image / threads / 4 + weights;
     int64_t best = turns;
     for (int64_t parts = 2; parts <= std::min<int64_t>(turns, pool_.size()); parts *= 2) {
@@ -187,8 +194,8 @@ class DenseBlockedConv {
         for (int64_t w = 0; w < s_.kernel[2]; ++w)
           steps.push_back(((c * height + h * s_.dilation[1]) * width + w * s_.dilation[2]) * lanes_);
     const int64_t pixels = (end - begin) * s_.output[2];
-    const int64_t per_pixel = std::max<int64_t>(1, s_.in_channels * s_.stride[1] * s_.stride[2] * size);
-    const int64_t at_once = blocks_at_once;
+    const int64_t per_pixel = std::max<int64_t>(1, in_blocks_ * lanes_ * s_.stride[1] * s_.stride[2] * size);
+    const int64_t at_once = at_once_, group_step = in_blocks_ * height * width * lanes_;
     const auto activated = static_cast<int64_t>(activated_share * static_cast<double>(cpu_features().l1d_bytes)) /
                            (at_once * block_ * size);
     const int64_t most =
@@ -218,7 +225,7 @@ class DenseBlockedConv {
         const int64_t out = (i / (in_a_row * groups) * in_a_row + i % in_a_row) * at_once;
         const int64_t blocks = std::min(at_once, out_blocks_ - out);
         const int64_t at = (out * s_.output[1] * s_.output[2] + begin * s_.output[2] + from) * block_;
-        run_group(x, offsets, count, steps, out, blocks, residual ? residual + at : nullptr, sums, y + at);
+        run_group(x + out / blocks_of_group() * group_step, offsets, count, steps, out, blocks, residual ? residual + at : nullptr, sums, y + at);
       }
     });
   }
@@ -276,7 +283,9 @@ class DenseBlockedConv {
   const BlockedConvKernels<Number>& k_;
   const Number* weights_;
   const EpilogueOf<Number>& epilogue_;
-  int64_t block_, lanes_, in_blocks_, out_blocks_, in_blocks_at_once_;
+  int64_t block_, lanes_;
+  int64_t in_blocks_;  // of a group
+  int64_t out_blocks_, at_once_, in_blocks_at_once_;
   std::vector<Number> zeros_;
 };
 
@@ -285,7 +294,7 @@ ConvWeightsInBlocks<Number>::ConvWeightsInBlocks(ThreadPool& pool, const ConvSha
                                                  const Number* weights, PackedStorage& storage)
     : kernels_(kernels_of<Number>()), plain_input_(plain_input) {
   const int64_t block = kernels_->block, taps = shape.kernel_size();
-  const int64_t in = shape.in_channels / shape.groups, lanes = plain_input || shape.groups > 1 ? 1 : block;
+  const int64_t in = shape.in_channels / shape.groups, lanes = plain_input || is_depthwise(shape) ? 1 : block;
   buffer_ = storage.get(static_cast<size_t>(shape.out_channels * in * taps) * sizeof(Number), [&](void* memory) {
     const int64_t dims[] = {shape.out_channels / block, block, in / lanes, lanes, taps};
     constexpr int64_t order[] = {0, 2, 4, 3, 1};
@@ -305,7 +314,7 @@ void run_conv(ThreadPool& pool, const ConvShape& shape, const Number* x, const C
   EpilogueOf<Number> epilogue = given;
   if (std::isnan(given.lo)) epilogue.lo = -infinity;
   if (std::isnan(given.hi)) epilogue.hi = infinity;
-  if (shape.groups > 1) return conv_blocked_depthwise(pool, shape, x, weights, y, epilogue);
+  if (is_depthwise(shape)) return conv_blocked_depthwise(pool, shape, x, weights, y, epilogue);
   const bool picks = picks_pixels(shape) && pool.size() <= most_threads_that_pick;
   ConvShape picked = shape;
   for (int d = 0; picks && d < 3; ++d) picked.input[d] = shape.output[d], picked.stride[d] = 1;

@@ -12,13 +12,13 @@
 namespace tenon::kernels {
 
 // Constant weights [out_channels, in_channels / groups, 1, height, width], arranged for the instruction set in use when
-// they were packed. There is one group, or as many as channels in and out. Number is float, or uint16_t for half
-// precision, which needs half_conv_block() > 0.
+// they were packed. There is one group, or as many as channels in and out, or groups of whole blocks in and out. Number
+// is float, or uint16_t for half precision, which needs half_conv_block() > 0.
 template <class Number>
 class ConvWeightsInBlocks {
  public:
   // Only channels, groups and the kernel's size are used of `shape`; out_channels is a multiple of the block, and so is
-  // in_channels unless the input is plain: [batch, channels, height, width].
+  // in_channels unless the input is plain: [batch, channels, height, width], with one group.
   ConvWeightsInBlocks(ThreadPool& pool, const ConvShape& shape, bool plain_input, const Number* weights,
                       PackedStorage& storage = fresh_storage());
   size_t bytes() const { return buffer_.size(); }

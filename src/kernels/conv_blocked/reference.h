@@ -13,11 +13,12 @@ struct BlockedCase {
   int64_t batch, in, out;
   bool plain, depthwise;
   int64_t height, width, kernel[2], stride[2], dilation[2], pad_begin[2], pad_end[2];
+  int64_t groups = 1;
 
   ConvShape shape(int64_t block = conv_block()) const {
     ConvShape s;
     s.batch = batch, s.in_channels = plain ? in : in * block, s.out_channels = out * block;
-    s.groups = depthwise ? s.in_channels : 1;
+    s.groups = depthwise ? s.in_channels : groups;
     s.input[1] = height, s.input[2] = width;
     for (int d = 0; d < 2; ++d) {
       s.kernel[d + 1] = kernel[d], s.stride[d + 1] = stride[d], s.dilation[d + 1] = dilation[d];
@@ -63,6 +64,10 @@ inline const BlockedCase blocked_cases[] = {
     {1, 1, 1, false, true, 41, 50, {5, 5}, {2, 2}, {1, 1}, {2, 2}, {2, 2}},
     {1, 1, 1, false, true, 40, 32, {5, 5}, {1, 1}, {1, 1}, {0, 0}, {0, 0}},
     {1, 1, 1, false, true, 2, 2, {3, 3}, {1, 1}, {3, 3}, {6, 6}, {6, 6}},
+    {1, 3, 3, false, false, 9, 11, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 3},
+    {2, 4, 8, false, false, 13, 9, {3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}, 2},
+    {1, 6, 2, false, false, 14, 20, {1, 3}, {1, 1}, {1, 1}, {0, 1}, {0, 1}, 2},
+    {1, 4, 12, false, false, 31, 17, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 4},
 };
 
 // Index of an element of an image [channels / lanes, height, width, lanes].
@@ -91,7 +96,7 @@ inline std::vector<double> reference(const ConvShape& s, bool plain, const std::
                 const int64_t ih = h * s.stride[1] - s.pad[1] + kh * s.dilation[1];
                 const int64_t iw = w * s.stride[2] - s.pad[2] + kw * s.dilation[2];
                 if (ih < 0 || ih >= s.input[1] || iw < 0 || iw >= s.input[2]) continue;
-                const int64_t ic = s.groups > 1 ? oc : c;
+                const int64_t ic = oc / (s.out_channels / s.groups) * in + c;
                 sum += double{x[static_cast<size_t>(n * s.in_channels * s.input_size() +
                                                     index(ic, ih, iw, s.input, plain ? 1 : block))]} *
                        weights[static_cast<size_t>(((oc * in + c) * s.kernel[1] + kh) * s.kernel[2] + kw)];

@@ -1,3 +1,7 @@
+#include "ops/blocked/blocked.h"
+
+#include <numeric>
+
 #include "base/checked.h"
 #include "ops/cost.h"
 #include "ops/decomposition.h"
@@ -177,6 +181,20 @@ Operator& conversion(OperatorList& list, const char* name) {
 }
 
 }  // namespace
+
+std::optional<BlockedGroups> blocked_groups(int64_t groups, int64_t in, int64_t out, int64_t block) {
+  if (groups < 1 || in < 1 || out < 1) return std::nullopt;
+  const auto fills = [&](int64_t channels) { return block / std::gcd(block, channels); };
+  const auto blocks = [&](int64_t channels) { return channels / block + (channels % block != 0 ? 1 : 0); };
+  BlockedGroups made{};
+  made.joined = std::min(groups, std::lcm(fills(in), fills(out)));
+  made.count = groups / made.joined + (groups % made.joined != 0 ? 1 : 0);
+  made.in = blocks(checked_mul(made.joined, in)) * block;
+  made.out = blocks(checked_mul(made.joined, out)) * block;
+  const bool is_all = checked_mul(made.count, made.in) == blocks(checked_mul(groups, in)) * block &&
+                      checked_mul(made.count, made.out) == blocks(checked_mul(groups, out)) * block;
+  return is_all ? std::optional(made) : std::nullopt;
+}
 
 void define_blocked(OperatorList& list) {
   conversion(list, "ToBlocked").infer(infer_to_blocked).decompose(decompose_to_blocked);

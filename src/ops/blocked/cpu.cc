@@ -90,17 +90,22 @@ int64_t whole_blocks(int64_t channels, int64_t block) {
   return checked_mul(channels / block + (channels % block != 0 ? 1 : 0), block);
 }
 
-// Weights [rows, columns, H, W] with zeros to as many rows and columns as whole blocks hold.
+// Weights [rows, columns, H, W] with zeros to as many rows and columns as whole blocks hold. Of `group_rows` rows each
+// `joined` groups make one, and have columns of their own in it.
 template <class Number>
 class BlockedWeights {
  public:
   // Nothing is read unless `storage` fills what it gives.
-  BlockedWeights(const Tensor& w, int64_t rows, int64_t columns, const PackedStorage& storage)
+  BlockedWeights(const Tensor& w, int64_t rows, int64_t columns, const PackedStorage& storage, int64_t group_rows = 0,
+                 int64_t joined = 1)
       : data_(static_cast<const Number*>(w.raw())) {
     if ((rows == w.dim(0) && columns == w.dim(1)) || !storage.fills()) return;
     const int64_t size = w.dim(2) * w.dim(3), row = w.dim(1) * size;
     filled_.assign(static_cast<size_t>(checked_mul(checked_mul(rows, columns), size)), Number{});
-    for (int64_t i = 0; i < w.dim(0); ++i) std::copy_n(data_ + i * row, row, filled_.data() + i * columns * size);
+    for (int64_t i = 0; i < w.dim(0); ++i) {
+      const int64_t place = joined > 1 ? i / group_rows % joined : 0;
+      std::copy_n(data_ + i * row, row, filled_.data() + i * columns * size + place * row);
+    }
     data_ = filled_.data();
   }
   BlockedWeights(const BlockedWeights&) = delete;
@@ -146,7 +151,6 @@ class BlockedConv final : public Kernel {
         epilogue_(info.node()) {
     const Tensor* w = info.constant(1);
     if (!w || w->rank() != 4 || w->elements() == 0) return;
-    if (groups_ != 1 && (w->dim(0) != groups_ || w->dim(1) != 1)) return;
     if constexpr (is_float) {
       const auto tile = static_cast<int>(info.node().int_attribute("winograd", 0));
       if (tile > 0 && !is_plain_ && kernels::can_use_winograd(window_shape(w->shape())))
@@ -157,7 +161,7 @@ class BlockedConv final : public Kernel {
             });
     }
     if (winograd_) return;
-    packed_ = info.packed<Weights>({1}, fmt::format("block {} plain {}", block_, is_plain_),
+    packed_ = info.packed<Weights>({1}, fmt::format("block {} plain {} groups {}", block_, is_plain_, groups_),
                                    [&](PackedStorage& storage) { return pack(info.threads(), *w, storage); });
   }
 
@@ -167,7 +171,7 @@ class BlockedConv final : public Kernel {
     if (y.elements() == 0) return;
     const Shape plain_y{y.dim(0), checked_mul(y.dim(1), block_), y.dim(2), y.dim(3)};
     const Shape plain_x = is_plain_ ? x.shape() : Shape{x.dim(0), checked_mul(x.dim(1), block_), x.dim(2), x.dim(3)};
-    const ConvShape shape = conv_shape(window_, groups_ == 1 ? 1 : plain_y[1], plain_x, w.shape(), plain_y);
+    const ConvShape shape = conv_shape(window_, window_shape(w.shape()).groups, plain_x, w.shape(), plain_y);
     check_padded_image(run, shape);
     const BlockedBias<Number> bias(run, 2, plain_y[1]);
     const auto* residual = run.has_input(3) ? static_cast<const Number*>(run.input(3).raw()) : nullptr;
@@ -200,15 +204,29 @@ class BlockedConv final : public Kernel {
 
   BlockedWeights<Number> blocked_weights(const Tensor& w, const PackedStorage& storage) const {
     const ConvShape shape = window_shape(w.shape());
-    return BlockedWeights<Number>(w, shape.out_channels, shape.in_channels / shape.groups, storage);
+    const int64_t joined = groups_ == 1 || is_depthwise(w.shape()) ? 1 : groups_of(w.shape()).joined;
+    return BlockedWeights<Number>(w, shape.out_channels, shape.in_channels / shape.groups, storage, w.dim(0) / groups_,
+                                  joined);
   }
+
+  bool is_depthwise(const Shape& w) const { return groups_ > 1 && w[0] == groups_ && w[1] == 1; }
+  BlockedGroups groups_of(const Shape& w) const { return *blocked_groups(groups_, w[1], w[0] / groups_, block_); }
 
   // With channels of whole blocks, and without the sizes of images.
   ConvShape window_shape(const Shape& w) const {
     ConvShape shape;
     shape.out_channels = whole_blocks(w[0], block_);
-    shape.groups = groups_ == 1 ? 1 : shape.out_channels;
-    shape.in_channels = groups_ > 1 ? shape.out_channels : is_plain_ ? w[1] : whole_blocks(w[1], block_);
+    if (is_plain_) {
+      shape.in_channels = w[1];
+    } else if (groups_ == 1) {
+      shape.in_channels = whole_blocks(w[1], block_);
+    } else if (is_depthwise(w)) {
+      shape.in_channels = shape.groups = shape.out_channels;
+    } else {
+      const BlockedGroups groups = groups_of(w);
+      shape.groups = groups.count;
+      shape.in_channels = groups.count * groups.in;
+    }
     for (int d : {1, 2}) {
       const WindowAxis axis = window_.axis(d - 1, 2, w[d + 1]);
       shape.kernel[d] = w[d + 1];
@@ -305,7 +323,13 @@ std::string decline_conv(const ir::Node& node) {
   const int64_t groups = node.int_attribute("group", 1);
   const auto& w = node.input(1)->type.shape;
   if (groups == 1 || (w && w->size() == 4 && (*w)[0].is(groups) && (*w)[1].is(1))) return "";
-  return fmt::format("group is {}; the kernel takes one, or each channel as its own", groups);
+  const bool is_float = node.input(0) && node.input(0)->type.element == ElementType::float32;
+  const bool is_known = w && w->size() == 4 && (*w)[0].is_known() && (*w)[1].is_known();
+  if (is_float && is_known && groups > 0 && node.int_attribute("plain_input", 0) == 0 &&
+      blocked_groups(groups, (*w)[1].value(), (*w)[0].value() / groups, node.int_attribute("block", 0)))
+    return "";
+  return fmt::format("group is {}; the kernel takes one, each channel as its own, or floats whose groups fill blocks",
+                     groups);
 }
 
 // Parts of the kernel are weights each: more than the kernel holds where the padding is larger.

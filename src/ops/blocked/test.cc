@@ -33,7 +33,7 @@ Tensor blocked(const Tensor& x, int64_t block = tenon::block) {
 // A convolution with stride 1 and one pixel of padding, plus the residual.
 Tensor convolved(const Tensor& x, const Tensor& w, const Tensor& b, const Tensor* residual, bool relu) {
   Tensor y(ElementType::float32, Shape{x.dim(0), w.dim(0), x.dim(2), x.dim(3)});
-  const int64_t channels = x.dim(1), height = x.dim(2), width = x.dim(3), in = w.dim(1);
+  const int64_t channels = x.dim(1), height = x.dim(2), width = x.dim(3), in = w.dim(1), groups = channels / in;
   auto from = x.data<float>(), weights = w.data<float>(), bias = b.data<float>();
   auto to = y.mutable_data<float>();
   for (int64_t i = 0; i < y.elements(); ++i) {
@@ -41,7 +41,7 @@ Tensor convolved(const Tensor& x, const Tensor& w, const Tensor& b, const Tensor
     const int64_t n = i / width / height / w.dim(0);
     double sum = bias[static_cast<size_t>(m)];
     for (int64_t k = 0; k < in * 9; ++k) {
-      const int64_t ir = r + k % 9 / 3 - 1, ic = c + k % 3 - 1, channel = in == 1 && channels > 1 ? m : k / 9;
+      const int64_t ir = r + k % 9 / 3 - 1, ic = c + k % 3 - 1, channel = m / (w.dim(0) / groups) * in + k / 9;
       if (ir < 0 || ir >= height || ic < 0 || ic >= width) continue;
       sum += double{from[static_cast<size_t>(((n * channels + channel) * height + ir) * width + ic)]} *
              weights[static_cast<size_t>(m * in * 9 + k)];
@@ -209,6 +209,26 @@ TEST(Blocked, ConvOfPartsOfBlocks) {
       .run();
 }
 
+// Groups that fill blocks, some that do so together, some whose last blocks are not full, and some that make one.
+TEST(Blocked, ConvOfGroups) {
+  struct Case {
+    int64_t groups, in, out;
+  };
+  for (auto [groups, in, out] :
+       {Case{2, block, block}, Case{3, block, 2 * block}, Case{2, 2 * block, block}, Case{8, block / 2, block / 2},
+        Case{4, block / 4, block / 2}, Case{3, block / 2, block / 2}, Case{2, block / 2, 2}, Case{6, 2, 4}}) {
+    const Tensor x = floats({2, groups * in, 4, 5}, 5), w = floats({groups * out, in, 3, 3}, 7);
+    const Tensor b = floats({groups * out}, 3), residual = floats({2, groups * out, 4, 5}, 11);
+    for (bool is_constant : {true, false}) {
+      OpTest conv("BlockedConv", 1, "tenon");
+      conv.attribute("block", block).attribute("pads", {1, 1, 1, 1}).attribute("group", groups);
+      conv.attribute("activation", "Relu").tolerance(1e-5, 1e-4).input(blocked(x));
+      is_constant ? conv.constant(w) : conv.input(w);
+      conv.input(b).input(blocked(residual)).expect(blocked(convolved(x, w, b, &residual, true))).run();
+    }
+  }
+}
+
 // A transposed convolution by a kernel as large as the stride: every pixel becomes a square.
 TEST(Blocked, ConvTranspose) {
   for (int64_t in : {2 * block, block + 1}) {
@@ -235,13 +255,16 @@ TEST(Blocked, ConvTranspose) {
 
 // Other processors' blocks and groups run as smaller operators.
 TEST(Blocked, ConvWithoutKernel) {
-  const Tensor x = floats({1, 2 * block, 2, 3}, 5);
-  Tensor w(ElementType::float32, Shape{2 * block, block, 1, 1});
+  // Two of three groups fill blocks together, and the third one does not.
+  const int64_t channels = 3 * block / 2;
+  const Tensor x = floats({1, 3 * channels, 2, 3}, 5);
+  Tensor w(ElementType::float32, Shape{3 * channels, channels, 1, 1});
   std::ranges::fill(w.mutable_data<float>(), 0.0f);
-  for (int64_t m = 0; m < 2 * block; ++m) w.mutable_data<float>()[static_cast<size_t>(m * block + m % block)] = 1;
+  for (int64_t m = 0; m < 3 * channels; ++m)
+    w.mutable_data<float>()[static_cast<size_t>(m * channels + m % channels)] = 1;
   OpTest("BlockedConv", 1, "tenon")
       .attribute("block", block)
-      .attribute("group", 2)
+      .attribute("group", 3)
       .input(blocked(x))
       .constant(w)
       .expect(blocked(x))

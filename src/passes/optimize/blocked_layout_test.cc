@@ -165,8 +165,27 @@ TEST(BlockedLayout, LeavesWhatDoesNotPay) {
   };
   EXPECT_TRUE(unchanged(block, block, 1, 56)) << "two conversions cost more than so little work";
   EXPECT_TRUE(unchanged(64 * block, block / 2 - 1, 1, 56)) << "the channels fill less than half a block";
-  EXPECT_TRUE(unchanged(64 * block, 64 * block, 2, 56)) << "two groups";
+  EXPECT_TRUE(unchanged(9 * block / 2, 9 * block / 2, 3, 56)) << "three groups do not fill blocks";
   EXPECT_FALSE(unchanged(64 * block, 64 * block, 1, 56));
+}
+
+TEST(BlockedLayout, Groups) {
+  const auto operators = [](int64_t channels, int64_t groups, int64_t size) {
+    ModelBuilder b;
+    b.input("x", ElementType::float32, SymbolicShape{1, channels, size, size});
+    add_conv(b, "x", "a", channels, channels, 1, 1);
+    add_conv(b, "a", "c", channels, channels, groups, 3);
+    add_conv(b, "c", "y", channels, channels, 1, 1);
+    b.output("y");
+    EXPECT_LT(change_by_all(b, weights({1, channels, size, size})), 1e-4);
+    return operators_of(optimized(b, {"blocked-layout"}));
+  };
+  const List blocked{"tenon.ToBlocked", "tenon.BlockedConv", "tenon.BlockedConv", "tenon.BlockedConv",
+                     "tenon.FromBlocked"};
+  EXPECT_EQ(operators(8 * block, 8, 14), blocked) << "a block each";
+  EXPECT_EQ(operators(8 * block, 4, 14), blocked);
+  EXPECT_EQ(operators(8 * block, 16, 7), blocked) << "two are a block";
+  EXPECT_EQ(operators(8 * block, 4 * block, 56), (List{"Conv", "Conv", "Conv"})) << "of weights that mostly are zeros";
 }
 
 TEST(BlockedLayout, HalfPrecisionIsWidenedWhereThatPays) {

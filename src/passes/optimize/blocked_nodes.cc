@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "ops/blocked/blocked.h"
 #include "passes/match.h"
 #include "passes/optimize/fusion.h"
 
@@ -102,11 +101,23 @@ bool BlockedNodes::can_conv_be_blocked(const ir::Node& node) {
   if (!is_image(node.output(0)) || editor_.rank(node.input(0)) != 4) return false;
   if (element_type(editor_, node.input(0)) != type_) return false;
   const Tensor& w = *Editor::constant(node.input(1));
-  const int64_t groups = node.int_attribute("group", 1);
-  if (groups == 1) return w.elements() > 0;
+  if (node.int_attribute("group", 1) == 1) return w.elements() > 0;
+  if (reads_plain(node)) return false;
+  if (!is_depthwise(node)) return type_ == ElementType::float32 && groups_of(node);
   // Those of half precision sum up in it.
-  if (type_ == ElementType::float16 && w.dim(2) * w.dim(3) > most_half_products) return false;
-  return groups == w.dim(0) && w.dim(1) == 1 && !reads_plain(node);
+  return type_ == ElementType::float32 || w.dim(2) * w.dim(3) <= most_half_products;
+}
+
+bool BlockedNodes::is_depthwise(const ir::Node& conv) {
+  const Tensor& w = *Editor::constant(conv.input(1));
+  const int64_t groups = conv.int_attribute("group", 1);
+  return groups > 1 && groups == w.dim(0) && w.dim(1) == 1;
+}
+
+std::optional<ops::BlockedGroups> BlockedNodes::groups_of(const ir::Node& conv) const {
+  const Tensor& w = *Editor::constant(conv.input(1));
+  const int64_t groups = conv.int_attribute("group", 1);
+  return groups < 1 ? std::nullopt : ops::blocked_groups(groups, w.dim(1), w.dim(0) / groups, block_);
 }
 
 bool BlockedNodes::can_conv_transpose_be_blocked(const ir::Node& node) {

@@ -1,8 +1,10 @@
 // What a node looks like when its images are in blocked layout: [N, C / block rounded up, H, W, block].
 #pragma once
 
+#include <optional>
 #include <vector>
 
+#include "ops/blocked/blocked.h"
 #include "passes/editor.h"
 
 namespace tenon::passes {
@@ -24,6 +26,10 @@ class BlockedNodes {
   bool reads_plain(const ir::Node& node);
   // The channels of an image that can be blocked.
   int64_t channels_of(const ir::Value& image);
+  // Whether it is a convolution of more than one group, and each channel is one.
+  static bool is_depthwise(const ir::Node& conv);
+  // The groups of one, as blocks have them; nullopt where they cannot.
+  std::optional<ops::BlockedGroups> groups_of(const ir::Node& conv) const;
   // How many channels the blocks of so many hold.
   int64_t filled_up(int64_t channels) const { return (channels + block_ - 1) / block_ * block_; }
 
