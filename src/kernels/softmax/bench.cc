@@ -20,6 +20,14 @@ void softmax_of_rows(benchmark::State& state) {
 }
 BENCHMARK(softmax_of_rows)->Args({1536, 128})->Args({64, 1000})->Args({8, 32000});
 
+void softmax_of_columns(benchmark::State& state) {
+  ThreadPool pool(1);
+  Floats x(static_cast<size_t>(state.range(0) * state.range(1) * state.range(2)), 1.0f), y(x.size());
+  for (auto _ : state) softmax_middle(pool, x.data(), y.data(), state.range(0), state.range(1), state.range(2));
+  report(state, x.size());
+}
+BENCHMARK(softmax_of_columns)->Args({196, 196, 4})->Args({64, 196, 16})->Args({1, 1000, 64})->Args({1, 21, 65536});
+
 void layer_norm_of_rows(benchmark::State& state) {
   ThreadPool pool(1);
   Floats x(static_cast<size_t>(state.range(0) * state.range(1)), 1.0f), y(x.size());

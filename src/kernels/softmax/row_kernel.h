@@ -1,6 +1,7 @@
-// Softmax of one row; a file per instruction set instantiates it.
+// Softmax of one row, and of columns; a file per instruction set instantiates it.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -99,7 +100,78 @@ struct SoftmaxRow {
     for (; i < n; ++i) y[i] = (x[i] - shift) - log_sum;
   }
 
-  static constexpr SoftmaxKernels table() { return {Arch::isa, softmax, log_softmax}; }
+  // Calls of_vector(i) for whole vectors of `count` floats, and of_part(i) for the rest.
+  template <class Vector, class Part>
+  [[gnu::always_inline]] static void over(int64_t count, Vector of_vector, Part of_part) {
+    int64_t i = 0;
+    for (; i + width <= count; i += width) of_vector(i);
+    if (i < count) of_part(i);
+  }
+
+  // Rows of so few columns that several fill a vector are taken as one row of that many times the columns, whose sums
+  // are added up at the end.
+  template <bool Logarithm>
+  static void columns(const float* x, float* y, int64_t n, int64_t stride, int64_t columns) {
+    constexpr float lowest = -std::numeric_limits<float>::infinity();
+    alignas(64) float highest[most_softmax_columns + width], sums[most_softmax_columns + width];
+    const int64_t together = columns == stride ? std::clamp<int64_t>(most_softmax_columns / columns, 1, n) : 1;
+    const int64_t all = together * columns;
+    const auto each_row = [&](auto of_row) {
+      for (int64_t i = 0; i < n; i += together) of_row(i * stride, std::min(together, n - i) * columns);
+    };
+    // What the columns have, of what is known of those that stand for them.
+    const auto gather = [&](float* of_all, auto combine) {
+      for (int64_t k = columns; k < all; k += columns)
+        for (int64_t j = 0; j < columns; ++j) of_all[j] = combine(of_all[j], of_all[k + j]);
+    };
+    const auto spread = [&](float* of_all) {
+      for (int64_t k = columns; k < all + width; ++k) of_all[k] = of_all[k - columns];
+    };
+
+    std::fill(highest, highest + all, lowest);
+    std::fill(sums, sums + all, 0.0f);
+    each_row([&](int64_t at, int64_t count) {
+      over(
+          count, [&](int64_t i) { S::store(highest + i, S::at_least(S::load(highest + i), S::load(x + at + i))); },
+          [&](int64_t i) {
+            for (; i < count; ++i) highest[i] = x[at + i] > highest[i] ? x[at + i] : highest[i];
+          });
+    });
+    gather(highest, [](float a, float b) { return b > a ? b : a; });
+    spread(highest);
+    each_row([&](int64_t at, int64_t count) {
+      over(
+          count,
+          [&](int64_t i) {
+            F e[] = {S::load(x + at + i) - S::load(highest + i)};
+            M::exp_terms(e);
+            if (!Logarithm) S::store(y + at + i, e[0]);
+            S::store(sums + i, S::load(sums + i) + e[0]);
+          },
+          [&](int64_t i) {
+            F e[] = {S::load_part(x + at + i, count - i) - S::load(highest + i)};
+            M::exp_terms(e);
+            if (!Logarithm) S::store_part(y + at + i, e[0], count - i);
+            for (int64_t j = 0; j < count - i; ++j) sums[i + j] += e[0][j];
+          });
+    });
+    gather(sums, [](float a, float b) { return a + b; });
+    for (int64_t k = 0; k < columns; ++k) sums[k] = Logarithm ? std::log(sums[k]) : 1.0f / sums[k];
+    spread(sums);
+    each_row([&](int64_t at, int64_t count) {
+      const auto result = [&](int64_t i, F from) {
+        return Logarithm ? (from - S::load(highest + i)) - S::load(sums + i) : from * S::load(sums + i);
+      };
+      const float* from = Logarithm ? x : y;
+      over(
+          count, [&](int64_t i) { S::store(y + at + i, result(i, S::load(from + at + i))); },
+          [&](int64_t i) { S::store_part(y + at + i, result(i, S::load_part(from + at + i, count - i)), count - i); });
+    });
+  }
+
+  static constexpr SoftmaxKernels table() {
+    return {Arch::isa, softmax, log_softmax, columns<false>, columns<true>};
+  }
 };
 
 }  // namespace tenon::kernels

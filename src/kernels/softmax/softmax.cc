@@ -2,13 +2,10 @@
 
 #include <algorithm>
 
-#include "kernels/math/math.h"
-
 namespace tenon::kernels {
 namespace {
 
 constexpr int64_t elements_per_task = 4096;
-constexpr int64_t columns_at_once = 256;
 
 void each_row(ThreadPool& pool, void (*kernel)(const float*, float*, int64_t), const float* x, float* y, int64_t rows,
               int64_t n) {
@@ -18,43 +15,15 @@ void each_row(ThreadPool& pool, void (*kernel)(const float*, float*, int64_t), c
   });
 }
 
-// A block of neighbouring columns, each a softmax of its own.
-void softmax_columns(const float* x, float* y, int64_t n, int64_t stride, int64_t columns, bool logarithm) {
-  float highest[columns_at_once], sum[columns_at_once], terms[columns_at_once];
-  std::copy(x, x + columns, highest);
-  std::fill(sum, sum + columns, 0.0f);
-  for (int64_t i = 1; i < n; ++i) {
-    const float* row = x + i * stride;
-    for (int64_t j = 0; j < columns; ++j) highest[j] = row[j] > highest[j] ? row[j] : highest[j];
-  }
-  for (int64_t i = 0; i < n; ++i) {
-    const float* row = x + i * stride;
-    for (int64_t j = 0; j < columns; ++j) terms[j] = row[j] - highest[j];
-    f32_exp(terms, terms, columns);
-    for (int64_t j = 0; j < columns; ++j) sum[j] += terms[j];
-    if (!logarithm) std::copy(terms, terms + columns, y + i * stride);
-  }
-  if (logarithm) f32_log(sum, sum, columns);
-  for (int64_t i = 0; i < n; ++i) {
-    const float* row = x + i * stride;
-    float* to = y + i * stride;
-    if (logarithm) {
-      for (int64_t j = 0; j < columns; ++j) to[j] = (row[j] - highest[j]) - sum[j];
-    } else {
-      for (int64_t j = 0; j < columns; ++j) to[j] /= sum[j];
-    }
-  }
-}
-
-void each_block(ThreadPool& pool, const float* x, float* y, int64_t outer, int64_t n, int64_t inner, bool logarithm) {
+void each_block(ThreadPool& pool, void (*kernel)(const float*, float*, int64_t, int64_t, int64_t), const float* x,
+                float* y, int64_t outer, int64_t n, int64_t inner) {
   if (n <= 0 || inner <= 0) return;
-  const int64_t blocks = (inner + columns_at_once - 1) / columns_at_once;
-  const int64_t grain = 1 + elements_per_task / (n * std::min(inner, columns_at_once));
+  constexpr int64_t most = most_softmax_columns;
+  const int64_t blocks = (inner + most - 1) / most, grain = 1 + elements_per_task / (n * std::min(inner, most));
   pool.parallel_for(outer * blocks, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      const int64_t column = i % blocks * columns_at_once;
-      const int64_t at = i / blocks * n * inner + column;
-      softmax_columns(x + at, y + at, n, inner, std::min(columns_at_once, inner - column), logarithm);
+      const int64_t column = i % blocks * most, at = i / blocks * n * inner + column;
+      kernel(x + at, y + at, n, inner, std::min(most, inner - column));
     }
   });
 }
@@ -73,12 +42,12 @@ void log_softmax_rows(ThreadPool& pool, const float* x, float* y, int64_t rows, 
 
 void softmax_middle(ThreadPool& pool, const float* x, float* y, int64_t outer, int64_t n, int64_t inner) {
   if (inner == 1) return softmax_rows(pool, x, y, outer, n);
-  each_block(pool, x, y, outer, n, inner, false);
+  each_block(pool, softmax_kernels().softmax_columns, x, y, outer, n, inner);
 }
 
 void log_softmax_middle(ThreadPool& pool, const float* x, float* y, int64_t outer, int64_t n, int64_t inner) {
   if (inner == 1) return log_softmax_rows(pool, x, y, outer, n);
-  each_block(pool, x, y, outer, n, inner, true);
+  each_block(pool, softmax_kernels().log_softmax_columns, x, y, outer, n, inner);
 }
 
 }  // namespace tenon::kernels

@@ -50,6 +50,10 @@ TEST_P(Softmax, MatchesReference) {
                                                                              {5, 1000, 1},
                                                                              {2, 9, 5},
                                                                              {1, 3, 700},
+                                                                             {2, 196, 4},
+                                                                             {1, 77, 64},
+                                                                             {1, 50, 257},
+                                                                             {3, 2, 19},
                                                                              {3, 1, 4},
                                                                              {0, 4, 1},
                                                                              {2, 0, 3}}) {
@@ -74,6 +78,22 @@ TEST_P(Softmax, MaskedAndInvalidValues) {
   x[5] = NAN;
   softmax_rows(pool, x.data(), y.data(), 1, 19);
   EXPECT_TRUE(std::isnan(y[0]));
+}
+
+TEST_P(Softmax, MaskedAndInvalidColumns) {
+  const ScopedIsa forced(GetParam());
+  ThreadPool pool(1);
+  constexpr int64_t n = 150, columns = 3;
+  const auto at = [](int64_t row, int64_t column) { return static_cast<size_t>(row * columns + column); };
+  std::vector<float> x(n * columns, -std::numeric_limits<float>::infinity()), y(x.size());
+  x[at(149, 0)] = 2.0f;
+  x[at(7, 1)] = x[at(90, 1)] = NAN;
+  softmax_middle(pool, x.data(), y.data(), 1, n, columns);
+  for (int64_t i = 0; i < n; ++i) {
+    EXPECT_EQ(y[at(i, 0)], i == 149 ? 1.0f : 0.0f) << i;
+    EXPECT_TRUE(std::isnan(y[at(i, 1)])) << i;
+    EXPECT_TRUE(std::isnan(y[at(i, 2)])) << i << ": nothing but -infinity";
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Isas, Softmax, testing::ValuesIn(available_wide_isas(cpu_features())),
