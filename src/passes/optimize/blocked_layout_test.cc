@@ -154,6 +154,28 @@ TEST(BlockedLayout, PartsOfBlocks) {
                   "tenon.FromBlocked", "Tanh"}));
 }
 
+TEST(BlockedLayout, MeansOfChannels) {
+  const auto operators = [](std::vector<int64_t> axes, int64_t keepdims) {
+    ModelBuilder b;
+    const int64_t c = 4 * block;
+    b.input("x", ElementType::float32, SymbolicShape{1, 3, 56, 56});
+    add_conv(b, "x", "image", 3, c, 1, 3);
+    const auto count = static_cast<int64_t>(axes.size());
+    b.initializer("axes", Tensor(Shape{count}, std::span<const int64_t>(axes)));
+    b.node("ReduceMean", {"image", "axes"}, {"mean"}).set_attribute({"keepdims", keepdims});
+    b.node("Sigmoid", {"mean"}, {"gate"});
+    b.node("Mul", {"image", "gate"}, {"gated"});
+    add_conv(b, "gated", "y", c, c, 1, 3);
+    b.output("y");
+    EXPECT_LT(change_by_all(b, weights({1, 3, 56, 56})), 1e-4);
+    return operators_of(optimized(b, {"blocked-layout"}));
+  };
+  const List blocked{"tenon.BlockedConv", "ReduceMean", "Sigmoid", "Mul", "tenon.BlockedConv", "tenon.FromBlocked"};
+  EXPECT_EQ(operators({2, 3}, 1), blocked);
+  EXPECT_EQ(operators({-1, -2}, 1), blocked);
+  EXPECT_NE(operators({1, 2}, 1), blocked);
+}
+
 TEST(BlockedLayout, LeavesWhatDoesNotPay) {
   const auto unchanged = [](int64_t in, int64_t out, int64_t groups, int64_t size) {
     ModelBuilder b;

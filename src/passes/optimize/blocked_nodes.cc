@@ -170,6 +170,17 @@ std::vector<int64_t> BlockedNodes::split_sizes(const ir::Node& node) {
   return sizes;
 }
 
+// Whether it is the mean of each channel, as images of one pixel.
+bool BlockedNodes::is_mean_of_channels(const ir::Node& node) {
+  if (is(node, "GlobalAveragePool")) return true;
+  if (!is(node, "ReduceMean") || node.int_attribute("keepdims", 1) == 0) return false;
+  auto axes = editor_.ints(node.input(1));
+  if (!axes) return false;
+  for (int64_t& axis : *axes) axis += axis < 0 ? 4 : 0;
+  std::ranges::sort(*axes);
+  return *axes == std::vector<int64_t>{2, 3};
+}
+
 bool BlockedNodes::can_be_blocked(const ir::Node& node) {
   if (is_conv(node)) return can_conv_be_blocked(node);
   if (is_conv_transpose(node)) return can_conv_transpose_be_blocked(node);
@@ -190,7 +201,7 @@ bool BlockedNodes::can_be_blocked(const ir::Node& node) {
            node.string_attribute("coordinate_transformation_mode", "half_pixel") != "tf_crop_and_resize";
   }
   if (is_unary(node)) return stays_finite(node) || fills_blocks(node.input(0));
-  return is_pool(node) || is(node, "GlobalAveragePool") || (is_channel_affine(node) && type_ == ElementType::float32);
+  return is_pool(node) || is_mean_of_channels(node) || (is_channel_affine(node) && type_ == ElementType::float32);
 }
 
 std::vector<size_t> BlockedNodes::image_inputs(const ir::Node& node) {
@@ -249,7 +260,7 @@ ir::Node& BlockedNodes::add(Patch& patch, const ir::Node& node, const std::vecto
     return patch.add_like(node, inputs,
                           {{"kernel_shape", kernel}, {"strides", strides}, {"dilations", dilations}, {"pads", pads}});
   }
-  if (is(node, "GlobalAveragePool"))
+  if (is_mean_of_channels(node))
     return *patch.add("ReduceMean", {inputs[0], patch.ints({2, 3})}, {{"keepdims", 1}})->producer();
   if (is(node, "Resize")) {
     const auto scales = Editor::constant(node.input(2))->data<float>();

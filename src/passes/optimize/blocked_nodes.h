@@ -39,6 +39,7 @@ class BlockedNodes {
  private:
   bool is_image(const ir::Value* value);
   bool fills_blocks(const ir::Value* value);
+  bool is_mean_of_channels(const ir::Node& node);
   bool is_per_channel(const ir::Value* value, int64_t channels);
   bool can_conv_be_blocked(const ir::Node& node);
   bool can_conv_transpose_be_blocked(const ir::Node& node);
