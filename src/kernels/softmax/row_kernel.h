@@ -169,9 +169,7 @@ struct SoftmaxRow {
     });
   }
 
-  static constexpr SoftmaxKernels table() {
-    return {Arch::isa, softmax, log_softmax, columns<false>, columns<true>};
-  }
+  static constexpr SoftmaxKernels table() { return {Arch::isa, softmax, log_softmax, columns<false>, columns<true>}; }
 };
 
 }  // namespace tenon::kernels

@@ -84,7 +84,8 @@ TEST(ParallelConvs, BranchesOfOneImage) {
 }
 
 TEST(ParallelConvs, ThroughOtherTermsOfASum) {
-  Branches residual = Branches().conv("a", {{3, 3}, around}).add("x", "a", "xa").conv("b", {{1, 1}}).add("b", "xa", "y");
+  Branches residual =
+      Branches().conv("a", {{3, 3}, around}).add("x", "a", "xa").conv("b", {{1, 1}}).add("b", "xa", "y");
   EXPECT_EQ(operators_after(std::move(residual)), (Operators{"Conv", "Add"}));
   Branches norm = Branches().conv("a", {{3, 3}, around}).add("x", "a", "xa").norm("b").add("b", "xa", "y");
   EXPECT_EQ(operators_after(std::move(norm)), (Operators{"Conv", "Add"}));
