@@ -114,6 +114,57 @@ def test_several_gpus(tmp_path):
     assert gpus["GPUs"] == "2" and gpus["cuda:1"] == "emulated GPU, compute capability 9.0, 8192 MiB"
 
 
+def run_beside_the_cpu(tmp_path, model, **inputs):
+    """What the model makes of the inputs with the stand-in, compared with the CPU's."""
+    path, arguments = tmp_path / "model.onnx", []
+    onnx.save(model, path)
+    for name, values in inputs.items():
+        np.save(tmp_path / f"{name}.npy", values)
+        arguments += ["--input", f"{name}={tmp_path / name}.npy"]
+    results = []
+    for provider in ("cpu", "cuda,cpu"):
+        folder = tmp_path / provider[:4]
+        emulated("run", path, "--provider", provider, "--output-dir", folder, *arguments)
+        results.append({file.name: np.load(file) for file in sorted(folder.glob("*.npy"))})
+    for name, expected in results[0].items():
+        np.testing.assert_allclose(results[1][name], expected, rtol=1e-5)
+    return results[1]
+
+
+def test_outputs_without_elements(tmp_path):
+    model = onnx.parser.parse_model("""<ir_version: 9, opset_import: ["" : 17]>
+        g (float[n,4] x, int64[4] sizes) => (float[a,4] p, float[b,4] q, float[c,4] r, float[d,4] s)
+        { y = Relu(x)
+          p, q, r, s = Split<axis = 0>(y, sizes) }""")
+    parts = run_beside_the_cpu(tmp_path, model, x=np.random.default_rng(0).normal(size=(5, 4)).astype(np.float32),
+                               sizes=np.array([0, 3, 0, 2]))
+    assert [part.shape[0] for part in parts.values()] == [0, 3, 0, 2]
+
+
+def test_sizes_that_the_gpu_computes_are_there_before_they_are_read(tmp_path):
+    """In a loop no node of the host comes between the copy of the sizes and Expand, which runs on the GPU and reads them on the host."""
+    model = onnx.parser.parse_model("""<ir_version: 9, opset_import: ["" : 17]>
+        g (int64[k,2] sizes, int64 n, float[0,8,8] start) => (float[m,8,8] y)
+        { going = Constant<value = bool {1}>()
+          y = Loop (n, going, start) <body = b (int64 i, bool c, float[m2,8,8] before) => (bool still, float[m3,8,8] after)
+            { still = Identity(c)
+              own = Gather(sizes, i)
+              zeros = Sub(own, own)
+              most = Constant<value = int64[2] {8, 8}>()
+              less = Less(own, most)
+              given = Where(less, own, most)
+              two = Constant<value = float {2.0}>()
+              part = Expand(two, given)
+              rest = Sub(most, given)
+              pads = Concat<axis = 0>(zeros, rest)
+              whole = Pad(part, pads)
+              axis = Constant<value = int64[1] {0}>()
+              image = Unsqueeze(whole, axis)
+              after = Concat<axis = 0>(before, image) }> }""")
+    y = run_beside_the_cpu(tmp_path, model, sizes=np.array([[4, 5], [9, 2], [6, 6]]), n=np.array(3), start=np.zeros((0, 8, 8), np.float32))
+    assert y["y.npy"].sum(axis=(1, 2)).tolist() == [40, 32, 72]
+
+
 def test_a_kernel_that_fails_is_noticed_later_and_can_be_named(tmp_path):
     value = helper.make_tensor_value_info
     names = ["x", "a", "b", "y"]

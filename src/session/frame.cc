@@ -102,7 +102,7 @@ void Frame::bind(std::shared_ptr<const Plan> plan) {
          KernelRun(*step.node, std::span(inputs_).subspan(first_input), std::span(outputs_).subspan(first_output), {},
                    threads_, step.on_device ? *queue_ : allocator_),
          item.is_placed && step.on_device == (queue_ != nullptr) && step.copy == Step::Copy::none &&
-             !item.needs_check && item.buffers.empty() && item.drops.empty(),
+             !item.needs_check && item.buffers.empty() && item.drops.empty() && !(queue_ && reads_download(step)),
          first_output,
          {}});
   }
@@ -271,7 +271,7 @@ void Frame::run_item(const RunState& state, size_t index, std::span<const Tensor
 void Frame::run_kernel(const RunState& state, size_t index, std::span<const Tensor> destinations) {
   const Plan::Item& item = plan_->items[index];
   const Step& step = at(program_.steps(), item.step);
-  if (transfers_ && !step.on_device && step.copy != Step::Copy::to_host) transfers_->finish_downloads();
+  if (transfers_ && reads_download(step)) transfers_->finish_downloads();
   // Only a copy can write to the device what others read on the host.
   const Device* reached = step.copy == Step::Copy::to_host ? program_.device() : nullptr;
   for (int block : item.buffers) allocate(state, block, destinations, reached);

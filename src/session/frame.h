@@ -79,6 +79,7 @@ class Frame {
   void forget_recordings();
   // Holds the device back until what the item reads has arrived.
   void await_uploads(size_t index);
+  bool reads_download(const Step& step) const;
   bool is_recordable(const Plan::Item& item) const;
   // Whether the items were run by it.
   bool run_recorded(Recorded& recorded);

@@ -97,6 +97,15 @@ void Frame::find_copies_beside() {
     calls_[i].is_beside = step_of(i).copy == Step::Copy::to_host;
 }
 
+// Whether it may read what a copy to the host is still bringing there: a step of the device reads sizes there.
+bool Frame::reads_download(const Step& step) const {
+  if (step.copy == Step::Copy::to_host) return false;
+  return !step.on_device || std::ranges::any_of(step.inputs, [&](int slot) {
+    return slot >= 0 && !program_.is_on_device(slot) && plan_->home(slot) != Home::known &&
+           plan_->home(slot) != Home::argument;
+  });
+}
+
 void Frame::await_uploads(size_t index) {
   for (int item : calls_[index].awaited) transfers_->await_upload(at(plan_->items, item).step);
 }
