@@ -93,10 +93,20 @@ class Descriptor {
   bool is_good_ = true;
 };
 
+// What divides all of its addresses, in bytes, up to what cuDNN asks for at most. They are less aligned where they are
+// parts of a larger tensor.
+int64_t alignment_of(const ConvolutionData& data) {
+  auto bits = uintptr_t{16};
+  for (const void* address : {data.x, data.w, static_cast<const void*>(data.y), data.bias, data.residual})
+    bits |= reinterpret_cast<uintptr_t>(address);
+  return static_cast<int64_t>(bits & (~bits + 1));
+}
+
 // The operations of a convolution and what follows it, as cuDNN describes them.
 class Operations {
  public:
-  Operations(const Libraries& api, const ConvolutionShape& shape) : api_(api), shape_(shape) {}
+  Operations(const Libraries& api, const ConvolutionShape& shape, int64_t alignment)
+      : api_(api), shape_(shape), alignment_(alignment) {}
 
   // False where cuDNN does not take them.
   bool describe(Handle dnn) {
@@ -134,13 +144,13 @@ class Operations {
       for (size_t i = dims.size(); i-- > 0;) steps[i] = std::exchange(step, step * dims[i]);
     }
     Descriptor descriptor(api_, kind::tensor);
-    const auto rank = static_cast<int64_t>(dims.size()), alignment = int64_t{16};
+    const auto rank = static_cast<int64_t>(dims.size());
     const int element = is_stored ? data_type_of(shape_.type) : compute_type();
     descriptor.set(attribute::data_type, type::data_type, 1, &element);
     descriptor.set(attribute::dimensions, type::int64, rank, dims.data());
     descriptor.set(attribute::tensor_strides, type::int64, rank, steps.data());
     descriptor.set(attribute::unique_id, type::int64, 1, &id);
-    descriptor.set(attribute::alignment, type::int64, 1, &alignment);
+    descriptor.set(attribute::alignment, type::int64, 1, &alignment_);
     const bool is_virtual = !is_stored;
     if (is_virtual) descriptor.set(attribute::is_virtual, type::boolean, 1, &is_virtual);
     descriptor.finish();
@@ -209,22 +219,26 @@ class Operations {
 
   const Libraries& api_;
   const ConvolutionShape& shape_;
+  const int64_t alignment_;
   int64_t last_id_ = 1000;  // of values that are not stored
   std::vector<Descriptor> values_, operations_;
   Descriptor graph_;
 };
 
-std::string key_of(const ConvolutionShape& s) {
-  return fmt::format("convolution {} {} {} {} {} {} {} {} {} {}{}{} {}{}{}", name_of(s.type), fmt::join(s.x, ","),
-                     fmt::join(s.w, ","), fmt::join(s.y, ","), fmt::join(s.strides, ","), fmt::join(s.dilations, ","),
-                     fmt::join(s.pads_begin, ","), fmt::join(s.pads_end, ","), s.groups, s.channels_last, s.transposed,
-                     s.allow_tf32, s.epilogue.residual, s.epilogue.bias, s.epilogue.relu);
+std::string key_of(const ConvolutionShape& s, int64_t alignment) {
+  return fmt::format("convolution {} {} {} {} {} {} {} {} {} {} {}{}{} {}{}{}", alignment, name_of(s.type),
+                     fmt::join(s.x, ","), fmt::join(s.w, ","), fmt::join(s.y, ","), fmt::join(s.strides, ","),
+                     fmt::join(s.dilations, ","), fmt::join(s.pads_begin, ","), fmt::join(s.pads_end, ","), s.groups,
+                     s.channels_last, s.transposed, s.allow_tf32, s.epilogue.residual, s.epilogue.bias,
+                     s.epilogue.relu);
 }
 
 }  // namespace
 
 struct Convolution::Plan {
   Descriptor plan;
+  ConvolutionShape shape;
+  int64_t alignment;
 };
 
 namespace {
@@ -286,15 +300,16 @@ std::vector<Descriptor> proposals(Gpu& gpu, const ConvolutionShape& shape, const
 std::optional<Convolution> Convolution::plan(GpuQueue& queue, const ConvolutionShape& shape,
                                              const ConvolutionData& data) {
   Gpu& gpu = queue.gpu();
-  const std::string key = key_of(shape);
+  const int64_t alignment = alignment_of(data);
+  const std::string key = key_of(shape, alignment);
   if (auto known = gpu.choice(key)) return Convolution(std::static_pointer_cast<const Plan>(known));
   gpu.use();
-  Operations operations(gpu.api(), shape);
+  Operations operations(gpu.api(), shape, alignment);
   if (!operations.describe(gpu.dnn())) return std::nullopt;
 
   std::vector<Convolution> ways;
   for (Descriptor& plan : proposals(gpu, shape, operations.graph(), most_tried))
-    ways.push_back(Convolution(std::make_shared<const Plan>(Plan{std::move(plan)})));
+    ways.push_back(Convolution(std::make_shared<const Plan>(Plan{std::move(plan), shape, alignment})));
   if (ways.empty()) return std::nullopt;
   Convolution& best = ways[fastest(queue, ways.size(), [&](size_t i) { ways[i].run(queue, data); })];
   gpu.set_choice(key, best.plan_);
@@ -302,6 +317,14 @@ std::optional<Convolution> Convolution::plan(GpuQueue& queue, const ConvolutionS
 }
 
 void Convolution::run(GpuQueue& queue, const ConvolutionData& data) const {
+  if (alignment_of(data) < plan_->alignment) {
+    // The caller's memory, which was elsewhere when this was planned.
+    auto other = plan(queue, plan_->shape, data);
+    if (!other)
+      fail(ErrorCode::unsupported, "cuDNN has no convolution for memory that is aligned to {} bytes only",
+           alignment_of(data));
+    return other->run(queue, data);
+  }
   Gpu& gpu = queue.gpu();
   gpu.use();
   const Libraries& api = gpu.api();
