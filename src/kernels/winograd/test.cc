@@ -13,7 +13,7 @@ namespace tenon::kernels {
 namespace {
 
 struct Case {
-  int64_t batch, in_blocks, out_blocks, height, width, pad[2], pad_end[2];
+  int64_t batch, in_blocks, out_blocks, height, width, pad[2], pad_end[2], dilation[2] = {1, 1};
 
   ConvShape shape() const {
     const int64_t block = winograd_kernels().block;
@@ -21,20 +21,33 @@ struct Case {
     s.batch = batch, s.in_channels = in_blocks * block, s.out_channels = out_blocks * block;
     s.input[1] = height, s.input[2] = width;
     for (int d = 0; d < 2; ++d) {
-      s.kernel[d + 1] = 3, s.pad[d + 1] = pad[d];
-      s.output[d + 1] = s.input[d + 1] + pad[d] + pad_end[d] - 2;
+      s.kernel[d + 1] = 3, s.pad[d + 1] = pad[d], s.dilation[d + 1] = dilation[d];
+      s.output[d + 1] = s.input[d + 1] + pad[d] + pad_end[d] - 2 * dilation[d];
     }
     return s;
   }
 };
 
 // Sizes around those of tiles, images smaller than one, padding on one side, more tiles than are worked on at once,
-// more weights than second caches hold.
+// more weights than second caches hold, dilated kernels.
 const Case cases[] = {
-    {1, 1, 1, 6, 6, {1, 1}, {1, 1}},   {1, 2, 1, 7, 9, {1, 1}, {1, 1}},  {1, 1, 3, 3, 3, {0, 0}, {0, 0}},
-    {1, 1, 1, 1, 1, {1, 1}, {1, 1}},   {3, 1, 2, 5, 4, {2, 0}, {0, 2}},  {2, 3, 2, 13, 17, {1, 1}, {1, 1}},
-    {1, 2, 2, 12, 31, {0, 1}, {1, 0}}, {1, 17, 9, 8, 8, {1, 1}, {1, 1}}, {1, 1, 1, 61, 70, {1, 1}, {1, 1}},
-    {1, 4, 4, 40, 41, {1, 1}, {1, 1}}, {1, 1, 1, 2, 30, {4, 4}, {4, 4}}, {1, 13, 13, 7, 7, {1, 1}, {1, 1}},
+    {1, 1, 1, 6, 6, {1, 1}, {1, 1}},
+    {1, 2, 1, 7, 9, {1, 1}, {1, 1}},
+    {1, 1, 3, 3, 3, {0, 0}, {0, 0}},
+    {1, 1, 1, 1, 1, {1, 1}, {1, 1}},
+    {3, 1, 2, 5, 4, {2, 0}, {0, 2}},
+    {2, 3, 2, 13, 17, {1, 1}, {1, 1}},
+    {1, 2, 2, 12, 31, {0, 1}, {1, 0}},
+    {1, 17, 9, 8, 8, {1, 1}, {1, 1}},
+    {1, 1, 1, 61, 70, {1, 1}, {1, 1}},
+    {1, 4, 4, 40, 41, {1, 1}, {1, 1}},
+    {1, 1, 1, 2, 30, {4, 4}, {4, 4}},
+    {1, 13, 13, 7, 7, {1, 1}, {1, 1}},
+    // Dilated: all lines as long, lines that are not, more lines than pixels, padding that is not the dilation's.
+    {1, 2, 2, 16, 16, {2, 2}, {2, 2}, {2, 2}},
+    {2, 3, 1, 11, 19, {4, 3}, {4, 3}, {4, 3}},
+    {1, 1, 2, 5, 6, {12, 12}, {12, 12}, {12, 12}},
+    {1, 2, 2, 9, 14, {0, 5}, {3, 1}, {1, 2}},
 };
 
 // The largest error, as a share of what the sums are made of: the root of the number of products, as x and weights are
@@ -77,8 +90,8 @@ TEST_P(Winograd, MatchesReference) {
 
 TEST_P(Winograd, OnlyKernelsOfThreeByThree) {
   ConvShape s = cases[0].shape();
-  for (auto change : {+[](ConvShape& c) { c.stride[2] = 2; }, +[](ConvShape& c) { c.dilation[1] = 2; },
-                      +[](ConvShape& c) { c.kernel[1] = 5; }, +[](ConvShape& c) { c.groups = 2; }}) {
+  for (auto change : {+[](ConvShape& c) { c.stride[2] = 2; }, +[](ConvShape& c) { c.kernel[1] = 5; },
+                      +[](ConvShape& c) { c.groups = 2; }}) {
     ConvShape other = s;
     change(other);
     EXPECT_FALSE(can_use_winograd(other));

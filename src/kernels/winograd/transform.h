@@ -22,9 +22,9 @@ struct WinogradOutput {
   const float* bias;      // a block
   const float* residual;  // laid out as y is; null adds nothing
   float* y;
-  int64_t row_step;
-  int rows, columns;  // within the image
-  float lo, hi;       // NaN stays NaN
+  int64_t row_step, column_step;  // from pixel to pixel
+  int rows, columns;              // within the image
+  float lo, hi;                   // NaN stays NaN
 };
 
 struct WinogradKernels {

@@ -105,7 +105,7 @@ struct WinogradTransforms {
         for (int row = 0; row < n; ++row) m[row] = rows[row][column];
         Line::output(m, line);
         if (column >= t.columns) break;
-        const int64_t at = column * block;
+        const int64_t at = column * t.column_step;
         if (t.rows == M && !residual) {
 #pragma GCC unroll 6
           for (int row = 0; row < M; ++row) S::store(y + row * t.row_step + at, S::clamp(line[row] + bias, lo, hi));

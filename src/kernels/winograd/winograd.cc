@@ -88,6 +88,15 @@ void make_all_points(ThreadPool& pool, const ConvShape& shape, int tile, int64_t
   make(pool, shape, weights, points);
 }
 
+// Where the tiles of a line of pixels begin. A tile is of pixels that lie `dilation` apart, which read others that do:
+// each remainder that places leave is a line of its own.
+std::vector<int64_t> starts_of_tiles(int64_t pixels, int64_t dilation, int tile) {
+  std::vector<int64_t> starts;
+  for (int64_t first = 0; first < std::min(dilation, pixels); ++first)
+    for (int64_t start = first; start < pixels; start += tile * dilation) starts.push_back(start);
+  return starts;
+}
+
 }  // namespace
 
 WinogradWeights::WinogradWeights(ThreadPool& pool, const ConvShape& shape, int tile, const float* weights,
@@ -116,12 +125,12 @@ class WinogradConv {
         block_(k_.block),
         in_blocks_(s_.in_channels / block_),
         out_blocks_(s_.out_channels / block_),
-        tile_rows_(divide_up(s_.output[1], tile_)),
-        tile_columns_(divide_up(s_.output[2], tile_)),
+        rows_(starts_of_tiles(s_.output[1], s_.dilation[1], tile_)),
+        columns_(starts_of_tiles(s_.output[2], s_.dilation[2], tile_)),
         zeros_(static_cast<size_t>(2 * block_)) {}
 
   void run() {
-    const int64_t tiles = s_.batch * tile_rows_ * tile_columns_, points = n_ * n_, threads = pool_.size();
+    const int64_t tiles = s_.batch * std::ssize(rows_) * std::ssize(columns_), points = n_ * n_, threads = pool_.size();
     const int64_t most = std::max(least_tiles_at_once, floats_at_once / (points * (s_.in_channels + s_.out_channels)));
     own_ = has_own_parts(tiles);
     const int64_t parts =
@@ -191,18 +200,20 @@ class WinogradConv {
     });
   }
 
+  // A tile of the result.
   struct Place {
-    int64_t image, row, column;  // of the first pixel of the result
+    int64_t image;
+    size_t tile_row, tile_column;
   };
   Place place_of(int64_t tile) const {
-    const int64_t per_image = tile_rows_ * tile_columns_;
-    return {tile / per_image, tile % per_image / tile_columns_ * tile_, tile % tile_columns_ * tile_};
+    const int64_t columns = std::ssize(columns_), per_image = std::ssize(rows_) * columns;
+    return {tile / per_image, static_cast<size_t>(tile % per_image / columns), static_cast<size_t>(tile % columns)};
   }
   void go_on(Place& place) const {
-    if ((place.column += tile_) < s_.output[2]) return;
-    place.column = 0;
-    if ((place.row += tile_) < s_.output[1]) return;
-    place.row = 0;
+    if (++place.tile_column < columns_.size()) return;
+    place.tile_column = 0;
+    if (++place.tile_row < rows_.size()) return;
+    place.tile_row = 0;
     ++place.image;
   }
 
@@ -210,12 +221,13 @@ class WinogradConv {
     float edge[most_points * 16];
     Place place = place_of(first + begin);
     for (int64_t t = begin; t < end; ++t, go_on(place)) {
-      const int64_t row = place.row - s_.pad[1], column = place.column - s_.pad[2];
+      const int64_t row = rows_[place.tile_row] - s_.pad[1], column = columns_[place.tile_column] - s_.pad[2];
       const float* image = x_ + (place.image * in_blocks_ + c) * s_.input[1] * s_.input[2] * block_;
       WinogradInput tile;
       tile.points = points + t * block_;
       tile.point_step = in_step_;
-      if (row >= 0 && column >= 0 && row + n_ <= s_.input[1] && column + n_ <= s_.input[2]) {
+      const bool is_inside = row >= 0 && column >= 0 && row + n_ <= s_.input[1] && column + n_ <= s_.input[2];
+      if (is_inside && s_.dilation[1] == 1 && s_.dilation[2] == 1) {
         tile.x = image + (row * s_.input[2] + column) * block_;
         tile.row_step = s_.input[2] * block_;
       } else {
@@ -229,12 +241,16 @@ class WinogradConv {
 
   // n by n pixels of an image from (row, column) on, with zeros outside of it.
   void copy_with_zeros(const float* image, int64_t row, int64_t column, float* to) const {
-    const int64_t left = std::clamp<int64_t>(-column, 0, n_);
-    const int64_t inside = std::clamp<int64_t>(s_.input[2] - column, left, n_) - left;
+    const int64_t step = s_.dilation[2];
+    const int64_t left = std::clamp<int64_t>(divide_up(std::max<int64_t>(0, -column), step), 0, n_);
+    const int64_t end = std::clamp<int64_t>(divide_up(std::max<int64_t>(0, s_.input[2] - column), step), left, n_);
     std::fill_n(to, n_ * n_ * block_, 0.0f);
-    for (int64_t i = std::max<int64_t>(0, -row); i < std::min<int64_t>(n_, s_.input[1] - row); ++i)
-      std::copy_n(image + ((row + i) * s_.input[2] + column + left) * block_, inside * block_,
-                  to + (i * n_ + left) * block_);
+    for (int64_t i = 0; i < n_; ++i) {
+      const int64_t from = row + i * s_.dilation[1];
+      if (from < 0 || from >= s_.input[1]) continue;
+      for (int64_t j = left; j < end; ++j)
+        std::copy_n(image + (from * s_.input[2] + column + j * step) * block_, block_, to + (i * n_ + j) * block_);
+    }
   }
 
   // One or two blocks of output channels at one point of all tiles.
@@ -260,23 +276,32 @@ class WinogradConv {
   void transform_output(int64_t first, int64_t begin, int64_t end, int64_t c, const float* points) const {
     Place place = place_of(first + begin);
     for (int64_t t = begin; t < end; ++t, go_on(place)) {
-      const int64_t at =
-          (((place.image * out_blocks_ + c) * s_.output[1] + place.row) * s_.output[2] + place.column) * block_;
+      const int64_t row = rows_[place.tile_row], column = columns_[place.tile_column];
+      const int64_t at = (((place.image * out_blocks_ + c) * s_.output[1] + row) * s_.output[2] + column) * block_;
       WinogradOutput tile;
       tile.points = points + t * block_;
       tile.point_step = out_step_;
       tile.bias = epilogue_.bias ? epilogue_.bias + c * block_ : zeros_.data();
       tile.residual = epilogue_.residual ? epilogue_.residual + at : nullptr;
       tile.y = y_ + at;
-      tile.row_step = s_.output[2] * block_;
-      tile.rows = static_cast<int>(std::min<int64_t>(tile_, s_.output[1] - place.row));
-      tile.columns = static_cast<int>(std::min<int64_t>(tile_, s_.output[2] - place.column));
+      tile.row_step = s_.dilation[1] * s_.output[2] * block_;
+      tile.column_step = s_.dilation[2] * block_;
+      tile.rows = static_cast<int>(std::min<int64_t>(tile_, divide_up(s_.output[1] - row, s_.dilation[1])));
+      tile.columns = static_cast<int>(std::min<int64_t>(tile_, divide_up(s_.output[2] - column, s_.dilation[2])));
       tile.lo = epilogue_.lo;
       tile.hi = epilogue_.hi;
       transforms_.output[tile_](tile);
       if (!epilogue_.activation) continue;
-      for (int row = 0; row < tile.rows; ++row)
-        epilogue_.activation(tile.y + row * tile.row_step, tile.y + row * tile.row_step, tile.columns * block_);
+      for (int i = 0; i < tile.rows; ++i) activate(tile.y + i * tile.row_step, tile);
+    }
+  }
+
+  // A row of a tile.
+  void activate(float* row, const WinogradOutput& tile) const {
+    const int at_once = s_.dilation[2] == 1 ? tile.columns : 1;
+    for (int i = 0; i < tile.columns; i += at_once) {
+      float* pixels = row + i * tile.column_step;
+      epilogue_.activation(pixels, pixels, at_once * block_);
     }
   }
 
@@ -289,8 +314,9 @@ class WinogradConv {
   float* y_;
   const ConvEpilogue& epilogue_;
   int tile_, n_;
-  int64_t block_, in_blocks_, out_blocks_, tile_rows_, tile_columns_;
-  bool own_ = true;  // whether each part has a thread of its own
+  int64_t block_, in_blocks_, out_blocks_;
+  std::vector<int64_t> rows_, columns_;  // where tiles begin
+  bool own_ = true;                      // whether each part has a thread of its own
   int64_t at_once_ = 0, in_step_ = 0, out_step_ = 0;
   std::vector<float> zeros_;
 };
@@ -298,7 +324,7 @@ class WinogradConv {
 bool can_use_winograd(const ConvShape& s) {
   if (s.groups != 1 || s.kernel[0] != 1) return false;
   for (int d : {1, 2}) {
-    if (s.kernel[d] != 3 || s.stride[d] != 1 || s.dilation[d] != 1) return false;
+    if (s.kernel[d] != 3 || s.stride[d] != 1) return false;
   }
   return true;
 }

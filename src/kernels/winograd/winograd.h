@@ -1,6 +1,7 @@
 // Winograd's convolution with a kernel of 3 by 3 and stride 1, of float images whose channels are blocked (see
 // conv_blocked.h). Tiles of the image become points, for each of which channels are multiplied as by a kernel of 1 by
 // 1: 36 multiplications instead of 144 for a tile of 4 by 4 pixels. Sums round differently, by more for larger tiles.
+// Pixels of a tile lie as far apart as those of the kernel.
 #pragma once
 
 #include <cstdint>

@@ -36,9 +36,16 @@ constexpr int64_t narrow = 32;
 // Nanoseconds that it takes to change the layout of a value, and per thousand floats of it.
 constexpr double conversion_start = 500, conversion_rate = 350;
 
-// Whether a convolution is much faster by way of transformed tiles.
-bool suits_winograd(const ir::Node& conv, const Tensor& weights) {
-  return has_winograd_window(conv, weights) && weights.dim(0) >= narrow && weights.dim(1) >= narrow;
+// Whether a convolution is much faster by way of transformed tiles. Those of dilated ones are of pixels that lie apart.
+bool suits_winograd(const ir::Node& conv, const SymbolicShape& y, const Tensor& weights) {
+  constexpr double least_apart = 4;
+  if (!has_winograd_window(conv, weights) || weights.dim(0) < narrow || weights.dim(1) < narrow) return false;
+  const auto dilations = conv.ints_attribute("dilations");
+  for (size_t d = 0; d < dilations.size(); ++d) {
+    const bool fills_tiles = likely_size(y, d + 2) >= least_apart * static_cast<double>(dilations[d]);
+    if (dilations[d] > 1 && !fills_tiles) return false;
+  }
+  return true;
 }
 
 class BlockedRules final : public LayoutRules {
@@ -97,7 +104,7 @@ class BlockedRules final : public LayoutRules {
   }
 
   Rates dense_rates(const ir::Node& conv, const Tensor& w) const {
-    if (suits_winograd(conv, w)) return rates_.winograd;
+    if (suits_winograd(conv, *editor_.shape(conv.output(0)), w)) return rates_.winograd;
     if (w.dim(2) != 1 || w.dim(3) != 1) return rates_.dense;
     return w.dim(1) < narrow ? rates_.narrow_pointwise : rates_.pointwise;
   }
@@ -118,7 +125,7 @@ void widen_convs(Editor& editor, const BlockedNodes& nodes, ir::Graph& graph) {
   std::vector<ir::Node*> convs;
   for (ir::Node& node : graph.nodes()) {
     if (nodes.is_conv(node) && node.domain.empty() && is_widened(element_type(editor, node.input(0))) &&
-        suits_winograd(node, *Editor::constant(node.input(1))))
+        suits_winograd(node, *editor.shape(node.output(0)), *Editor::constant(node.input(1))))
       convs.push_back(&node);
   }
   for (ir::Node* conv : convs) {

@@ -58,8 +58,7 @@ bool is_pool(const ir::Node& node) {
 bool has_winograd_window(const ir::Node& conv, const Tensor& weights) {
   const auto is_one = [](int64_t i) { return i == 1; };
   return weights.rank() == 4 && weights.dim(2) == 3 && weights.dim(3) == 3 && conv.int_attribute("group", 1) == 1 &&
-         std::ranges::all_of(conv.ints_attribute("strides"), is_one) &&
-         std::ranges::all_of(conv.ints_attribute("dilations"), is_one);
+         std::ranges::all_of(conv.ints_attribute("strides"), is_one);
 }
 
 // Whether it is an image whose channels fill blocks, or at least half of one.

@@ -26,9 +26,16 @@ constexpr double seen_share = 0.3;
 // the model, may be spent.
 constexpr double most_memory = 1.2;
 
+// Tiles of a line of pixels, each of pixels that lie `dilation` apart.
+double tiles_of(double pixels, double dilation, int tile) {
+  const double whole = std::floor(pixels / dilation), longer = pixels - whole * dilation;
+  return longer * std::ceil((whole + 1) / tile) + (dilation - longer) * std::ceil(whole / tile);
+}
+
 struct Candidate {
   ir::Node* node;
   double images, height, width, in, out;
+  double dilations[2];
 
   // Of a product of so many pixels with weights at so many points, and so many channels that go to or from points.
   double time(double pixels, double points, double channels) const {
@@ -39,7 +46,8 @@ struct Candidate {
   }
   double direct_time() const { return time(images * height * width, 9, 0); }
   double time(int tile) const {
-    const double points = (tile + 2) * (tile + 2), tiles = images * std::ceil(height / tile) * std::ceil(width / tile);
+    const double points = (tile + 2) * (tile + 2);
+    const double tiles = images * tiles_of(height, dilations[0], tile) * tiles_of(width, dilations[1], tile);
     return time(tiles, points, points * tiles * (in + out));
   }
   double gain(int tile) const { return direct_time() - time(tile); }
@@ -53,12 +61,15 @@ std::optional<Candidate> candidate(Editor& editor, ir::Node& node) {
   const Tensor* weights = Editor::constant(node.input(1));
   const SymbolicShape* y = editor.shape(node.output(0));
   if (!weights || !y || !has_winograd_window(node, *weights) || node.int_attribute("plain_input", 0) != 0) return {};
+  const auto dilations = node.ints_attribute("dilations");
+  const auto dilation = [&](size_t d) { return dilations.empty() ? 1.0 : static_cast<double>(dilations[d]); };
   return Candidate{&node,
                    likely_size(*y, 0),
                    likely_size(*y, 2),
                    likely_size(*y, 3),
                    static_cast<double>(weights->dim(1)),
-                   static_cast<double>(weights->dim(0))};
+                   static_cast<double>(weights->dim(0)),
+                   {dilation(0), dilation(1)}};
 }
 
 double weight_bytes(const ir::Graph& graph) {

@@ -50,10 +50,16 @@ std::vector<int64_t> tiles_of(const std::vector<Conv>& chain, int64_t size, int6
 TEST(WinogradPass, TakesConvolutionsOfThreeByThree) {
   const int64_t c = 64 / block * block, many = 1 << 20;
   EXPECT_EQ(tiles_of({{c, c}}, 56, many), (std::vector<int64_t>{4}));
-  for (const Conv& other :
-       {Conv{c, c, 5}, Conv{c, c, 3, 2}, Conv{c, c, 3, 1, c}, Conv{c, c, 3, 1, 1, 2}, Conv{c, c, 1}})
+  EXPECT_EQ(tiles_of({{c, c}, {c, c, 3, 1, 1, 2}}, 56, many), (std::vector<int64_t>{4, 4}));
+  for (const Conv& other : {Conv{c, c, 5}, Conv{c, c, 3, 2}, Conv{c, c, 3, 1, c}, Conv{c, c, 1}})
     EXPECT_EQ(tiles_of({{c, c}, other, {c, c}}, 56, many), (std::vector<int64_t>{4, 0, 4}))
         << "kernel " << other.kernel << ", stride " << other.stride << ", groups " << other.groups;
+}
+
+// Pixels that lie far apart leave tiles nearly empty.
+TEST(WinogradPass, LeavesKernelsThatAreWiderThanTheImage) {
+  const int64_t c = 64 / block * block;
+  EXPECT_EQ(tiles_of({{c, c}, {c, c, 3, 1, 1, 14}, {c, c}}, 16, 1 << 20)[1], 0);
 }
 
 // 1.2 times the weights: none of 4 by 4 pixels, which take three times as much besides, but one of 2 by 2.
