@@ -104,6 +104,8 @@ const Pass passes_in_order[] = {
     {{"reduce-transpose", basic, rounds, "a reduction that drops axes goes without the Transpose before it"},
      passes::reduce_without_transpose},
     {{"pad", basic, rounds, "a Pad of zeros becomes the padding of Conv or AveragePool"}, passes::merge_pads},
+    {{"unread-taps", basic, rounds, "a Conv drops what of its kernel stands over padding wherever it is"},
+     passes::drop_unread_taps},
     {{"batch-norm", basic, rounds, "BatchNormalization goes into the weights of Conv, Gemm or MatMul"},
      passes::fold_batch_norm},
     {{"scale-weights", basic, rounds, "a constant Mul goes into the weights of Conv, Gemm or MatMul"},

@@ -36,6 +36,7 @@ void merge_concats(Editor& editor, ir::Node& node);
 void merge_moves(Editor& editor, ir::Node& node);
 void merge_parallel_convs(Editor& editor, ir::Node& node);
 void merge_pads(Editor& editor, ir::Node& node);
+void drop_unread_taps(Editor& editor, ir::Node& node);
 void merge_reshapes(Editor& editor, ir::Node& node);
 void merge_slices(Editor& editor, ir::Node& node);
 void gather_along_axes(Editor& editor, ir::Node& node);
