@@ -16,8 +16,8 @@ namespace tenon::kernels {
 namespace {
 
 // The share of the first cache that the weights of some input channels and what a tile reads of them fill, so that
-// they stay there for all tiles of a group; other channels are done in turns. What is less than `least_turn` of one goes
-// to the others.
+// they stay there for all tiles of a group; other channels are done in turns. What is less than `least_turn` of one
+// goes to the others.
 constexpr double cache_share = 0.7, least_turn = 0.3;
 // Bytes of the image that a group of pixels reads, and that stay in the second cache for all output channels.
 constexpr int64_t group_bytes = 256 << 10;
@@ -34,6 +34,8 @@ constexpr double weight_cost = 0.3;
 constexpr int64_t band_bytes = 1 << 20;
 // Bytes that are worth copying in a thread of their own.
 constexpr int64_t least_copied_bytes = 4096;
+// Fewer pixels side by side than this would read all weights for too little.
+constexpr int64_t least_columns_apart = 4;
 // With more threads, to copy the pixels of a larger step first takes longer than it saves.
 constexpr int most_threads_that_pick = 2;
 
@@ -77,6 +79,18 @@ void pick_pixels(ThreadPool& pool, const ConvShape& s, int64_t lanes, const Numb
 
 bool is_depthwise(const ConvShape& s) { return s.groups > 1 && s.in_channels == s.groups; }
 
+// Whether all channels follow each other for a tap, and not all taps for some channels: pixels at which some taps stand
+// over padding then leave these out.
+bool has_taps_first(const ConvShape& s, bool plain_input) {
+  return !plain_input && !is_depthwise(s) && (s.dilation[1] > 1 || s.dilation[2] > 1);
+}
+
+// Along one axis: some outputs side by side, and the taps of the kernel that they read.
+struct OutputRange {
+  int64_t begin, end;
+  int64_t tap, tap_end;
+};
+
 // One image.
 template <class Number>
 class DenseBlockedConv {
@@ -93,38 +107,82 @@ class DenseBlockedConv {
         in_blocks_(s_.in_channels / s_.groups / lanes_),
         out_blocks_(s_.out_channels / block_),
         at_once_(s_.groups == 1 || blocks_of_group() % 2 == 0 ? blocks_at_once : 1),
+        taps_first_(has_taps_first(s_, weights.plain_input_)),
         zeros_(static_cast<size_t>(2 * block_)) {
     const int64_t blocks = at_once_, pixels = k_.most_pixels(blocks);
-    const int64_t bytes = lanes_ * (s_.kernel_size() * blocks * block_ + s_.kernel[1] * pixels) * size;
+    const int64_t taps = taps_first_ ? 1 : s_.kernel_size(), rows = taps_first_ ? 1 : s_.kernel[1];
+    const int64_t bytes = lanes_ * (taps * blocks * block_ + rows * pixels) * size;
     const double cached = cache_share * static_cast<double>(cpu_features().l1d_bytes);
     const double turns = std::ceil(static_cast<double>(in_blocks_ * bytes) / cached - least_turn);
-    in_blocks_at_once_ = std::max<int64_t>(1, divide_up(in_blocks_, std::max<int64_t>(1, static_cast<int64_t>(turns))));
+    steps_at_once_ =
+        taps * std::max<int64_t>(1, divide_up(in_blocks_, std::max<int64_t>(1, static_cast<int64_t>(turns))));
   }
 
   void run(const Number* x, const Number* residual, Number* y) const {
-    if (!needs_copy()) return run_band(x, s_.input[1], s_.input[2], 0, s_.output[1], residual, y);
-    const int64_t width = (s_.output[2] - 1) * s_.stride[2] + (s_.kernel[2] - 1) * s_.dilation[2] + 1;
-    const int64_t least = divide_up(most_group_pixels * pool_.size(), s_.output[2]);
-    const int64_t rows =
-        std::max(least, band_bytes / std::max<int64_t>(1, s_.in_channels * width * s_.stride[1] * size));
-    for (int64_t row = 0; row < s_.output[1]; row += rows) {
-      const int64_t end = std::min(row + rows, s_.output[1]);
-      const int64_t height = (end - row - 1) * s_.stride[1] + (s_.kernel[1] - 1) * s_.dilation[1] + 1;
-      const Scratch scratch(static_cast<size_t>(s_.in_channels * height * width * size));
-      pad(x, row * s_.stride[1] - s_.pad[1], height, width, scratch.as<Number>());
-      run_band(scratch.as<Number>(), height, width, row, end, residual, y);
+    const OutputRange all_rows{0, s_.output[1], 0, s_.kernel[1]}, all_columns{0, s_.output[2], 0, s_.kernel[2]};
+    if (!needs_copy(1) && !needs_copy(2))
+      return run_area(x, s_.input[1], s_.input[2], all_rows, all_columns, residual, y);
+    if (!taps_first_) return run_rows(x, all_rows, all_columns, residual, y);
+    const std::vector<OutputRange> rows = ranges(1, all_rows), columns = ranges(2, all_columns);
+    const bool is_apart = !columns.empty() && std::ranges::all_of(columns, [](const OutputRange& range) {
+      return range.end - range.begin >= least_columns_apart;
+    });
+    if (rows.empty()) return run_rows(x, all_rows, all_columns, residual, y);
+    for (const OutputRange& range : rows) {
+      if (!is_apart) run_rows(x, range, all_columns, residual, y);
+      for (size_t i = 0; is_apart && i < columns.size(); ++i) {
+        const Number* from = x + (start(1, range) * s_.input[2] + start(2, columns[i])) * lanes_;
+        run_area(from, s_.input[1], s_.input[2], range, columns[i], residual, y);
+      }
     }
   }
 
  private:
   static constexpr int64_t size = sizeof(Number), blocks_at_once = BlockedConvKernels<Number>::blocks_at_once;
 
-  bool needs_copy() const {
-    for (int d : {1, 2}) {
-      const int64_t reach = (s_.output[d] - 1) * s_.stride[d] + (s_.kernel[d] - 1) * s_.dilation[d] + 1;
-      if (s_.pad[d] > 0 || reach - s_.pad[d] > s_.input[d]) return true;
+  // Whether the kernel reaches over the edges of the image.
+  bool needs_copy(int d) const {
+    const int64_t reach = (s_.output[d] - 1) * s_.stride[d] + (s_.kernel[d] - 1) * s_.dilation[d] + 1;
+    return s_.pad[d] > 0 || reach - s_.pad[d] > s_.input[d];
+  }
+
+  // Outputs that read the same taps from within the image; none where some read nothing.
+  std::vector<OutputRange> ranges(int d, const OutputRange& all) const {
+    std::vector<OutputRange> list;
+    for (int64_t i = all.begin; i < all.end; ++i) {
+      const int64_t first = i * s_.stride[d] - s_.pad[d];
+      const int64_t tap = divide_up(std::max<int64_t>(0, -first), s_.dilation[d]);
+      const int64_t end = std::min(all.tap_end, divide_up(std::max<int64_t>(0, s_.input[d] - first), s_.dilation[d]));
+      if (tap >= end) return {};
+      if (list.empty() || list.back().tap != tap || list.back().tap_end != end) list.push_back({i, i, tap, end});
+      ++list.back().end;
     }
-    return false;
+    return list;
+  }
+
+  // Where the first of these outputs reads its first tap.
+  int64_t start(int d, const OutputRange& range) const {
+    return range.begin * s_.stride[d] - s_.pad[d] + range.tap * s_.dilation[d];
+  }
+  // From there to the end of what the last one reads.
+  int64_t extent(int d, const OutputRange& range) const {
+    return (range.end - range.begin - 1) * s_.stride[d] + (range.tap_end - range.tap - 1) * s_.dilation[d] + 1;
+  }
+
+  // Rows in bands, from padded copies.
+  void run_rows(const Number* x, const OutputRange& rows, const OutputRange& columns, const Number* residual,
+                Number* y) const {
+    const int64_t width = extent(2, columns);
+    const int64_t least = divide_up(most_group_pixels * pool_.size(), s_.output[2]);
+    const int64_t at_once =
+        std::max(least, band_bytes / std::max<int64_t>(1, s_.in_channels * width * s_.stride[1] * size));
+    for (int64_t row = rows.begin; row < rows.end; row += at_once) {
+      const OutputRange band{row, std::min(row + at_once, rows.end), rows.tap, rows.tap_end};
+      const int64_t height = extent(1, band);
+      const Scratch scratch(static_cast<size_t>(s_.in_channels * height * width * size));
+      pad(x, start(1, band), height, width, scratch.as<Number>());
+      run_area(scratch.as<Number>(), height, width, band, columns, residual, y);
+    }
   }
 
   // Of output channels.
@@ -184,16 +242,53 @@ class DenseBlockedConv {
     return best;
   }
 
-  // Output rows [begin, end) from an image of the given size whose first row is the first that they read.
-  void run_band(const Number* x, int64_t height, int64_t width, int64_t begin, int64_t end, const Number* residual,
-                Number* y) const {
+  // Steps of a tile that read weights which follow each other.
+  struct Turn {
+    int64_t step, count;
+    int64_t weights;  // of how many steps lie before
+  };
+
+  // The sums of all steps, whose weights are those from `weights` on, in turns that the first cache holds.
+  void add_turns(int64_t step, int64_t count, int64_t weights, std::vector<Turn>& turns) const {
+    for (int64_t i = 0; i < count; i += steps_at_once_)
+      turns.push_back({step + i, std::min(steps_at_once_, count - i), weights + i});
+  }
+
+  // What tiles do for pixels of an area: where they read, beside where the first output begins, and in which turns.
+  struct Work {
     std::vector<int64_t> steps;
-    steps.reserve(static_cast<size_t>(in_blocks_ * s_.kernel_size()));
-    for (int64_t c = 0; c < in_blocks_; ++c)
-      for (int64_t h = 0; h < s_.kernel[1]; ++h)
-        for (int64_t w = 0; w < s_.kernel[2]; ++w)
-          steps.push_back(((c * height + h * s_.dilation[1]) * width + w * s_.dilation[2]) * lanes_);
-    const int64_t pixels = (end - begin) * s_.output[2];
+    std::vector<Turn> turns;
+  };
+  Work work_of(int64_t height, int64_t width, const OutputRange& rows, const OutputRange& columns) const {
+    Work work;
+    const auto add = [&](int64_t c, int64_t h, int64_t w) {
+      work.steps.push_back(((c * height + h * s_.dilation[1]) * width + w * s_.dilation[2]) * lanes_);
+    };
+    const int64_t taps = columns.tap_end - columns.tap;
+    if (!taps_first_) {
+      work.steps.reserve(static_cast<size_t>(in_blocks_ * s_.kernel_size()));
+      for (int64_t c = 0; c < in_blocks_; ++c)
+        for (int64_t h = 0; h < s_.kernel[1]; ++h)
+          for (int64_t w = 0; w < s_.kernel[2]; ++w) add(c, h, w);
+      add_turns(0, std::ssize(work.steps), 0, work.turns);
+      return work;
+    }
+    for (int64_t h = 0; h < rows.tap_end - rows.tap; ++h) {
+      for (int64_t w = 0; w < taps; ++w) {
+        const int64_t tap = (rows.tap + h) * s_.kernel[2] + columns.tap + w;
+        add_turns(std::ssize(work.steps), in_blocks_, tap * in_blocks_, work.turns);
+        for (int64_t c = 0; c < in_blocks_; ++c) add(c, h, w);
+      }
+    }
+    return work;
+  }
+
+  // These outputs, from an image of the given size that begins where the first of them reads its first tap.
+  void run_area(const Number* x, int64_t height, int64_t width, const OutputRange& rows, const OutputRange& columns,
+                const Number* residual, Number* y) const {
+    const Work work = work_of(height, width, rows, columns);
+    const int64_t line = columns.end - columns.begin, place = rows.begin * s_.output[2] + columns.begin;
+    const int64_t pixels = (rows.end - rows.begin) * line;
     const int64_t per_pixel = std::max<int64_t>(1, in_blocks_ * lanes_ * s_.stride[1] * s_.stride[2] * size);
     const int64_t at_once = at_once_, group_step = in_blocks_ * height * width * lanes_;
     const auto activated = static_cast<int64_t>(activated_share * static_cast<double>(cpu_features().l1d_bytes)) /
@@ -204,78 +299,101 @@ class DenseBlockedConv {
     const int64_t turns = divide_up(out_blocks_, at_once);
     const int64_t groups = groups_for_threads(pixels, divide_up(pixels, largest), turns);
     const int64_t group = divide_up(pixels, groups);
-    const int64_t work = 1 + group * at_once * block_ * static_cast<int64_t>(steps.size()) * lanes_;
+    const int64_t products = 1 + group * at_once * block_ * std::ssize(work.steps) * lanes_;
     const int64_t in_a_row = turns_in_a_row(pixels, turns);
-    pool_.parallel_for(groups * turns, 1 + (128 << 10) / work, [&](int64_t first, int64_t last) {
+    pool_.parallel_for(groups * turns, 1 + (128 << 10) / products, [&](int64_t first, int64_t last) {
       int64_t offsets[most_group_pixels];
-      const Scratch scratch(static_cast<size_t>(sums_floats(group)) * sizeof(float));
-      float* sums = sums_floats(group) > 0 ? scratch.as<float>() : nullptr;
+      const Scratch scratch(static_cast<size_t>(sums_floats(work, group)) * sizeof(float));
+      float* sums = sums_floats(work, group) > 0 ? scratch.as<float>() : nullptr;
       int64_t filled = -1;
       for (int64_t i = first; i < last; ++i) {
         const int64_t from = i / in_a_row % groups * group, count = std::min(group, pixels - from);
         if (count <= 0) continue;
         if (filled != from) {
-          int64_t row = from / s_.output[2], column = from % s_.output[2];
+          int64_t row = from / line, column = from % line;
           for (int64_t p = 0; p < count; ++p) {
             offsets[p] = (row * s_.stride[1] * width + column * s_.stride[2]) * lanes_;
-            if (++column == s_.output[2]) column = 0, ++row;
+            if (++column == line) column = 0, ++row;
           }
           filled = from;
         }
         const int64_t out = (i / (in_a_row * groups) * in_a_row + i % in_a_row) * at_once;
         const int64_t blocks = std::min(at_once, out_blocks_ - out);
-        const int64_t at = (out * s_.output[1] * s_.output[2] + begin * s_.output[2] + from) * block_;
-        run_group(x + out / blocks_of_group() * group_step, offsets, count, steps, out, blocks, residual ? residual + at : nullptr, sums, y + at);
+        const int64_t at = (out * s_.output[1] * s_.output[2] + place) * block_;
+        run_group(x + out / blocks_of_group() * group_step, {offsets, from, count, line}, work, out, blocks,
+                  residual ? residual + at : nullptr, sums, y + at);
       }
     });
   }
 
-  bool in_turns() const { return in_blocks_at_once_ < in_blocks_; }
-
   // Floats in which sums of half precision are added up: those of a group that is done in turns, or of a tile.
-  int64_t sums_floats(int64_t group) const {
+  int64_t sums_floats(const Work& work, int64_t group) const {
     if (k_.most_products == 0) return 0;
-    if (in_turns()) return group * blocks_at_once * block_;
-    const bool is_short = in_blocks_ * lanes_ * s_.kernel_size() <= k_.most_products;
-    return is_short ? 0 : k_.pixels * blocks_at_once * block_;
+    if (work.turns.size() > 1) return group * blocks_at_once * block_;
+    return std::ssize(work.steps) * lanes_ <= k_.most_products ? 0 : k_.pixels * blocks_at_once * block_;
+  }
+
+  // Some pixels of an area, counted line by line.
+  struct Pixels {
+    const int64_t* offsets;
+    int64_t from, count, line;
+  };
+
+  // Calls body(i, n, place) for pixels [i, i + n) whose outputs lie side by side, from `place` of the area on.
+  template <class Body>
+  void each_piece(const Pixels& pixels, Body body) const {
+    if (pixels.line == s_.output[2]) return body(0, pixels.count, pixels.from);
+    for (int64_t i = 0, n; i < pixels.count; i += n) {
+      const int64_t row = (pixels.from + i) / pixels.line, column = (pixels.from + i) % pixels.line;
+      n = std::min(pixels.count - i, pixels.line - column);
+      body(i, n, row * s_.output[2] + column);
+    }
   }
 
   // One or two blocks of output channels of some pixels.
-  void run_group(const Number* x, const int64_t* offsets, int64_t count, const std::vector<int64_t>& steps, int64_t out,
-                 int64_t blocks, const Number* residual, float* sums, Number* y) const {
+  void run_group(const Number* x, const Pixels& pixels, const Work& work, int64_t out, int64_t blocks,
+                 const Number* residual, float* sums, Number* y) const {
     const auto* one = lanes_ == 1 ? k_.plain : k_.blocked;
     const auto* two = lanes_ == 1 ? k_.two_plain : k_.two_blocked;
     const auto* kernels = blocks == 1 ? one : two;
-    const int64_t taps = s_.kernel_size(), tiles = divide_up(count, k_.most_pixels(blocks));
-    const int64_t y_step = s_.output[1] * s_.output[2] * block_;
+    const int64_t y_step = s_.output[1] * s_.output[2] * block_, weights_of_step = lanes_ * block_;
+    const int64_t weights_of_block = in_blocks_ * s_.kernel_size() * weights_of_step;
     const Number* bias = epilogue_.bias ? epilogue_.bias + out * block_ : zeros_.data();
-    for (int64_t c = 0; c == 0 || c < in_blocks_; c += in_blocks_at_once_) {
-      const int64_t c_end = std::min(c + in_blocks_at_once_, in_blocks_);
-      const bool last = c_end == in_blocks_;
+    for (size_t i = 0; i == 0 || i < work.turns.size(); ++i) {
+      const Turn turn = work.turns.empty() ? Turn{} : work.turns[i];
+      const bool last = i + 1 >= work.turns.size();
       TileOf<Number> tile;
       tile.x = x;
-      tile.pixels = offsets;
-      tile.y = y;
-      tile.residual = last ? residual : nullptr;
-      tile.steps = steps.data() + c * taps;
-      tile.step_count = (c_end - c) * taps;
-      tile.weights = weights_ + (out * in_blocks_ + c) * taps * lanes_ * block_;
-      tile.weight_step = in_blocks_ * taps * lanes_ * block_;
-      tile.start = c == 0 ? bias : nullptr;
+      tile.steps = work.steps.data() + turn.step;
+      tile.step_count = turn.count;
+      tile.weights = weights_ + out * weights_of_block + turn.weights * weights_of_step;
+      tile.weight_step = weights_of_block;
+      tile.start = i == 0 ? bias : nullptr;
       tile.y_step = y_step;
       tile.clamp = last && (epilogue_.lo > -infinity || epilogue_.hi < infinity);
       tile.lo = epilogue_.lo;
       tile.hi = epilogue_.hi;
-      tile.sums = sums;
-      tile.sums_step = in_turns() ? blocks * block_ : 0;
+      tile.sums_step = work.turns.size() > 1 ? blocks * block_ : 0;
       tile.keeps_sums = !last;
-      const int64_t read = tile.step_count * lanes_ * block_;
-      const WeightsAhead ahead(tile.weights + read + (last ? (blocks - 1) * tile.weight_step : 0), read, weights_,
-                               weights_ + out_blocks_ * tile.weight_step, tiles, tile.step_count);
-      run_tiles(kernels, tile, count, tiles, block_, ahead);
+      const int64_t read = tile.step_count * weights_of_step;
+      each_piece(pixels, [&](int64_t first, int64_t count, int64_t place) {
+        tile.pixels = pixels.offsets + first;
+        tile.y = y + place * block_;
+        tile.residual = last && residual ? residual + place * block_ : nullptr;
+        tile.sums = sums ? sums + first * tile.sums_step : nullptr;
+        const int64_t tiles = divide_up(count, k_.most_pixels(blocks));
+        const WeightsAhead ahead(tile.weights + read + (last ? (blocks - 1) * tile.weight_step : 0), read, weights_,
+                                 weights_ + out_blocks_ * tile.weight_step, tiles, tile.step_count);
+        run_tiles(kernels, tile, count, tiles, block_, ahead);
+      });
     }
-    for (int64_t b = 0; epilogue_.activation && b < blocks; ++b)
-      epilogue_.activation(y + b * y_step, y + b * y_step, count * block_);
+    if (!epilogue_.activation) return;
+    each_piece(pixels, [&](int64_t, int64_t count, int64_t place) {
+      for (int64_t b = 0; b < blocks; ++b) {
+        Number* outputs = y + b * y_step + place * block_;
+        epilogue_.activation(outputs, outputs, count * block_);
+      }
+    });
   }
 
   ThreadPool& pool_;
@@ -285,7 +403,8 @@ class DenseBlockedConv {
   const EpilogueOf<Number>& epilogue_;
   int64_t block_, lanes_;
   int64_t in_blocks_;  // of a group
-  int64_t out_blocks_, at_once_, in_blocks_at_once_;
+  int64_t out_blocks_, at_once_, steps_at_once_;
+  bool taps_first_;
   std::vector<Number> zeros_;
 };
 
@@ -297,7 +416,8 @@ ConvWeightsInBlocks<Number>::ConvWeightsInBlocks(ThreadPool& pool, const ConvSha
   const int64_t in = shape.in_channels / shape.groups, lanes = plain_input || is_depthwise(shape) ? 1 : block;
   buffer_ = storage.get(static_cast<size_t>(shape.out_channels * in * taps) * sizeof(Number), [&](void* memory) {
     const int64_t dims[] = {shape.out_channels / block, block, in / lanes, lanes, taps};
-    constexpr int64_t order[] = {0, 2, 4, 3, 1};
+    const bool taps_first = has_taps_first(shape, plain_input);
+    const int64_t order[] = {0, taps_first ? 4 : 2, taps_first ? 2 : 4, 3, 1};
     transpose(pool, weights, memory, dims, order, sizeof(Number));
   });
 }

@@ -68,6 +68,14 @@ inline const BlockedCase blocked_cases[] = {
     {2, 4, 8, false, false, 13, 9, {3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}, 2},
     {1, 6, 2, false, false, 14, 20, {1, 3}, {1, 1}, {1, 1}, {0, 1}, {0, 1}, 2},
     {1, 4, 12, false, false, 31, 17, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 4},
+    // Dilated: lines in parts; too narrow ones; taps that some outputs do not read, or no output; pixels that read
+    // none.
+    {2, 3, 3, false, false, 16, 17, {3, 3}, {1, 1}, {12, 12}, {12, 12}, {12, 12}},
+    {1, 9, 1, false, false, 13, 13, {3, 3}, {1, 1}, {12, 12}, {12, 12}, {12, 12}},
+    {1, 1, 2, false, false, 20, 31, {3, 5}, {2, 1}, {3, 2}, {6, 4}, {6, 4}},
+    {1, 2, 1, false, false, 8, 8, {3, 3}, {1, 1}, {12, 3}, {12, 3}, {12, 3}},
+    {1, 1, 1, false, false, 5, 5, {3, 3}, {1, 1}, {4, 4}, {9, 9}, {9, 9}},
+    {1, 4, 4, false, false, 18, 18, {3, 3}, {1, 1}, {6, 6}, {6, 6}, {6, 6}, 2},
 };
 
 // Index of an element of an image [channels / lanes, height, width, lanes].
