@@ -96,6 +96,16 @@ def product(rows, depth, columns, kind=F16, transposed=False, residual=False, **
     return "FusedMatMul", inputs, {"transB": int(transposed), **attributes}, kind
 
 
+def floats(*values):
+    return np.array(values, np.float32)
+
+
+def small_boxes(*shape):
+    """Of which some overlap, given by their centers or by their corners."""
+    centers, sizes = np.random.default_rng(3).random(size=(2, *shape, 2)).astype(np.float32)
+    return np.concatenate([centers, centers + sizes / 8], axis=-1)
+
+
 # Operator, inputs (a shape is an input of the model, an array a constant, None is left out), attributes and, where that is not float, the type of
 # the inputs.
 CASES = {
@@ -222,6 +232,10 @@ CASES = {
     "boxes_of_many_channels": windows([2, 14, 14, 136], 200, (3, 3), [1, 1, 1, 1]),
     "boxes_of_wide_images": windows([1, 7, 290, 16], 24, (3, 3), [1, 1, 1, 1]),
     "boxes_of_many_outputs": windows([5, 17, 16, 64], 128, (3, 3), [1, 1, 1, 1], activation="Relu"),
+    "select_few_boxes": ("NonMaxSuppression", [small_boxes(2, 50), [2, 3, 50], ints(7), floats(0.3), floats(0.2)], {}),
+    "select_of_many_boxes": ("NonMaxSuppression", [small_boxes(1, 3300), [1, 2, 3300], ints(3300), floats(0.3)], {}),
+    "select_up_to_a_limit": ("NonMaxSuppression", [small_boxes(1, 1600), [1, 2, 1600], ints(600), floats(0.5), floats(-1)], {}),
+    "select_among_equals": ("NonMaxSuppression", [[1, 2049, 4], numbers(1, 1, 2049).round(1), ints(2049), floats(0.1)], {"center_point_box": 1}),
     "boxes_whose_weights_follow": windows([3, 20, 21, 136], 40, (3, 3), [1, 1, 1, 1], activation="Relu"),
     "boxes_uneven": windows([2, 11, 9, 24], 72, (2, 5), [0, 3, 2, 1]),
     "boxes_of_columns": windows([2, 9, 13, 200], 56, (5, 1), [4, 0, 0, 2]),
@@ -250,7 +264,7 @@ def write_model(path, op, inputs, attributes, kind=F):
         elif value is not None:
             constants.append(numpy_helper.from_array(value, names[-1]) if isinstance(value, np.ndarray) else value)
             constants[-1].name = names[-1]
-    outputs = {"TopK": [F, TensorProto.INT64], "ArgMax": [TensorProto.INT64], "ArgMin": [TensorProto.INT64]}.get(op, [kind])
+    outputs = {"TopK": [F, TensorProto.INT64], "ArgMax": [TensorProto.INT64], "ArgMin": [TensorProto.INT64], "NonMaxSuppression": [TensorProto.INT64]}.get(op, [kind])
     made = [helper.make_tensor_value_info(f"y{i}", kind, None) for i, kind in enumerate(outputs)]
     node = helper.make_node(op, names, [value.name for value in made], domain="tenon" if op in OWN else "", **attributes)
     graph = helper.make_graph([node], "shapes", given, made, constants)

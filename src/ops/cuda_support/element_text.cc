@@ -149,6 +149,25 @@ inline double times(double a, double b) { return __dmul_rn(a, b); }
 )";
 }
 
+std::string_view ordered_text() {
+  return R"(
+inline u64 ordered(float x) {
+  const u32 b = bits_of(x + 0.0f);
+  return is_nan(x) ? 0xffffffffu : b >> 31 ? ~b : b | 0x80000000u;
+}
+inline u64 ordered(double x) {
+  x += 0.0;
+  u64 b;
+  memcpy(&b, &x, 8);
+  return is_nan(x) ? ~(u64)0 : b >> 63 ? ~b : b | (u64)1 << 63;
+}
+inline u64 ordered(i32 x) { return (u32)x ^ 0x80000000u; }
+inline u64 ordered(u32 x) { return x; }
+inline u64 ordered(i64 x) { return (u64)x ^ (u64)1 << 63; }
+inline u64 ordered(u64 x) { return x; }
+)";
+}
+
 std::string_view to_int_text() {
   return R"(template <typename I> struct ToInt;
 template <> struct ToInt<i32> {

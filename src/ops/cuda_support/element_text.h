@@ -26,6 +26,10 @@ CudaLoop element_loop(KernelRun& run, const Tensor& y, std::string_view pointers
 // Text that declares times(a, b) for floats and doubles: products that are never fused with a sum.
 std::string_view exact_product_text();
 
+// Text that declares `ordered(x)`, integers that are ordered as the numbers are, the 32 lowest bits of them for numbers
+// of 32 bits: zeros are equal, NaN is the largest.
+std::string_view ordered_text();
+
 // Text that declares `to_int<I>(x)` from floats: towards zero, at the limits where it is beyond them, 0 for NaN. I is
 // i32, i64 or u64; below 0, u64 wraps around.
 std::string_view to_int_text();

@@ -2,12 +2,13 @@
 #include <bit>
 
 #include "base/fail.h"
+#include "base/rounding.h"
 #include "ops/cuda_support/element_text.h"
 
 namespace tenon::ops {
 namespace {
 
-constexpr const char* functions_text = R"(
+constexpr std::string_view functions_text = R"(
 struct Box { float y1, x1, y2, x2, area; };
 inline Box box_at(const float* p, bool by_center) {
   float a = p[0], b = p[1], c = p[2], d = p[3];
@@ -28,50 +29,127 @@ inline bool overlaps(const Box& a, const Box& b, float threshold) {
 }
 )";
 
-// A block has the boxes of one class of one image: it takes the best that is left and drops all that overlap it, as
-// often as boxes are wanted. Among equals the earlier one is better.
-constexpr const char* select_text = R"(
-  __shared__ float best_scores[256];
-  __shared__ i64 best_boxes[256];
-  const i64 item = blockIdx.x, count = v[0];
-  const float* corners = boxes + item / v[1] * count * 4;
+// An item is the boxes of one class of one image. They are sorted by score, in runs that are merged; among equals the
+// earlier one is better. Then tile by tile, from the best on, boxes of a tile drop each other and all later ones.
+constexpr int64_t tile = 512, run_length = 1024;
+
+constexpr std::string_view sort_text = R"(
+  __shared__ u64 sorted[RUN];
+  const i64 count = v[0], item = blockIdx.x / v[1], first = blockIdx.x % v[1] * RUN;
   const float* own = scores + item * count;
-  u8* left = alive + item * count;
-  const float threshold = float_of((u32)v[3]), least_score = float_of((u32)v[4]);
-  for (i64 i = threadIdx.x; i < count; i += 256) left[i] = v[5] ? own[i] > least_score : own[i] == own[i];
-  i64 chosen = 0;
-  for (; chosen < v[2]; ++chosen) {
-    __syncthreads();
-    float score = 0;
-    i64 box = -1;
-    for (i64 i = threadIdx.x; i < count; i += 256) {
-      if (left[i] && (box < 0 || own[i] > score)) { score = own[i]; box = i; }
-    }
-    best_scores[threadIdx.x] = score;
-    best_boxes[threadIdx.x] = box;
-    for (int half = 128; half > 0; half /= 2) {
+  const float least_score = float_of((u32)v[2]);
+  for (i64 i = threadIdx.x; i < RUN; i += blockDim.x) {
+    const i64 place = first + i;
+    const bool is_box = place < count && (v[3] ? own[place] > least_score : own[place] == own[place]);
+    sorted[i] = is_box ? ordered(own[place]) << 32 | (u32)~place : 0;
+    if (place < count) is_dropped[item * count + place] = 0;
+  }
+  if (first == 0 && threadIdx.x == 0) counts[item] = 0;
+  for (i64 size = 2; size <= RUN; size *= 2) {
+    for (i64 step = size / 2; step > 0; step /= 2) {
       __syncthreads();
-      if (threadIdx.x >= half) continue;
-      const float other = best_scores[threadIdx.x + half], mine = best_scores[threadIdx.x];
-      const i64 other_box = best_boxes[threadIdx.x + half], my_box = best_boxes[threadIdx.x];
-      if (other_box >= 0 && (my_box < 0 || other > mine || (other == mine && other_box < my_box))) {
-        best_scores[threadIdx.x] = other;
-        best_boxes[threadIdx.x] = other_box;
+      for (i64 i = threadIdx.x; i < RUN / 2; i += blockDim.x) {
+        const i64 a = 2 * i - (i & (step - 1)), b = a + step;
+        const u64 key = sorted[a];
+        if ((key < sorted[b]) != ((a & size) == 0)) continue;
+        sorted[a] = sorted[b];
+        sorted[b] = key;
       }
     }
-    __syncthreads();
-    const i64 best = best_boxes[0];
-    if (best < 0) break;
-    if (threadIdx.x == 0) selected[item * v[2] + chosen] = best;
-    const Box taken = box_at(corners + best * 4, by_center);
-    for (i64 i = threadIdx.x; i < count; i += 256) {
-      if (left[i] && (i == best || overlaps(box_at(corners + i * 4, by_center), taken, threshold))) left[i] = 0;
-    }
   }
-  if (threadIdx.x == 0) counts[item] = chosen;)";
+  __syncthreads();
+  for (i64 i = threadIdx.x; i < RUN && first + i < count; i += blockDim.x) keys[item * count + first + i] = sorted[i];)";
+
+// Where a key stands among those of its run and of the one that is merged with it.
+constexpr std::string_view merge_text = R"(
+    const i64 count = v[0], length = v[1], at = i % count, begin = at - at % (2 * length);
+    const i64 middle = begin + length < count ? begin + length : count;
+    const i64 end = middle + length < count ? middle + length : count;
+    const u64* item = from + (i - at);
+    const u64 key = item[at];
+    const bool is_first = at < middle;
+    i64 low = is_first ? middle : begin, high = is_first ? end : middle;
+    while (low < high) {
+      const i64 other = (low + high) / 2;
+      if (item[other] > key || (item[other] == key && !is_first)) low = other + 1;
+      else high = other;
+    }
+    to[i - at + at + low - middle] = key;)";
+
+constexpr std::string_view choose_text = R"(
+  __shared__ Box all[TILE];
+  __shared__ bool is_left[TILE];
+  const i64 count = v[0], most = v[2], item = blockIdx.x, at = tile * TILE + threadIdx.x;
+  const u64 key = at < count ? keys[item * count + at] : 0;
+  const i64 place = (u32)~key;
+  Box own = {0, 0, 0, 0, 0};
+  if (key) own = box_at(boxes + (item / v[1] * count + place) * 4, by_center);
+  all[threadIdx.x] = own;
+  is_left[threadIdx.x] = key && !is_dropped[item * count + at];
+  const i64 before = counts[item];
+  const float threshold = float_of((u32)v[3]);
+  i64 chosen = before;
+  __syncthreads();
+  for (int k = 0; k < TILE && chosen < most; ++k) {
+    if (!is_left[k]) continue;
+    if (threadIdx.x == k) selected[item * most + chosen] = place;
+    ++chosen;
+    if (threadIdx.x > k && is_left[threadIdx.x] && overlaps(own, all[k], threshold)) is_left[threadIdx.x] = false;
+    __syncthreads();
+  }
+  if (threadIdx.x > 0) return;
+  counts[item] = chosen;
+  earlier_counts[item] = before;)";
+
+// What the boxes that were chosen of a tile leave of a later one.
+constexpr std::string_view drop_text = R"(
+  __shared__ Box chosen[TILE];
+  const i64 count = v[0], most = v[2], item = blockIdx.x / v[4], later = blockIdx.x % v[4];
+  const i64 first = earlier_counts[item], end = counts[item];
+  if (later <= tile || end >= most) return;
+  const float* corners = boxes + item / v[1] * count * 4;
+  if (first + threadIdx.x < end)
+    chosen[threadIdx.x] = box_at(corners + selected[item * most + first + threadIdx.x] * 4, by_center);
+  __syncthreads();
+  const i64 at = later * TILE + threadIdx.x;
+  if (at >= count || is_dropped[item * count + at]) return;
+  const u64 key = keys[item * count + at];
+  if (!key) return;
+  const Box own = box_at(corners + (i64)(u32)~key * 4, by_center);
+  const float threshold = float_of((u32)v[3]);
+  bool drops = false;
+  for (i64 k = 0; k < end - first && !drops; ++k) drops = overlaps(own, chosen[k], threshold);
+  is_dropped[item * count + at] = drops;)";
 
 bool given(const KernelRun& run, size_t i) { return run.has_input(i) && run.input(i).elements() > 0; }
 float number_of(const KernelRun& run, size_t i) { return given(run, i) ? run.data<float>(i)[0] : 0; }
+
+int64_t bits(float x) { return static_cast<int64_t>(std::bit_cast<uint32_t>(x)); }
+
+cuda::Grid grid_of(int64_t blocks) {
+  cuda::Grid grid;
+  grid.threads = tile;
+  grid.blocks[0] = static_cast<unsigned>(blocks);
+  return grid;
+}
+
+// Of the boxes of each item: the order of the score and, below it, the complement of the place. 0 is no box. Nothing is
+// dropped yet, and no box chosen.
+std::shared_ptr<void> sorted_keys(KernelRun& run, const Tensor& scores, void* is_dropped, void* counts) {
+  const int64_t count = scores.dim(2), items = scores.dim(0) * scores.dim(1), runs = divide_up(count, run_length);
+  cuda::GpuQueue& queue = queue_of(run);
+  auto keys = queue.allocate(items * count * 8), merged = runs > 1 ? queue.allocate(items * count * 8) : nullptr;
+  const CudaBlocks sort(run, "const float* scores, u64* keys, u8* is_dropped, i64* counts",
+                        fmt::format("#define RUN {}\n{}", run_length, ordered_text()), sort_text,
+                        {count, runs, bits(number_of(run, 4)), given(run, 4)}, grid_of(items * runs));
+  sort.run(run, {scores.raw(), keys.get(), is_dropped, counts});
+  for (int64_t length = run_length; length < count; length *= 2) {
+    const CudaLoop merge(run, items * count, "const u64* from, u64* to", merge_text, {count, length});
+    merge.run(run, {keys.get(), merged.get()});
+    std::swap(keys, merged);
+  }
+  return keys;
+}
 
 void run_non_max_suppression(KernelRun& run) {
   const Tensor &boxes = run.input(0), &scores = run.input(1);
@@ -85,19 +163,24 @@ void run_non_max_suppression(KernelRun& run) {
     return;
   }
   cuda::GpuQueue& queue = queue_of(run);
-  const auto alive = queue.allocate(items * count), selected = queue.allocate(items * most * 8),
-             counts = queue.allocate((items + 1) * 8);
-  cuda::Grid grid;
-  grid.threads = 256;
-  grid.blocks[0] = static_cast<unsigned>(items);
-  auto bits = [](float x) { return static_cast<int64_t>(std::bit_cast<uint32_t>(x)); };
-  const CudaBlocks select(
-      run, "const float* boxes, const float* scores, u8* alive, i64* selected, i64* counts",
-      std::string(exact_product_text()) +
-          fmt::format("constexpr bool by_center = {};\n", run.node().int_attribute("center_point_box", 0) != 0) +
-          functions_text,
-      select_text, {count, classes, most, bits(overlap), bits(number_of(run, 4)), given(run, 4)}, grid);
-  select.run(run, {boxes.raw(), scores.raw(), alive.get(), selected.get(), counts.get()});
+  const auto selected = queue.allocate(items * most * 8), counts = queue.allocate((items + 1) * 8),
+             earlier_counts = queue.allocate(items * 8), is_dropped = queue.allocate(items * count);
+  const auto keys = sorted_keys(run, scores, is_dropped.get(), counts.get());
+  const int64_t tiles = divide_up(count, tile);
+  const std::string functions =
+      fmt::format("{}#define TILE {}\nconstexpr bool by_center = {};\n{}", exact_product_text(), tile,
+                  run.node().int_attribute("center_point_box", 0) != 0, functions_text);
+  constexpr std::string_view parameters =
+      "i64 tile, const float* boxes, const u64* keys, u8* is_dropped, i64* selected, i64* counts, i64* earlier_counts";
+  const std::vector<int64_t> numbers{count, classes, most, bits(overlap), tiles};
+  const CudaBlocks choose(run, parameters, functions, choose_text, numbers, grid_of(items)),
+      drop(run, parameters, functions, drop_text, numbers, grid_of(items * tiles));
+  for (int64_t i = 0; i < tiles; ++i) {
+    const std::initializer_list<const void*> addresses{boxes.raw(),    keys.get(),   is_dropped.get(),
+                                                       selected.get(), counts.get(), earlier_counts.get()};
+    choose.run(run, {&i}, addresses);
+    if (i + 1 < tiles) drop.run(run, {&i}, addresses);
+  }
   // Where the boxes of each item begin, and how many there are.
   const CudaLoop add_up(run, 1, "i64* counts",
                         "i64 sum = 0;\n    for (i64 k = 0; k <= v[0]; ++k) { const i64 own = k < v[0] ? counts[k] : 0; "

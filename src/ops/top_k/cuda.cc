@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "ops/cuda_support/arguments.h"
-#include "ops/cuda_support/loop.h"
+#include "ops/cuda_support/element_text.h"
 #include "provider/output_shape.h"
 
 namespace tenon::ops {
@@ -13,20 +13,6 @@ constexpr int64_t most_shared = 2048;
 
 constexpr std::string_view functions_text = R"cuda(
 // Entries are ordered by key, the larger the better, and equal ones by place.
-inline u64 ordered(float x) {
-  const u32 b = bits_of(x + 0.0f);
-  return is_nan(x) ? 0xffffffffu : b >> 31 ? ~b : b | 0x80000000u;
-}
-inline u64 ordered(double x) {
-  x += 0.0;
-  u64 b;
-  memcpy(&b, &x, 8);
-  return is_nan(x) ? ~(u64)0 : b >> 63 ? ~b : b | (u64)1 << 63;
-}
-inline u64 ordered(i32 x) { return (u32)x ^ 0x80000000u; }
-inline u64 ordered(u32 x) { return x; }
-inline u64 ordered(i64 x) { return (u64)x ^ (u64)1 << 63; }
-inline u64 ordered(u64 x) { return x; }
 inline u64 key_of(float x) { return ordered(x); }
 inline u64 key_of(double x) { return ordered(x); }
 inline u64 key_of(i64 x) { return ordered(x); }
@@ -179,7 +165,7 @@ class TopK final : public Kernel {
         fmt::format("typedef {} T;\n#define LARGEST {}\n#define KEY_BYTES {}\n#define KEY_MASK {}\n#define ROOM {}\n",
                     cuda::type_text(x.type()), largest_ ? 1 : 0, key_bytes,
                     key_bytes == 8 ? "~(u64)0" : "(u64)0xffffffffu", is_shared ? std::to_string(room) : "v[4]") +
-        std::string(functions_text);
+        std::string(ordered_text()) + std::string(functions_text);
     std::string text = is_shared ? "__shared__ u64 keys[ROOM];\n  __shared__ u32 places[ROOM];\n"
                                  : "u64* const keys = all_keys + (i64)blockIdx.x * ROOM;\n"
                                    "  u32* const places = all_places + (i64)blockIdx.x * ROOM;\n";
