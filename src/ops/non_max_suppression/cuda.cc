@@ -76,29 +76,60 @@ constexpr std::string_view merge_text = R"(
     }
     to[i - at + at + low - middle] = key;)";
 
+// A box is decided once all better ones are that it overlaps: it is dropped where one of these is chosen. Few rounds
+// decide all boxes of a tile.
 constexpr std::string_view choose_text = R"(
   __shared__ Box all[TILE];
-  __shared__ bool is_left[TILE];
-  const i64 count = v[0], most = v[2], item = blockIdx.x, at = tile * TILE + threadIdx.x;
-  const u64 key = at < count ? keys[item * count + at] : 0;
+  __shared__ u32 chosen[TILE / 32], open[TILE / 32];
+  const int word = threadIdx.x / 32;
+  const u32 bit = 1u << threadIdx.x % 32;
+  const i64 count = v[0], most = v[2], item = blockIdx.x, at = tile * TILE + threadIdx.x, before = counts[item];
+  const u64 key = at < count && before < most ? keys[item * count + at] : 0;
   const i64 place = (u32)~key;
-  Box own = {0, 0, 0, 0, 0};
-  if (key) own = box_at(boxes + (item / v[1] * count + place) * 4, by_center);
-  all[threadIdx.x] = own;
-  is_left[threadIdx.x] = key && !is_dropped[item * count + at];
-  const i64 before = counts[item];
-  const float threshold = float_of((u32)v[3]);
-  i64 chosen = before;
+  bool is_open = key && !is_dropped[item * count + at];
+  if (threadIdx.x < TILE / 32) chosen[threadIdx.x] = open[threadIdx.x] = 0;
   __syncthreads();
-  for (int k = 0; k < TILE && chosen < most; ++k) {
-    if (!is_left[k]) continue;
-    if (threadIdx.x == k) selected[item * most + chosen] = place;
-    ++chosen;
-    if (threadIdx.x > k && is_left[threadIdx.x] && overlaps(own, all[k], threshold)) is_left[threadIdx.x] = false;
+  if (is_open) {
+    all[threadIdx.x] = box_at(boxes + (item / v[1] * count + place) * 4, by_center);
+    atomicAdd(&open[word], bit);
+  }
+  __syncthreads();
+  const float threshold = float_of((u32)v[3]);
+  u32 better[TILE / 32];  // that it overlaps
+  #pragma unroll
+  for (int w = 0; w < TILE / 32; ++w) {
+    better[w] = 0;
+    for (u32 others = is_open && w <= word ? open[w] : 0; others != 0; others &= others - 1) {
+      const int other = 32 * w + __ffs(others) - 1;
+      if (other < threadIdx.x && overlaps(all[threadIdx.x], all[other], threshold)) better[w] |= 1u << other % 32;
+    }
+  }
+  for (bool goes_on = true; goes_on;) {
+    u32 known = 0, unknown = 0, left = 0;
+    #pragma unroll
+    for (int w = 0; w < TILE / 32; ++w) {
+      known |= better[w] & chosen[w];
+      unknown |= better[w] & open[w];
+      left |= open[w];
+    }
+    goes_on = left != 0;
+    __syncthreads();
+    if (is_open && (known || !unknown)) {
+      is_open = false;
+      atomicAdd(&open[word], 0 - bit);
+      if (!known) atomicAdd(&chosen[word], bit);
+    }
     __syncthreads();
   }
+  i64 rank = before, end = before;
+  for (int w = 0; w < TILE / 32; ++w) {
+    if (w < word) rank += __popc(chosen[w]);
+    end += __popc(chosen[w]);
+  }
+  rank += __popc(chosen[word] & (bit - 1));
+  if ((chosen[word] & bit) && rank < most) selected[item * most + rank] = place;
   if (threadIdx.x > 0) return;
-  counts[item] = chosen;
+  counts[item] = end < most ? end : most;
   earlier_counts[item] = before;)";
 
 // What the boxes that were chosen of a tile leave of a later one.
