@@ -297,21 +297,38 @@ std::vector<Descriptor> proposals(Gpu& gpu, const ConvolutionShape& shape, const
 
 }  // namespace
 
-std::optional<Convolution> Convolution::plan(GpuQueue& queue, const ConvolutionShape& shape,
+std::vector<Convolution> Convolution::ways(GpuQueue& queue, const ConvolutionShape& shape, int64_t alignment,
+                                           size_t most) {
+  Gpu& gpu = queue.gpu();
+  gpu.use();
+  Operations operations(gpu.api(), shape, alignment);
+  std::vector<Convolution> list;
+  if (!operations.describe(gpu.dnn())) return list;
+  for (Descriptor& plan : proposals(gpu, shape, operations.graph(), most))
+    list.push_back(Convolution(std::make_shared<const Plan>(Plan{std::move(plan), shape, alignment})));
+  return list;
+}
+
+std::optional<Convolution> Convolution::untried(GpuQueue& queue, const ConvolutionShape& shape, int64_t alignment) {
+  Gpu& gpu = queue.gpu();
+  const std::string key = key_of(shape, alignment) + " untried";
+  if (auto known = gpu.choice(key)) return Convolution(std::static_pointer_cast<const Plan>(known));
+  const std::vector<Convolution> list = ways(queue, shape, alignment, 1);
+  if (list.empty()) return std::nullopt;
+  gpu.set_choice(key, list[0].plan_);
+  return list[0];
+}
+
+std::optional<Convolution> Convolution::plan(GpuQueue& queue, Uses uses, const ConvolutionShape& shape,
                                              const ConvolutionData& data) {
   Gpu& gpu = queue.gpu();
   const int64_t alignment = alignment_of(data);
   const std::string key = key_of(shape, alignment);
   if (auto known = gpu.choice(key)) return Convolution(std::static_pointer_cast<const Plan>(known));
-  gpu.use();
-  Operations operations(gpu.api(), shape, alignment);
-  if (!operations.describe(gpu.dnn())) return std::nullopt;
-
-  std::vector<Convolution> ways;
-  for (Descriptor& plan : proposals(gpu, shape, operations.graph(), most_tried))
-    ways.push_back(Convolution(std::make_shared<const Plan>(Plan{std::move(plan), shape, alignment})));
-  if (ways.empty()) return std::nullopt;
-  Convolution& best = ways[fastest(queue, ways.size(), [&](size_t i) { ways[i].run(queue, data); })];
+  if (!is_worth_a_trial(gpu, key, uses)) return untried(queue, shape, alignment);
+  const std::vector<Convolution> list = ways(queue, shape, alignment, most_tried);
+  if (list.empty()) return std::nullopt;
+  const Convolution& best = list[fastest(queue, list.size(), [&](size_t i) { list[i].run(queue, data); })];
   gpu.set_choice(key, best.plan_);
   return best;
 }
@@ -319,7 +336,7 @@ std::optional<Convolution> Convolution::plan(GpuQueue& queue, const ConvolutionS
 void Convolution::run(GpuQueue& queue, const ConvolutionData& data) const {
   if (alignment_of(data) < plan_->alignment) {
     // The caller's memory, which was elsewhere when this was planned.
-    auto other = plan(queue, plan_->shape, data);
+    const auto other = untried(queue, plan_->shape, alignment_of(data));
     if (!other)
       fail(ErrorCode::unsupported, "cuDNN has no convolution for memory that is aligned to {} bytes only",
            alignment_of(data));

@@ -29,12 +29,17 @@ struct ConvolutionData {
 
 class Convolution {
  public:
-  // The fastest of some ways that cuDNN proposes, which are tried on the data. nullopt where it has no way to do it.
-  static std::optional<Convolution> plan(GpuQueue& queue, const ConvolutionShape& shape, const ConvolutionData& data);
+  // The fastest of some ways that cuDNN proposes, which are tried on the data, or the first one where that is not worth
+  // it. nullopt where it has no way to do it.
+  static std::optional<Convolution> plan(GpuQueue& queue, Uses uses, const ConvolutionShape& shape,
+                                         const ConvolutionData& data);
   void run(GpuQueue& queue, const ConvolutionData& data) const;
 
  private:
   struct Plan;
+  static std::vector<Convolution> ways(GpuQueue& queue, const ConvolutionShape& shape, int64_t alignment, size_t most);
+  // The first way for memory that is aligned so.
+  static std::optional<Convolution> untried(GpuQueue& queue, const ConvolutionShape& shape, int64_t alignment);
   explicit Convolution(std::shared_ptr<const Plan> plan) : plan_(std::move(plan)) {}
 
   std::shared_ptr<const Plan> plan_;

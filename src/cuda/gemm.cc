@@ -137,7 +137,7 @@ std::string Gemm::key() const {
                      s.epilogue.relu);
 }
 
-void Gemm::choose_by_trial(GpuQueue& queue, const void* a, const void* b, void* y, const void* bias,
+void Gemm::choose_by_trial(GpuQueue& queue, Uses uses, const void* a, const void* b, void* y, const void* bias,
                            const void* residual) {
   Gpu& gpu = queue.gpu();
   Descriptions& d = *descriptions_;
@@ -145,6 +145,10 @@ void Gemm::choose_by_trial(GpuQueue& queue, const void* a, const void* b, void* 
   if (auto known = std::static_pointer_cast<const MatmulAlgorithm>(gpu.choice(key()))) {
     d.algorithm = *known;
     d.chosen = std::move(known);
+    return;
+  }
+  if (!is_worth_a_trial(gpu, key(), uses)) {
+    d.algorithm = d.proposed[untried_way(d.proposed.size())];
     return;
   }
   const size_t best = fastest(queue, d.proposed.size(), [&](size_t i) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cuda/gpu.h"
+#include "cuda/trial.h"
 
 namespace tenon::cuda {
 
@@ -32,8 +33,9 @@ struct GemmShape {
 class Gemm {
  public:
   Gemm(GpuQueue& queue, const GemmShape& shape);
-  // Tries the ways that cublasLt proposes on these data, and keeps the fastest.
-  void choose_by_trial(GpuQueue& queue, const void* a, const void* b, void* y, const void* bias, const void* residual);
+  // Tries the ways that cublasLt proposes on these data, where that is worth it, and keeps the fastest.
+  void choose_by_trial(GpuQueue& queue, Uses uses, const void* a, const void* b, void* y, const void* bias,
+                       const void* residual);
   // What was asked for, or nothing where cublasLt has no way to do that.
   const Epilogue& epilogue() const { return shape_.epilogue; }
   void run(GpuQueue& queue, const void* a, const void* b, void* y, const void* bias = nullptr,

@@ -166,18 +166,42 @@ Gpu::Gpu(int ordinal) : api_(libraries()), ordinal_(ordinal), memory_name_(provi
   use();
 }
 
+namespace {
+
+// Choices that are kept though nobody uses them, and keys that something is known of.
+constexpr size_t most_recent_choices = 512, most_keys = 8192;
+constexpr int often = 4;
+
+}  // namespace
+
 std::shared_ptr<const void> Gpu::choice(const std::string& key) {
   std::lock_guard lock(mutex_);
   auto found = choices_.find(key);
-  return found == choices_.end() ? nullptr : found->second.lock();
+  auto choice = found == choices_.end() ? nullptr : found->second.lock();
+  if (choice) keep_for_a_while(choice);
+  return choice;
 }
 
 void Gpu::set_choice(const std::string& key, const std::shared_ptr<const void>& choice) {
   std::lock_guard lock(mutex_);
+  if (choices_.size() >= most_keys) std::erase_if(choices_, [](const auto& entry) { return entry.second.expired(); });
   choices_[key] = choice;
+  keep_for_a_while(choice);
+}
+
+void Gpu::keep_for_a_while(std::shared_ptr<const void> choice) {
+  recent_choices_.resize(most_recent_choices);
+  recent_choices_[next_recent_++ % most_recent_choices] = std::move(choice);
+}
+
+bool Gpu::comes_often(const std::string& key) {
+  std::lock_guard lock(mutex_);
+  if (times_asked_.size() >= most_keys) times_asked_.clear();
+  return ++times_asked_[key] >= often;
 }
 
 Gpu::~Gpu() {
+  recent_choices_.clear();
   trim();
   // The process may be at its end, and the driver with it: then all goes with the context.
   if (!is_usable()) return;

@@ -104,9 +104,11 @@ class Gpu final : public Device, public std::enable_shared_from_this<Gpu> {
   void count_download() { ++counts_.downloads; }
   void count_beside() { ++counts_.beside; }
 
-  // What was chosen for something, by what that is, while somebody uses it; else null.
+  // What was chosen for something, by what that is, while somebody uses it and some time longer; else null.
   std::shared_ptr<const void> choice(const std::string& key);
   void set_choice(const std::string& key, const std::shared_ptr<const void>& choice);
+  // Whether this was asked often enough of it.
+  bool comes_often(const std::string& key);
 
   // Makes the GPU the calling thread's. Every entry point does.
   void use() const;
@@ -129,6 +131,7 @@ class Gpu final : public Device, public std::enable_shared_from_this<Gpu> {
   [[noreturn]] void fail_library(Result result, std::string_view call) const;
   std::string compile(const std::string& source) const;
   void free_all(Pool& pool);
+  void keep_for_a_while(std::shared_ptr<const void> choice);
 
   const Libraries& api_;
   int ordinal_ = 0;
@@ -140,6 +143,9 @@ class Gpu final : public Device, public std::enable_shared_from_this<Gpu> {
   std::mutex mutex_;  // guards what follows
   std::unordered_map<std::string, Handle> modules_;
   std::unordered_map<std::string, std::weak_ptr<const void>> choices_;
+  std::vector<std::shared_ptr<const void>> recent_choices_;
+  size_t next_recent_ = 0;
+  std::unordered_map<std::string, int> times_asked_;
   std::vector<std::weak_ptr<Pool>> pools_;
   std::shared_ptr<Pool> pool_ = std::make_shared<Pool>();  // of what no queue works on
   mutable CallCounts counts_;

@@ -52,13 +52,14 @@ class KernelRun {
   };
 
   KernelRun(const ir::Node& node, std::span<const Value* const> inputs, std::span<Output> outputs,
-            std::span<Subgraph* const> subgraphs, ThreadPool& threads, Allocator& allocator)
+            std::span<Subgraph* const> subgraphs, ThreadPool& threads, Allocator& allocator, bool keeps_plan)
       : node_(node),
         inputs_(inputs),
         outputs_(outputs),
         subgraphs_(subgraphs),
         threads_(threads),
-        allocator_(allocator) {}
+        allocator_(allocator),
+        keeps_plan_(keeps_plan) {}
   KernelRun(const KernelRun&) = delete;
   KernelRun(KernelRun&&) = default;
 
@@ -105,6 +106,8 @@ class KernelRun {
   }
 
   void forget_plan() { per_plan_.reset(); }
+  // Whether there are later runs for it: sizes that only a run shows may never come again.
+  bool keeps_plan() const { return keeps_plan_; }
 
   ThreadPool& threads() const { return threads_; }
   Allocator& allocator() const { return allocator_; }
@@ -118,6 +121,7 @@ class KernelRun {
   std::span<Subgraph* const> subgraphs_;
   ThreadPool& threads_;
   Allocator& allocator_;
+  bool keeps_plan_;
   std::shared_ptr<void> per_plan_;
 
   Tensor& allocate_output(size_t i);

@@ -100,7 +100,7 @@ void Frame::bind(std::shared_ptr<const Plan> plan) {
     calls_.push_back(
         {step.kernel.get(),
          KernelRun(*step.node, std::span(inputs_).subspan(first_input), std::span(outputs_).subspan(first_output), {},
-                   threads_, step.on_device ? *queue_ : allocator_),
+                   threads_, step.on_device ? *queue_ : allocator_, true),
          item.is_placed && step.on_device == (queue_ != nullptr) && step.copy == Step::Copy::none &&
              !item.needs_check && item.buffers.empty() && item.drops.empty() && !(queue_ && reads_download(step)),
          first_output,

@@ -76,7 +76,7 @@ void run_inferred(const Step& step, const RunState& state, std::span<const Value
   const bool on_device = step.on_device && where == RunsWhere::as_placed;
   Allocator& allocator = on_device ? *state.queue : state.allocator;
   const Kernel& kernel = step.on_device && !on_device ? *step.host_kernel : *step.kernel;
-  KernelRun run(*step.node, inputs, outputs, subgraphs, state.threads, allocator);
+  KernelRun run(*step.node, inputs, outputs, subgraphs, state.threads, allocator, false);
   kernel.run(run);
   for (size_t i = 0; i < outputs.size(); ++i) {
     const KernelRun::Output& output = outputs[i];

@@ -155,7 +155,7 @@ class Conv final : public Kernel {
     }
     if (!plan.is_empty && is_product(shape)) {
       plan.gemm.emplace(queue_of(run), as_product(run, shape));
-      plan.gemm->choose_by_trial(queue_of(run), x.raw(), w.raw(), run.output(0).mutable_raw(),
+      plan.gemm->choose_by_trial(queue_of(run), uses_of(run), x.raw(), w.raw(), run.output(0).mutable_raw(),
                                  CudaEpilogue::bias_of(run), CudaEpilogue::residual_of(run));
       plan.done = plan.gemm->epilogue();
     } else if (!plan.is_empty) {
@@ -238,7 +238,7 @@ class Conv final : public Kernel {
         fmt::format("conv {} {} {} {} {} {} {} {} {}", name_of(s.type), fmt::join(s.x, "x"), fmt::join(s.w, "x"),
                     fmt::join(s.y, "x"), fmt::join(s.strides, ","), fmt::join(s.pads_begin, ","), plan.rest.has_value(),
                     count, epilogue_.text({}, "bias", "residual"));
-    plan.chosen = cuda::fastest(queue_of(run), key, 1 + count, [&](size_t way) {
+    plan.chosen = cuda::fastest(queue_of(run), key, uses_of(run), 1 + count, [&](size_t way) {
       if (way == 0)
         run_library(run, plan);
       else
@@ -261,7 +261,7 @@ class Conv final : public Kernel {
         std::ranges::any_of(shape.pads_end, is_negative))
       return std::nullopt;
     shape.epilogue = epilogue;
-    return cuda::Convolution::plan(queue_of(run), shape, data_of(run, epilogue));
+    return cuda::Convolution::plan(queue_of(run), uses_of(run), shape, data_of(run, epilogue));
   }
 
   cuda::GemmShape as_product(KernelRun& run, const cuda::ConvolutionShape& s) const {

@@ -101,7 +101,7 @@ CudaDepthwise::CudaDepthwise(KernelRun& run, const cuda::ConvolutionShape& s, co
       fmt::format("depthwise {} {} {} {} {} {} {} {} {}", name_of(s.type), pack, boxes.size(), fmt::join(s.x, "x"),
                   fmt::join(s.w, "x"), fmt::join(s.y, "x"), fmt::join(s.strides, ","), fmt::join(s.pads_begin, ","),
                   epilogue.text({}, "bias", "residual"));
-  chosen_ = cuda::fastest(queue_of(run), key, pixels.size() + boxes.size(), [&](size_t i) {
+  chosen_ = cuda::fastest(queue_of(run), key, uses_of(run), pixels.size() + boxes.size(), [&](size_t i) {
     if (i < pixels.size())
       this->run(run, way(i));
     else

@@ -134,7 +134,7 @@ class Conv final : public Kernel {
       for (auto* list : {&shape.strides, &shape.dilations}) list->insert(list->begin(), 1);
       for (auto* list : {&shape.pads_begin, &shape.pads_end}) list->insert(list->begin(), 0);
     }
-    return cuda::Convolution::plan(queue_of(run), shape,
+    return cuda::Convolution::plan(queue_of(run), uses_of(run), shape,
                                    {run.input(0).raw(), run.input(1).raw(), run.output(0).mutable_raw()});
   }
 

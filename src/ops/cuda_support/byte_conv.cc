@@ -359,7 +359,8 @@ void CudaByteConv::choose(KernelRun& run, const ByteConvData& data) {
     return;
   }
   std::vector<Choice> ways = likely_ways(gpu);
-  if (shape_.rows() * shape_.outputs * numbers()[2] < least_products) ways.resize(1);
+  const bool tries = is_worth_a_trial(gpu, key, uses_of(run));
+  if (!tries || shape_.rows() * shape_.outputs * numbers()[2] < least_products) ways.resize(1);
   if (const auto forced = forced_way(); forced && forced->first < std::size(tiles)) {
     if (fits(tiles[forced->first])) ways = {*forced};
   }
@@ -369,7 +370,7 @@ void CudaByteConv::choose(KernelRun& run, const ByteConvData& data) {
   way_ = made[best];
   auto choice = std::make_shared<const Choice>(ways[best]);
   choice_ = choice;
-  gpu.set_choice(key, choice);
+  if (tries) gpu.set_choice(key, choice);
 }
 
 void CudaByteConv::run(KernelRun& run, const Way& way, const ByteConvData& d) const {

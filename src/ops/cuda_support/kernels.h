@@ -11,6 +11,7 @@
 
 #include "cuda/gpu.h"
 #include "cuda/kernel_text.h"
+#include "cuda/trial.h"
 #include "ops/operator.h"
 #include "provider/kernel.h"
 
@@ -51,5 +52,10 @@ const CudaKernels& cuda_kernels();
 
 // The queue that the kernel's work goes to.
 inline cuda::GpuQueue& queue_of(KernelRun& run) { return static_cast<cuda::GpuQueue&>(run.allocator()); }
+
+// Of what the kernel chooses.
+inline cuda::Uses uses_of(const KernelRun& run) {
+  return run.keeps_plan() ? cuda::Uses::in_many_runs : cuda::Uses::in_one_run;
+}
 
 }  // namespace tenon::ops

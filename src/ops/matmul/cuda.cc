@@ -94,7 +94,7 @@ class BatchedGemm {
     if (offsets_.size() == 1 && shape.batch == 1 && type != ElementType::float64) shape.epilogue = epilogue;
     gemm_.emplace(queue_of(run), shape);
     const Offsets& first = offsets_[0];
-    gemm_->choose_by_trial(queue_of(run), static_cast<const std::byte*>(run.input(0).raw()) + first.a,
+    gemm_->choose_by_trial(queue_of(run), uses_of(run), static_cast<const std::byte*>(run.input(0).raw()) + first.a,
                            static_cast<const std::byte*>(run.input(1).raw()) + first.b,
                            static_cast<std::byte*>(run.output(0).mutable_raw()) + first.y, CudaEpilogue::bias_of(run),
                            CudaEpilogue::residual_of(run));
@@ -251,7 +251,7 @@ class MatMul final : public Kernel {
     const std::string key =
         fmt::format("product {} {}x{}x{} {} {} {} {}", name_of(s.type), s.rows, s.columns, s.depth, s.transpose_b,
                     allow_tf32_, ways.size(), own_epilogue_.text({}, "bias", "residual"));
-    plan.chosen = cuda::fastest(queue_of(run), key, 1 + ways.size(), [&](size_t way) {
+    plan.chosen = cuda::fastest(queue_of(run), key, uses_of(run), 1 + ways.size(), [&](size_t way) {
       if (way == 0)
         run_library(run, plan);
       else

@@ -116,6 +116,33 @@ TEST(Cuda, DoesTheLeastFromTheThirdRunOn) {
   expect_near(session.run({{"x", one}}).at("y"), expected(one));
 }
 
+// Of sizes that only a run shows, which may never come again.
+TEST(Cuda, TriesWaysOfAProductOnceItsSizesComeOften) {
+  ModelBuilder b;
+  b.input("x", ElementType::float32, SymbolicShape{4, 4}).input("wanted", ElementType::boolean, SymbolicShape{4});
+  b.initializer("w", Tensor(Shape{4, 4}, {0.5f, 1.0f, 0.0f, 0.0f, 0.5f, 1.0f, 0.0f, 0.0f, 0.5f, 1.0f, 0.0f, 1.0f, 0.5f,
+                                          1.0f, 1.0f, 0.0f}));
+  b.node("Compress", {"x", "wanted"}, {"kept"}).set_attribute({"axis", int64_t{0}});
+  b.node("MatMul", {"kept", "w"}, {"y"});
+  b.output("y");
+  const Session session = b.session(on_cuda());
+  const auto gpu = cuda::Gpu::open();
+  const Tensor x(Shape{4, 4},
+                 {1.0f, 2.0f, 3.0f, 4.0f, 5.0f, 6.0f, 7.0f, 8.0f, 1.0f, 1.0f, 1.0f, 1.0f, 2.0f, 2.0f, 2.0f, 2.0f});
+  const Tensor wanted(Shape{4}, {true, false, false, true});
+  std::vector<int64_t> replays;
+  for (int i = 0; i < 6; ++i) {
+    const int64_t before = gpu->counts().replays;
+    const Value y = session.run({{"x", x}, {"wanted", wanted}}).at("y");
+    replays.push_back(gpu->counts().replays - before);
+    EXPECT_EQ(numbers(y), (std::vector<float>{5, 10, 4, 3, 4, 8, 2, 2}));
+  }
+  EXPECT_EQ(replays[1], replays[2]);
+  EXPECT_GT(replays[3], replays[2]) << "a trial";
+  EXPECT_EQ(replays[4], replays[2]) << "whose result is known";
+  EXPECT_EQ(replays[5], replays[2]);
+}
+
 TEST(Cuda, RecordedKernelsAreLaunchedEarly) {
   ModelBuilder b;
   b.input("x", ElementType::float32, SymbolicShape{2, 3, 4});
