@@ -106,7 +106,7 @@ class DenseBlockedConv {
         lanes_(weights.plain_input_ ? 1 : k_.block),
         in_blocks_(s_.in_channels / s_.groups / lanes_),
         out_blocks_(s_.out_channels / block_),
-        at_once_(s_.groups == 1 || blocks_of_group() % 2 == 0 ? blocks_at_once : 1),
+        at_once_(std::min(blocks_at_once, blocks_of_group())),
         taps_first_(has_taps_first(s_, weights.plain_input_)),
         zeros_(static_cast<size_t>(2 * block_)) {
     const int64_t blocks = at_once_, pixels = k_.most_pixels(blocks);
@@ -296,7 +296,8 @@ class DenseBlockedConv {
     const int64_t most =
         epilogue_.activation ? std::clamp(activated, least_group_pixels, most_group_pixels) : most_group_pixels;
     const int64_t largest = std::clamp(group_bytes / per_pixel, least_group_pixels, most);
-    const int64_t turns = divide_up(out_blocks_, at_once);
+    const int64_t of_group = blocks_of_group(), turns_of_group = divide_up(of_group, at_once);
+    const int64_t turns = s_.groups * turns_of_group;
     const int64_t groups = groups_for_threads(pixels, divide_up(pixels, largest), turns);
     const int64_t group = divide_up(pixels, groups);
     const int64_t products = 1 + group * at_once * block_ * std::ssize(work.steps) * lanes_;
@@ -317,10 +318,12 @@ class DenseBlockedConv {
           }
           filled = from;
         }
-        const int64_t out = (i / (in_a_row * groups) * in_a_row + i % in_a_row) * at_once;
-        const int64_t blocks = std::min(at_once, out_blocks_ - out);
+        const int64_t turn = i / (in_a_row * groups) * in_a_row + i % in_a_row;
+        const int64_t first_block = turn % turns_of_group * at_once,
+                      out = turn / turns_of_group * of_group + first_block;
+        const int64_t blocks = std::min(at_once, of_group - first_block);
         const int64_t at = (out * s_.output[1] * s_.output[2] + place) * block_;
-        run_group(x + out / blocks_of_group() * group_step, {offsets, from, count, line}, work, out, blocks,
+        run_group(x + turn / turns_of_group * group_step, {offsets, from, count, line}, work, out, blocks,
                   residual ? residual + at : nullptr, sums, y + at);
       }
     });

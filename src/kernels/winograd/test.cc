@@ -14,12 +14,13 @@ namespace {
 
 struct Case {
   int64_t batch, in_blocks, out_blocks, height, width, pad[2], pad_end[2], dilation[2] = {1, 1};
+  int64_t groups = 1;
 
   ConvShape shape() const {
     const int64_t block = winograd_kernels().block;
     ConvShape s;
     s.batch = batch, s.in_channels = in_blocks * block, s.out_channels = out_blocks * block;
-    s.input[1] = height, s.input[2] = width;
+    s.input[1] = height, s.input[2] = width, s.groups = groups;
     for (int d = 0; d < 2; ++d) {
       s.kernel[d + 1] = 3, s.pad[d + 1] = pad[d], s.dilation[d + 1] = dilation[d];
       s.output[d + 1] = s.input[d + 1] + pad[d] + pad_end[d] - 2 * dilation[d];
@@ -48,6 +49,10 @@ const Case cases[] = {
     {2, 3, 1, 11, 19, {4, 3}, {4, 3}, {4, 3}},
     {1, 1, 2, 5, 6, {12, 12}, {12, 12}, {12, 12}},
     {1, 2, 2, 9, 14, {0, 5}, {3, 1}, {1, 2}},
+    // Groups: of one block, of several, of more outputs than inputs.
+    {1, 4, 4, 12, 13, {1, 1}, {1, 1}, {1, 1}, 4},
+    {2, 6, 6, 9, 30, {1, 1}, {1, 1}, {1, 1}, 2},
+    {1, 3, 9, 20, 21, {1, 1}, {1, 1}, {2, 1}, 3},
 };
 
 // The largest error, as a share of what the sums are made of: the root of the number of products, as x and weights are
@@ -55,7 +60,7 @@ const Case cases[] = {
 double error_of(const ConvShape& s, const std::vector<float>& y, const std::vector<double>& expected) {
   double worst = 0;
   for (size_t i = 0; i < y.size(); ++i) worst = std::max(worst, std::fabs(y[i] - expected[i]));
-  return worst / std::sqrt(9 * static_cast<double>(s.in_channels));
+  return worst / std::sqrt(9 * static_cast<double>(s.in_channels / s.groups));
 }
 
 class Winograd : public testing::TestWithParam<Isa> {};
@@ -70,7 +75,7 @@ TEST_P(Winograd, MatchesReference) {
       const ConvShape s = c.shape();
       ASSERT_TRUE(can_use_winograd(s));
       const auto x = random_floats(s.batch * s.in_channels * s.input_size(), 1);
-      const auto weights = random_floats(s.out_channels * s.in_channels * 9, 2);
+      const auto weights = random_floats(s.out_channels * s.in_channels / s.groups * 9, 2);
       const auto bias = random_floats(s.out_channels, 3);
       const auto residual = random_floats(s.batch * s.out_channels * s.output_size(), 4);
       const WinogradWeights packed(three, s, tile, weights.data());

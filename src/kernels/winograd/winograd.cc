@@ -68,7 +68,8 @@ void make_points(const float* weights, int64_t in, int64_t count, float* points)
 template <int block, int tile>
 void make_all_points(ThreadPool& pool, const ConvShape& shape, const float* weights, float* points) {
   constexpr int64_t at_once = 16, count_of_points = (tile + 2) * (tile + 2);
-  const int64_t in = shape.in_channels, out_blocks = shape.out_channels / block, parts = divide_up(in, at_once);
+  const int64_t in = shape.in_channels / shape.groups, out_blocks = shape.out_channels / block,
+                parts = divide_up(in, at_once);
   pool.parallel_for(out_blocks * parts, 1, [&](int64_t begin, int64_t end) {
     float own[count_of_points * at_once * block];
     for (int64_t i = begin; i < end; ++i) {
@@ -104,7 +105,7 @@ WinogradWeights::WinogradWeights(ThreadPool& pool, const ConvShape& shape, int t
     : transforms_(&winograd_kernels()), kernels_(&conv_blocked_kernels()), tile_(tile) {
   const int64_t points = (tile + 2) * (tile + 2);
   buffer_ = storage.get(
-      static_cast<size_t>(points * shape.out_channels * shape.in_channels) * sizeof(float),
+      static_cast<size_t>(points * shape.out_channels * shape.in_channels / shape.groups) * sizeof(float),
       [&](void* memory) { make_all_points(pool, shape, tile, kernels_->block, weights, static_cast<float*>(memory)); });
 }
 
@@ -125,6 +126,7 @@ class WinogradConv {
         block_(k_.block),
         in_blocks_(s_.in_channels / block_),
         out_blocks_(s_.out_channels / block_),
+        summed_(s_.in_channels / s_.groups),
         rows_(starts_of_tiles(s_.output[1], s_.dilation[1], tile_)),
         columns_(starts_of_tiles(s_.output[2], s_.dilation[2], tile_)),
         zeros_(static_cast<size_t>(2 * block_)) {}
@@ -156,7 +158,7 @@ class WinogradConv {
     const int64_t threads = pool_.size(), points = n_ * n_;
     if (threads == 1) return true;
     if (tiles < fewest_tiles_at_once * threads) return false;
-    const int64_t weights = points * s_.in_channels * s_.out_channels;
+    const int64_t weights = points * summed_ * s_.out_channels;
     const int64_t exchanged = 2 * points * tiles * (s_.in_channels + s_.out_channels) / threads;
     return weights <= exchanged + floats_of_waiting;
   }
@@ -168,19 +170,21 @@ class WinogradConv {
       transform_input(first, begin, end, c, in + c * count * block_);
     });
     std::vector<int64_t> steps, pixels;
-    for (int64_t c = 0; c < in_blocks_; ++c) steps.push_back(c * count * block_);
+    for (int64_t c = 0; c < in_blocks_ / s_.groups; ++c) steps.push_back(c * count * block_);
     for (int64_t t = 0; t < count; ++t) pixels.push_back(t * block_);
     // Weights are read once where all tiles fit, twice where it takes two turns.
     const bool fits_one_block = count <= k_.pixels && count > k_.two_pixels;
     const int64_t at_once = fits_one_block ? 1 : ConvBlockedKernels::blocks_at_once;
-    const int64_t turns = divide_up(out_blocks_, at_once);
-    const int64_t work = 1 + count * s_.in_channels * at_once * block_;
+    const int64_t of_group = out_blocks_ / s_.groups, turns_of_group = divide_up(of_group, at_once);
+    const int64_t turns = s_.groups * turns_of_group;
+    const int64_t work = 1 + count * summed_ * at_once * block_;
     pool_.parallel_for(n_ * n_ * turns, 1 + (128 << 10) / work, [&](int64_t begin, int64_t end) {
       for (int64_t unit = begin; unit < end; ++unit) {
-        const int64_t point = unit / turns, block = unit % turns * at_once;
-        multiply(in + point * in_step_, weights_ + (point * out_blocks_ + block) * s_.in_channels * block_, steps,
-                 pixels, count, std::min(at_once, out_blocks_ - block),
-                 out + point * out_step_ + block * count * block_);
+        const int64_t point = unit / turns, group = unit % turns / turns_of_group;
+        const int64_t first_block = unit % turns_of_group * at_once, block = group * of_group + first_block;
+        multiply(in + point * in_step_ + group * summed_ * count,
+                 weights_ + (point * out_blocks_ + block) * summed_ * block_, steps, pixels, count,
+                 std::min(at_once, of_group - first_block), out + point * out_step_ + block * count * block_);
       }
     });
     share_tiles(out_blocks_, count, grain, [&](int64_t c, int64_t begin, int64_t end) {
@@ -263,13 +267,13 @@ class WinogradConv {
     tile.pixels = pixels.data();
     tile.y = out;
     tile.steps = steps.data();
-    tile.step_count = in_blocks_;
+    tile.step_count = std::ssize(steps);
     tile.weights = weights;
-    tile.weight_step = s_.in_channels * block_;
+    tile.weight_step = summed_ * block_;
     tile.start = zeros_.data();
     tile.y_step = count * block_;
     const WeightsAhead ahead(weights + blocks * tile.weight_step, tile.weight_step, weights_,
-                             weights_ + n_ * n_ * s_.out_channels * s_.in_channels, groups, in_blocks_);
+                             weights_ + n_ * n_ * s_.out_channels * summed_, groups, tile.step_count);
     run_tiles(kernels, tile, count, groups, block_, ahead);
   }
 
@@ -315,6 +319,7 @@ class WinogradConv {
   const ConvEpilogue& epilogue_;
   int tile_, n_;
   int64_t block_, in_blocks_, out_blocks_;
+  int64_t summed_;                       // input channels of a group
   std::vector<int64_t> rows_, columns_;  // where tiles begin
   bool own_ = true;                      // whether each part has a thread of its own
   int64_t at_once_ = 0, in_step_ = 0, out_step_ = 0;
@@ -322,7 +327,8 @@ class WinogradConv {
 };
 
 bool can_use_winograd(const ConvShape& s) {
-  if (s.groups != 1 || s.kernel[0] != 1) return false;
+  const int64_t channels = s.groups * conv_blocked_kernels().block;
+  if (s.kernel[0] != 1 || s.in_channels % channels != 0 || s.out_channels % channels != 0) return false;
   for (int d : {1, 2}) {
     if (s.kernel[d] != 3 || s.stride[d] != 1) return false;
   }

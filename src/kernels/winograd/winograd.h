@@ -1,7 +1,7 @@
 // Winograd's convolution with a kernel of 3 by 3 and stride 1, of float images whose channels are blocked (see
 // conv_blocked.h). Tiles of the image become points, for each of which channels are multiplied as by a kernel of 1 by
 // 1: 36 multiplications instead of 144 for a tile of 4 by 4 pixels. Sums round differently, by more for larger tiles.
-// Pixels of a tile lie as far apart as those of the kernel.
+// Pixels of a tile lie as far apart as those of the kernel. Groups fill blocks.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,11 @@
 
 namespace tenon::kernels {
 
-// Constant weights [out_channels, in_channels, 1, 3, 3] as points, for the instruction set in use when they were made.
+// Constant weights [out_channels, in_channels / groups, 1, 3, 3] as points, for the instruction set in use when they
+// were made.
 class WinogradWeights {
  public:
-  // Only channels are used of `shape`; both are multiples of the block. `tile` is 2 or 4.
+  // Only channels and groups are used of `shape`. `tile` is 2 or 4.
   WinogradWeights(ThreadPool& pool, const ConvShape& shape, int tile, const float* weights,
                   PackedStorage& storage = fresh_storage());
   size_t bytes() const { return buffer_.size(); }

@@ -155,7 +155,7 @@ class BlockedConv final : public Kernel {
       const auto tile = static_cast<int>(info.node().int_attribute("winograd", 0));
       if (tile > 0 && !is_plain_ && kernels::can_use_winograd(window_shape(w->shape())))
         winograd_ = info.packed<WinogradWeights>(
-            {1}, fmt::format("block {} winograd {}", block_, tile), [&](PackedStorage& storage) {
+            {1}, fmt::format("block {} winograd {} groups {}", block_, tile, groups_), [&](PackedStorage& storage) {
               return WinogradWeights(info.threads(), window_shape(w->shape()), tile,
                                      blocked_weights(*w, storage).data(), storage);
             });

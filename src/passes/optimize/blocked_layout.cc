@@ -74,7 +74,7 @@ class BlockedRules final : public LayoutRules {
     const Rates rates = is_direct       ? transposed_avx512
                         : is_transposed ? transposed
                         : is_depthwise  ? rates_.depthwise
-                        : is_grouped    ? grouped_rates(*editor_.shape(conv.output(0)), w)
+                        : is_grouped    ? grouped_rates(conv, *editor_.shape(conv.output(0)), w)
                         : is_plain      ? rates_.first_layer
                                         : dense_rates(conv, w);
     const auto filled = [&](int axis) {
@@ -90,11 +90,11 @@ class BlockedRules final : public LayoutRules {
     return products * (rates.plain * (is_direct ? filled(1) : 1.0) - rates.blocked * filled(0) * filled(1));
   }
 
-  static Rates grouped_rates(const SymbolicShape& y, const Tensor& w) {
+  Rates grouped_rates(const ir::Node& conv, const SymbolicShape& y, const Tensor& w) const {
     const auto read = static_cast<double>(w.dim(1)), taps = static_cast<double>(w.dim(2) * w.dim(3));
     const double pixels = likely_size(y, 2) * likely_size(y, 3);
     return {grouped.plain + plain_grouped_per_channel / read + 1000 * plain_grouped_start / (pixels * taps * read),
-            grouped.blocked};
+            suits_winograd(conv, y, w) ? rates_.winograd.blocked : grouped.blocked};
   }
 
   double pool_gain(const ir::Node& pool) {

@@ -55,10 +55,15 @@ bool is_pool(const ir::Node& node) {
   return is_one_of(node, names);
 }
 
+// Channels of a group for which transforms are worth their time.
+constexpr int64_t least_of_group = 32;
+
 bool has_winograd_window(const ir::Node& conv, const Tensor& weights) {
   const auto is_one = [](int64_t i) { return i == 1; };
-  return weights.rank() == 4 && weights.dim(2) == 3 && weights.dim(3) == 3 && conv.int_attribute("group", 1) == 1 &&
-         std::ranges::all_of(conv.ints_attribute("strides"), is_one);
+  if (weights.rank() != 4 || weights.dim(2) != 3 || weights.dim(3) != 3) return false;
+  const int64_t groups = conv.int_attribute("group", 1);
+  const bool has_wide_groups = weights.dim(1) >= least_of_group && weights.dim(0) >= groups * least_of_group;
+  return (groups == 1 || has_wide_groups) && std::ranges::all_of(conv.ints_attribute("strides"), is_one);
 }
 
 // Whether it is an image whose channels fill blocks, or at least half of one.

@@ -56,7 +56,7 @@ class BlockedNodes {
 // Of kinds that blocked layouts have.
 bool is_pool(const ir::Node& node);
 
-// Whether the window is one that Winograd's algorithm takes: 3 by 3, of every pixel, one group.
+// Whether the window is one that Winograd's algorithm takes: 3 by 3, of every pixel, of one group or wide ones.
 bool has_winograd_window(const ir::Node& conv, const Tensor& weights);
 
 }  // namespace tenon::passes

@@ -34,7 +34,8 @@ double tiles_of(double pixels, double dilation, int tile) {
 
 struct Candidate {
   ir::Node* node;
-  double images, height, width, in, out;
+  double images, height, width, in, out;  // a group's inputs, and all outputs
+  double groups;
   double dilations[2];
 
   // Of a product of so many pixels with weights at so many points, and so many channels that go to or from points.
@@ -48,7 +49,7 @@ struct Candidate {
   double time(int tile) const {
     const double points = (tile + 2) * (tile + 2);
     const double tiles = images * tiles_of(height, dilations[0], tile) * tiles_of(width, dilations[1], tile);
-    return time(tiles, points, points * tiles * (in + out));
+    return time(tiles, points, points * tiles * (groups * in + out));
   }
   double gain(int tile) const { return direct_time() - time(tile); }
   // More than the kernels themselves.
@@ -69,6 +70,7 @@ std::optional<Candidate> candidate(Editor& editor, ir::Node& node) {
                    likely_size(*y, 3),
                    static_cast<double>(weights->dim(1)),
                    static_cast<double>(weights->dim(0)),
+                   static_cast<double>(node.int_attribute("group", 1)),
                    {dilation(0), dilation(1)}};
 }
 

@@ -51,7 +51,9 @@ TEST(WinogradPass, TakesConvolutionsOfThreeByThree) {
   const int64_t c = 64 / block * block, many = 1 << 20;
   EXPECT_EQ(tiles_of({{c, c}}, 56, many), (std::vector<int64_t>{4}));
   EXPECT_EQ(tiles_of({{c, c}, {c, c, 3, 1, 1, 2}}, 56, many), (std::vector<int64_t>{4, 4}));
-  for (const Conv& other : {Conv{c, c, 5}, Conv{c, c, 3, 2}, Conv{c, c, 3, 1, c}, Conv{c, c, 1}})
+  EXPECT_EQ(tiles_of({{c, 3 * c}, {3 * c, 3 * c, 3, 1, 3}}, 56, many), (std::vector<int64_t>{4, 4}))
+      << "of wide groups";
+  for (const Conv& other : {Conv{c, c, 5}, Conv{c, c, 3, 2}, Conv{c, c, 3, 1, c}, Conv{c, c, 3, 1, 4}, Conv{c, c, 1}})
     EXPECT_EQ(tiles_of({{c, c}, other, {c, c}}, 56, many), (std::vector<int64_t>{4, 0, 4}))
         << "kernel " << other.kernel << ", stride " << other.stride << ", groups " << other.groups;
 }
