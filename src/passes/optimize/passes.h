@@ -40,6 +40,7 @@ void drop_unread_taps(Editor& editor, ir::Node& node);
 void merge_reshapes(Editor& editor, ir::Node& node);
 void merge_slices(Editor& editor, ir::Node& node);
 void gather_along_axes(Editor& editor, ir::Node& node);
+void fill_boxes(Editor& editor, ir::Node& node);
 void merge_transposes(Editor& editor, ir::Node& node);
 void move_whole_blocks(Editor& editor, ir::Node& node);
 void multiply_patches(Editor& editor, ir::Node& node);
