@@ -140,7 +140,7 @@ std::optional<Grid> grid_of(Editor& editor, ir::Value* value) { return grid_of(e
 
 std::vector<Grid> grids_of_indices(Editor& editor, ir::Value* indices) {
   const SymbolicShape* shape = editor.shape(indices);
-  if (!shape || shape->empty()) return {};
+  if (!shape || shape->empty() || element_type(editor, indices) != ElementType::int64) return {};
   std::vector<Grid> grids;
   if (const Tensor* constant = Editor::constant(indices)) {
     const auto step = static_cast<size_t>(constant->dim(constant->rank() - 1));
