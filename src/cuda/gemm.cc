@@ -142,12 +142,13 @@ void Gemm::choose_by_trial(GpuQueue& queue, Uses uses, const void* a, const void
   Gpu& gpu = queue.gpu();
   Descriptions& d = *descriptions_;
   if (d.proposed.size() < 2 || shape_.beta != 0) return;
-  if (auto known = std::static_pointer_cast<const MatmulAlgorithm>(gpu.choice(key()))) {
+  const std::string name = key();
+  if (auto known = std::static_pointer_cast<const MatmulAlgorithm>(gpu.choice(name))) {
     d.algorithm = *known;
     d.chosen = std::move(known);
     return;
   }
-  if (!is_worth_a_trial(gpu, key(), uses)) {
+  if (!is_worth_a_trial(gpu, name, uses)) {
     d.algorithm = d.proposed[untried_way(d.proposed.size())];
     return;
   }
@@ -157,7 +158,7 @@ void Gemm::choose_by_trial(GpuQueue& queue, Uses uses, const void* a, const void
   });
   d.algorithm = d.proposed[best];
   d.chosen = std::make_shared<const MatmulAlgorithm>(d.algorithm);
-  gpu.set_choice(key(), d.chosen);
+  gpu.set_choice(name, d.chosen);
 }
 
 void Gemm::run(GpuQueue& queue, const void* a, const void* b, void* y, const void* bias, const void* residual) const {

@@ -264,7 +264,6 @@ class DenseBlockedConv {
     const auto add = [&](int64_t c, int64_t h, int64_t w) {
       work.steps.push_back(((c * height + h * s_.dilation[1]) * width + w * s_.dilation[2]) * lanes_);
     };
-    const int64_t taps = columns.tap_end - columns.tap;
     if (!taps_first_) {
       work.steps.reserve(static_cast<size_t>(in_blocks_ * s_.kernel_size()));
       for (int64_t c = 0; c < in_blocks_; ++c)
@@ -274,7 +273,7 @@ class DenseBlockedConv {
       return work;
     }
     for (int64_t h = 0; h < rows.tap_end - rows.tap; ++h) {
-      for (int64_t w = 0; w < taps; ++w) {
+      for (int64_t w = 0; w < columns.tap_end - columns.tap; ++w) {
         const int64_t tap = (rows.tap + h) * s_.kernel[2] + columns.tap + w;
         add_turns(std::ssize(work.steps), in_blocks_, tap * in_blocks_, work.turns);
         for (int64_t c = 0; c < in_blocks_; ++c) add(c, h, w);

@@ -7,8 +7,6 @@
 namespace tenon::passes {
 namespace {
 
-bool is_spread(const Grid::Axis& axis) { return !axis.size.is(1); }
-
 // How a gather reads its data: per axis of the data that has more than one place, the axis of the result that goes
 // along it.
 struct Walk {

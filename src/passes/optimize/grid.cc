@@ -8,8 +8,6 @@
 namespace tenon::passes {
 namespace {
 
-bool is_spread(const Grid::Axis& axis) { return !axis.size.is(1); }
-
 Grid number_grid(const Dim& number, const SymbolicShape& shape) {
   Grid grid{number, {}};
   for (const Dim& size : shape) grid.axes.push_back({size});

@@ -18,6 +18,9 @@ struct Grid {
   SmallVector<Axis, 6> axes;
 };
 
+// Whether there is more than one place along it.
+inline bool is_spread(const Grid::Axis& axis) { return !axis.size.is(1); }
+
 // Nullopt where the value is none, or is not known to be one.
 std::optional<Grid> grid_of(Editor& editor, ir::Value* value);
 // The indices of a GatherND or ScatterND, [..., axes of the data]: for each of these a grid [..., 1]. They are joined

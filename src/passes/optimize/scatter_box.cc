@@ -45,8 +45,9 @@ void fill_boxes(Editor& editor, ir::Node& scatter) {
     return;
   ir::Value *data = scatter.input(0), *updates = scatter.input(2);
   const SymbolicShape* shape = editor.shape(data);
+  if (!shape || editor.rank(updates) != std::ssize(*shape)) return;
   const std::vector<Range> box = written_box(editor, scatter);
-  if (!shape || box.empty() || box.size() > shape->size() || editor.rank(updates) != std::ssize(*shape)) return;
+  if (box.empty() || box.size() > shape->size()) return;
   std::vector<size_t> parted;  // axes that are not written as a whole
   double share = 1;
   for (size_t axis = 0; axis < box.size(); ++axis) {
