@@ -9,7 +9,13 @@ BoundSubgraph::BoundSubgraph(const Program& program, const RunState& state, cons
       state_(state),
       outer_(outer),
       wanted_(program.output_slots().size(), true),
-      inputs_(program.input_slots().size()) {}
+      inputs_(program.input_slots().size()) {
+  for (size_t i = 0; i < wanted_.size(); ++i) {
+    if (!program.keeps_on_device(i)) continue;
+    destinations_.resize(wanted_.size());
+    destinations_[i] = Tensor::over(ElementType::undefined, {}, nullptr, state.queue->allocate(0));
+  }
+}
 
 BoundSubgraph::~BoundSubgraph() {
   if (frame_) state_.plans.of(program_).give_back(std::move(frame_));
@@ -35,7 +41,7 @@ void BoundSubgraph::run() {
   // A body without steps would never come to ask.
   state_.throw_if_cancelled();
   if (!is_arranged_) arrange();
-  frame_->run(state_, {});
+  frame_->run(state_, destinations_);
 }
 
 // Makes the frame ready for the inputs that are given now.

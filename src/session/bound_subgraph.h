@@ -37,6 +37,7 @@ class BoundSubgraph final : public Subgraph {
   bool is_arranged_ = false;           // the frame is ready for the next run
   std::vector<Frame::Carry> carries_;  // by output, as the frame's plan allows
   std::vector<Value> carried_;         // on their way from output to input
+  std::vector<Tensor> destinations_;   // empty, or those of outputs that stay on the device
 };
 
 }  // namespace tenon

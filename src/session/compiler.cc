@@ -5,6 +5,7 @@
 
 #include "base/block_storage.h"
 #include "base/fail.h"
+#include "ir/visit.h"
 #include "session/constant_uses.h"
 #include "session/device_copies.h"
 #include "session/packed_archive.h"
@@ -34,6 +35,10 @@ class CopyList {
     const std::string_view host = "host";
     placement_.copies.push_back(
         {to_device ? node.input(0) : node.output(0), to_device ? host : device, to_device ? device : host});
+  }
+  // The value is not copied in all runs but the first of a body.
+  void drop_copy(const ir::Value& value) {
+    std::erase_if(placement_.copies, [&](const auto& copy) { return copy.value == &value; });
   }
   // A result of the model, which the caller reads on the host.
   void add_output(const ir::Value& value) { read(value, "host", "host"); }
@@ -96,9 +101,7 @@ struct Program::Compiler {
     }
     for (const ir::Value* value : graph.inputs()) {
       program->input_slots_.push_back(slot_of(value));
-      program->device_inputs_.push_back(
-          std::ranges::all_of(value->users(), [&](const ir::Node* user) { return leaves_on_device(*user, value); }) &&
-          std::ranges::find(graph.outputs(), value) == graph.outputs().end());
+      program->device_inputs_.push_back(may_stay(*value));
       program->input_is_read_.push_back(!value->users().empty() ||
                                         std::ranges::find(graph.outputs(), value) != graph.outputs().end());
     }
@@ -136,6 +139,37 @@ struct Program::Compiler {
     return true;
   }
 
+  // Whether nobody needs its content on the host.
+  bool may_stay(const ir::Value& value) const {
+    return std::ranges::all_of(value.users(), [&](const ir::Node* user) { return leaves_on_device(*user, &value); }) &&
+           std::ranges::find(graph.outputs(), &value) == graph.outputs().end();
+  }
+
+  // Which outputs of a body stay on the device: those that come back to it, or that an If gives out to the device.
+  void keep_outputs(const ir::Node& node, const ir::Graph& subgraph, Program& body, const Step& step) {
+    const bool is_if = is_control_flow(node, "If");
+    body.kept_outputs_.resize(subgraph.outputs().size());
+    for (size_t i = 0; i < subgraph.outputs().size(); ++i) {
+      const std::optional<size_t> input = carried_input(node, i);
+      if (!body.gives_on_device(i) || !(is_if || (input && body.takes_on_device(*input)))) continue;
+      const size_t output = i - (is_control_flow(node, "Loop") ? 1 : 0);
+      const bool stays_outside = output >= step.outputs_may_stay.size() || step.outputs_may_stay[output];
+      if (is_if && !stays_outside) continue;
+      body.kept_outputs_[i] = true;
+      if (stays_outside) copies.drop_copy(*subgraph.outputs()[i]);
+    }
+  }
+
+  // Whether what a copy to the device reads is there already, whatever a node's bodies do.
+  static bool is_kept(const ir::Value& value, const std::vector<Step>& steps) {
+    const ir::Node* maker = value.producer();
+    const auto step = std::ranges::find(steps, maker, &Step::node);
+    if (!maker || step == steps.end() || step->subgraphs.empty()) return false;
+    const size_t output = std::ranges::find(maker->outputs(), &value) - maker->outputs().begin();
+    const size_t of_body = output + (is_control_flow(*maker, "Loop") ? 1 : 0);
+    return std::ranges::all_of(step->subgraphs, [&](const auto& body) { return body->keeps_on_device(of_body); });
+  }
+
   const Provider& place(const ir::Node& node, Step& step) {
     std::vector<std::pair<std::string, std::string>> declined;
     std::string reasons;
@@ -164,7 +198,8 @@ struct Program::Compiler {
     step.on_device = provider.device() != nullptr;
     if (is_copy(node)) {
       step.copy = node.string_attribute("to", "") == "host" ? Step::Copy::to_host : Step::Copy::to_device;
-      copies.add_copy(node, step.copy, device_name());
+      const bool crosses = step.copy == Step::Copy::to_host || !is_kept(*node.input(0), program->steps_);
+      if (crosses) copies.add_copy(node, step.copy, device_name());
     } else {
       copies.add(node, provider);
     }
@@ -175,11 +210,15 @@ struct Program::Compiler {
       step.device_inputs.push_back(value && program->is_on_device(step.inputs.back()));
       step.input_types.push_back(value ? value->type.element : ElementType::undefined);
     }
+    if (ir::has_subgraphs(node)) {
+      for (const ir::Value* value : node.outputs()) step.outputs_may_stay.push_back(!value || may_stay(*value));
+    }
     for (const ir::Attribute& attribute : node.attributes) {
       attribute.for_each_graph([&](const ir::Graph& subgraph) {
         Compiler inner{subgraph,  providers, threads, precision, placement, copies,
                        constants, packed,    devices, programs,  this};
         step.subgraphs.push_back(inner.compile());
+        keep_outputs(node, subgraph, *step.subgraphs.back(), step);
       });
     }
     const std::vector<const Tensor*> known = constant_inputs(node);

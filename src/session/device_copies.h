@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -12,6 +13,11 @@ namespace tenon {
 
 // Whether all that the node reads of an input is its shape, wherever its content is.
 bool reads_shape_only(const ir::Node& node, size_t input);
+
+bool is_control_flow(const ir::Node& node, std::string_view op_type);
+
+// As which input of a Loop's or Scan's body its output i comes back in the next iteration.
+std::optional<size_t> carried_input(const ir::Node& node, size_t output);
 
 // Which provider runs a node of a graph that a device is to run in part, and why not one before it.
 class DevicePlacement {
@@ -33,7 +39,9 @@ class DevicePlacement {
   void visit(ir::Graph& graph);
   const Provider* provider_of(const ir::Node& node);
   bool computes_sizes(const ir::Node& node) const;
+  bool passes_on_host_value(const ir::Node& node) const;
   ir::Value& copied(ir::Value& value, bool to_device, ir::Graph& graph, ir::Node* before);
+  ir::Value& add_copy(ir::Value& value, bool to_device, ir::Graph& graph, ir::Node* before);
 
   std::span<const Provider* const> providers_;
   const Provider* support_;

@@ -277,7 +277,7 @@ void Frame::run_kernel(const RunState& state, size_t index, std::span<const Tens
   for (int block : item.buffers) allocate(state, block, destinations, reached);
   if (item.is_placed && item.needs_check) check(step);
   if (step.copy != Step::Copy::none)
-    copy(index);
+    copy(index, destinations);
   else if (item.is_placed)
     calls_[index].kernel->run(calls_[index].run);
   else
@@ -438,6 +438,13 @@ void Frame::run_alone_at(const RunState& state, const Step& step) {
   }
   run_alone(step, state, {inputs.data(), inputs.size()}, {outputs.data(), outputs.size()},
             {pointers.data(), pointers.size()});
+  for (size_t i = 0; i < step.outputs_may_stay.size(); ++i) {
+    if (!outputs[i] || step.outputs_may_stay[i] || !outputs[i]->is_tensor()) continue;
+    Device* device = device_of(outputs[i]->tensor());
+    if (!device) continue;
+    state.queue->wait();
+    *outputs[i] = device->download(outputs[i]->tensor());
+  }
 }
 
 Value Frame::take_output(size_t i) {

@@ -114,7 +114,9 @@ class Frame {
   // Runs all items.
   void run_all(const RunState& state, std::span<const Tensor> destinations);
   // Copies a tensor between host and device.
-  void copy(size_t index);
+  void copy(size_t index, std::span<const Tensor> destinations);
+  // Whether what a copy to the host makes is to be in the device's memory instead.
+  bool stays_on_device(int slot, std::span<const Tensor> destinations) const;
   // Nanoseconds that the device takes for the item, of so many repetitions in one go. The item has not run yet, and its
   // inputs are the same afterwards.
   int64_t time_on_device(size_t index, int repeats);

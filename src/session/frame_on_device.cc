@@ -110,7 +110,7 @@ void Frame::await_uploads(size_t index) {
   for (int item : calls_[index].awaited) transfers_->await_upload(at(plan_->items, item).step);
 }
 
-void Frame::copy(size_t index) {
+void Frame::copy(size_t index, std::span<const Tensor> destinations) {
   const Plan::Item& item = plan_->items[index];
   const Step& step = at(program_.steps(), item.step);
   const bool to_device = step.copy == Step::Copy::to_device;
@@ -118,7 +118,15 @@ void Frame::copy(size_t index) {
   if (!from.defined()) fail_without_value(step, 0);
   const Tensor& source = from.tensor();
   Value& to = at(values_, step.outputs[0]);
-  if (!item.is_placed) to = Tensor(source.type(), source.shape(), to_device ? *queue_ : allocator_);
+  if (!item.is_placed) {
+    const bool stays = to_device || stays_on_device(step.outputs[0], destinations);
+    // Alone in memory of the device, it can be the copy as well.
+    if (stays && device_of(source) == program_.device()) {
+      to = source;
+      return;
+    }
+    to = Tensor(source.type(), source.shape(), stays ? *queue_ : allocator_);
+  }
   void* target = to.tensor().mutable_raw();
   // What the caller gave, or wants to have, may be on the device already.
   const Device* there = device_of(to_device ? source : to.tensor());
@@ -137,6 +145,13 @@ void Frame::copy(size_t index) {
                          is_beside && is_large ? Order::beside : Order::in_queue);
     is_settled_ = is_beside;  // it comes after all of the device's work, and is waited for
   }
+}
+
+bool Frame::stays_on_device(int slot, std::span<const Tensor> destinations) const {
+  for (size_t i = 0; i < destinations.size(); ++i) {
+    if (program_.output_slots()[i] == slot) return stands_for_output(destinations[i]);
+  }
+  return false;
 }
 
 int64_t Frame::time_on_device(size_t index, int repeats) {

@@ -49,7 +49,8 @@ struct Step {
   bool on_device = false;  // it runs on the program's device, and its outputs are there
   enum class Copy : uint8_t { none, to_device, to_host } copy = Copy::none;  // a tenon.Copy: what it does in a run
   SmallVector<bool, 4> device_inputs;                                        // those that are there
-  std::unique_ptr<Kernel> host_kernel;  // of a step on the device: computes on the host what a plan must know
+  SmallVector<bool, 2> outputs_may_stay;  // of control flow: those of which nobody reads the content on the host
+  std::unique_ptr<Kernel> host_kernel;    // of a step on the device: computes on the host what a plan must know
   std::string_view provider;
   std::string kernel_name;
 };
@@ -100,6 +101,8 @@ class Program {
   bool takes_on_device(size_t i) const { return device_ && i < device_inputs_.size() && device_inputs_[i]; }
   // Whether graph output i may be in the device's memory: it is made there, and no step reads its copy on the host.
   bool gives_on_device(size_t i) const { return device_ && i < device_outputs_.size() && device_outputs_[i]; }
+  // Whether output i of a body stays in the device's memory when it ran: what reads it next reads it there.
+  bool keeps_on_device(size_t i) const { return i < kept_outputs_.size() && kept_outputs_[i]; }
   // The content in the device's memory of a slot that is there: that of a constant is there already.
   Value on_device(int slot, const Value& content) const;
 
@@ -127,7 +130,7 @@ class Program {
   std::vector<Capture> captures_;
   Device* device_ = nullptr;
   std::vector<bool> on_device_;  // by slot
-  std::vector<bool> device_inputs_, device_outputs_;
+  std::vector<bool> device_inputs_, device_outputs_, kept_outputs_;
   std::unordered_map<int, Value> device_constants_;
   int index_ = 0, program_count_ = 0;
 };

@@ -46,6 +46,7 @@ class CudaBlocks {
   // The same with what the kernel takes before them, by pointers to it.
   void run(KernelRun& run, std::initializer_list<const void*> values,
            std::initializer_list<const void*> addresses) const;
+  void set_blocks(int64_t blocks) { grid_.blocks[0] = static_cast<unsigned>(blocks); }
 
  private:
   cuda::Function function_;

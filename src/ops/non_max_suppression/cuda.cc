@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view functions_text = R"(
 struct Box { float y1, x1, y2, x2, area; };
-inline Box box_at(const float* p, bool by_center) {
+inline Box box_at(const float* p) {
   float a = p[0], b = p[1], c = p[2], d = p[3];
   if (by_center) {
     const float half_width = p[2] / 2, half_height = p[3] / 2;
@@ -21,17 +21,24 @@ inline Box box_at(const float* p, bool by_center) {
   return box;
 }
 // Whether they have more in common than `threshold` of their union. Boxes without an area suppress nothing.
-inline bool overlaps(const Box& a, const Box& b, float threshold) {
-  const float height = (a.y2 < b.y2 ? a.y2 : b.y2) - (a.y1 > b.y1 ? a.y1 : b.y1);
-  const float width = (a.x2 < b.x2 ? a.x2 : b.x2) - (a.x1 > b.x1 ? a.x1 : b.x1);
-  const float common = (height > 0 ? height : 0) * (width > 0 ? width : 0);
+inline bool overlap(const Box& a, const Box& b, float threshold) {
+  const float height = fminf(a.y2, b.y2) - fmaxf(a.y1, b.y1), width = fminf(a.x2, b.x2) - fmaxf(a.x1, b.x1);
+  const float common = fmaxf(height, 0) * fmaxf(width, 0);
   return a.area > 0 && b.area > 0 && common > times(threshold, a.area + b.area - common);
+}
+// Bit by bit, which of 32 others it overlaps.
+inline u32 overlapping(const Box& own, const Box* others, float threshold) {
+  u32 bits = 0;
+  #pragma unroll
+  for (int k = 0; k < 32; ++k) bits |= (u32)overlap(own, others[k], threshold) << k;
+  return bits;
 }
 )";
 
 // An item is the boxes of one class of one image. They are sorted by score, in runs that are merged; among equals the
 // earlier one is better. Then tile by tile, from the best on, boxes of a tile drop each other and all later ones.
-constexpr int64_t tile = 512, run_length = 1024;
+constexpr int64_t tile = 512, words_of_tile = tile / 32, run_length = 1024;
+constexpr int64_t enough_blocks = 1024;  // to keep a GPU busy
 
 constexpr std::string_view sort_text = R"(
   __shared__ u64 sorted[RUN];
@@ -44,7 +51,7 @@ constexpr std::string_view sort_text = R"(
     sorted[i] = is_box ? ordered(own[place]) << 32 | (u32)~place : 0;
     if (place < count) is_dropped[item * count + place] = 0;
   }
-  if (first == 0 && threadIdx.x == 0) counts[item] = 0;
+  if (first == 0 && threadIdx.x == 0) counts[item] = earlier_counts[item] = 0;
   for (i64 size = 2; size <= RUN; size *= 2) {
     for (i64 step = size / 2; step > 0; step /= 2) {
       __syncthreads();
@@ -76,38 +83,64 @@ constexpr std::string_view merge_text = R"(
     }
     to[i - at + at + low - middle] = key;)";
 
+// Before a tile is chosen from: what the boxes that were chosen of the tile before it leave of all later ones, and
+// which boxes of the tile overlap which. Blocks that share a tile take turns at 32 boxes that it is compared with.
+constexpr std::string_view compare_text = R"(
+  __shared__ Box others[32];
+  const i64 count = v[0], most = v[2], later_tiles = v[4] - tile;
+  const i64 part = blockIdx.x % parts, of = tile + blockIdx.x / parts % later_tiles, item = blockIdx.x / parts / later_tiles;
+  const i64 first = earlier_counts[item], end = counts[item], at = of * TILE + threadIdx.x;
+  const u64* own_keys = keys + item * count;
+  if (end >= most || own_keys[of * TILE] == 0) return;
+  const float* corners = boxes + item / v[1] * count * 4;
+  const Box none = {0, 0, 0, 0, 0};
+  bool is_box = at < count && own_keys[at] != 0 && !is_dropped[item * count + at];
+  const Box own = is_box ? box_at(corners + (i64)(u32)~own_keys[at] * 4) : none;
+  const float threshold = float_of((u32)v[3]);
+  for (int word = part; word < WORDS; word += parts) {
+    const i64 chosen = first + 32 * word + threadIdx.x;
+    if (first + 32 * word < end) {
+      __syncthreads();
+      if (threadIdx.x < 32) others[threadIdx.x] = chosen < end ? box_at(corners + selected[item * most + chosen] * 4) : none;
+      __syncthreads();
+      if (is_box && overlapping(own, others, threshold)) {
+        is_dropped[item * count + at] = 1;
+        is_box = false;
+      }
+    }
+    if (of > tile) continue;
+    const i64 other = tile * TILE + 32 * word + threadIdx.x;
+    __syncthreads();
+    if (threadIdx.x < 32) others[threadIdx.x] = other < count && own_keys[other] ? box_at(corners + (i64)(u32)~own_keys[other] * 4) : none;
+    __syncthreads();
+    const int earlier = (int)threadIdx.x - 32 * word;
+    u32 better = 0;
+    if (is_box && earlier > 0)
+      better = overlapping(own, others, threshold) & (earlier < 32 ? (1u << earlier) - 1 : 0xffffffff);
+    overlaps[(item * WORDS + word) * TILE + threadIdx.x] = better;
+  }
+)";
+
 // A box is decided once all better ones are that it overlaps: it is dropped where one of these is chosen. Few rounds
 // decide all boxes of a tile.
 constexpr std::string_view choose_text = R"(
-  __shared__ Box all[TILE];
-  __shared__ u32 chosen[TILE / 32], open[TILE / 32];
+  __shared__ u32 chosen[WORDS], open[WORDS];
   const int word = threadIdx.x / 32;
   const u32 bit = 1u << threadIdx.x % 32;
   const i64 count = v[0], most = v[2], item = blockIdx.x, at = tile * TILE + threadIdx.x, before = counts[item];
   const u64 key = at < count && before < most ? keys[item * count + at] : 0;
-  const i64 place = (u32)~key;
   bool is_open = key && !is_dropped[item * count + at];
-  if (threadIdx.x < TILE / 32) chosen[threadIdx.x] = open[threadIdx.x] = 0;
-  __syncthreads();
-  if (is_open) {
-    all[threadIdx.x] = box_at(boxes + (item / v[1] * count + place) * 4, by_center);
-    atomicAdd(&open[word], bit);
-  }
-  __syncthreads();
-  const float threshold = float_of((u32)v[3]);
-  u32 better[TILE / 32];  // that it overlaps
+  u32 better[WORDS];  // that it overlaps
   #pragma unroll
-  for (int w = 0; w < TILE / 32; ++w) {
-    better[w] = 0;
-    for (u32 others = is_open && w <= word ? open[w] : 0; others != 0; others &= others - 1) {
-      const int other = 32 * w + __ffs(others) - 1;
-      if (other < threadIdx.x && overlaps(all[threadIdx.x], all[other], threshold)) better[w] |= 1u << other % 32;
-    }
-  }
+  for (int w = 0; w < WORDS; ++w) better[w] = is_open ? overlaps[(item * WORDS + w) * TILE + threadIdx.x] : 0;
+  if (threadIdx.x < WORDS) chosen[threadIdx.x] = open[threadIdx.x] = 0;
+  __syncthreads();
+  if (is_open) atomicAdd(&open[word], bit);
+  __syncthreads();
   for (bool goes_on = true; goes_on;) {
     u32 known = 0, unknown = 0, left = 0;
     #pragma unroll
-    for (int w = 0; w < TILE / 32; ++w) {
+    for (int w = 0; w < WORDS; ++w) {
       known |= better[w] & chosen[w];
       unknown |= better[w] & open[w];
       left |= open[w];
@@ -122,35 +155,15 @@ constexpr std::string_view choose_text = R"(
     __syncthreads();
   }
   i64 rank = before, end = before;
-  for (int w = 0; w < TILE / 32; ++w) {
+  for (int w = 0; w < WORDS; ++w) {
     if (w < word) rank += __popc(chosen[w]);
     end += __popc(chosen[w]);
   }
   rank += __popc(chosen[word] & (bit - 1));
-  if ((chosen[word] & bit) && rank < most) selected[item * most + rank] = place;
+  if ((chosen[word] & bit) && rank < most) selected[item * most + rank] = (u32)~key;
   if (threadIdx.x > 0) return;
   counts[item] = end < most ? end : most;
   earlier_counts[item] = before;)";
-
-// What the boxes that were chosen of a tile leave of a later one.
-constexpr std::string_view drop_text = R"(
-  __shared__ Box chosen[TILE];
-  const i64 count = v[0], most = v[2], item = blockIdx.x / v[4], later = blockIdx.x % v[4];
-  const i64 first = earlier_counts[item], end = counts[item];
-  if (later <= tile || end >= most) return;
-  const float* corners = boxes + item / v[1] * count * 4;
-  if (first + threadIdx.x < end)
-    chosen[threadIdx.x] = box_at(corners + selected[item * most + first + threadIdx.x] * 4, by_center);
-  __syncthreads();
-  const i64 at = later * TILE + threadIdx.x;
-  if (at >= count || is_dropped[item * count + at]) return;
-  const u64 key = keys[item * count + at];
-  if (!key) return;
-  const Box own = box_at(corners + (i64)(u32)~key * 4, by_center);
-  const float threshold = float_of((u32)v[3]);
-  bool drops = false;
-  for (i64 k = 0; k < end - first && !drops; ++k) drops = overlaps(own, chosen[k], threshold);
-  is_dropped[item * count + at] = drops;)";
 
 bool given(const KernelRun& run, size_t i) { return run.has_input(i) && run.input(i).elements() > 0; }
 float number_of(const KernelRun& run, size_t i) { return given(run, i) ? run.data<float>(i)[0] : 0; }
@@ -166,14 +179,15 @@ cuda::Grid grid_of(int64_t blocks) {
 
 // Of the boxes of each item: the order of the score and, below it, the complement of the place. 0 is no box. Nothing is
 // dropped yet, and no box chosen.
-std::shared_ptr<void> sorted_keys(KernelRun& run, const Tensor& scores, void* is_dropped, void* counts) {
+std::shared_ptr<void> sorted_keys(KernelRun& run, const Tensor& scores, void* is_dropped, void* counts,
+                                  void* earlier_counts) {
   const int64_t count = scores.dim(2), items = scores.dim(0) * scores.dim(1), runs = divide_up(count, run_length);
   cuda::GpuQueue& queue = queue_of(run);
   auto keys = queue.allocate(items * count * 8), merged = runs > 1 ? queue.allocate(items * count * 8) : nullptr;
-  const CudaBlocks sort(run, "const float* scores, u64* keys, u8* is_dropped, i64* counts",
+  const CudaBlocks sort(run, "const float* scores, u64* keys, u8* is_dropped, i64* counts, i64* earlier_counts",
                         fmt::format("#define RUN {}\n{}", run_length, ordered_text()), sort_text,
                         {count, runs, bits(number_of(run, 4)), given(run, 4)}, grid_of(items * runs));
-  sort.run(run, {scores.raw(), keys.get(), is_dropped, counts});
+  sort.run(run, {scores.raw(), keys.get(), is_dropped, counts, earlier_counts});
   for (int64_t length = run_length; length < count; length *= 2) {
     const CudaLoop merge(run, items * count, "const u64* from, u64* to", merge_text, {count, length});
     merge.run(run, {keys.get(), merged.get()});
@@ -195,22 +209,31 @@ void run_non_max_suppression(KernelRun& run) {
   }
   cuda::GpuQueue& queue = queue_of(run);
   const auto selected = queue.allocate(items * most * 8), counts = queue.allocate((items + 1) * 8),
-             earlier_counts = queue.allocate(items * 8), is_dropped = queue.allocate(items * count);
-  const auto keys = sorted_keys(run, scores, is_dropped.get(), counts.get());
+             earlier_counts = queue.allocate(items * 8), is_dropped = queue.allocate(items * count),
+             overlaps = queue.allocate(items * tile * words_of_tile * 4);
+  const auto keys = sorted_keys(run, scores, is_dropped.get(), counts.get(), earlier_counts.get());
   const int64_t tiles = divide_up(count, tile);
   const std::string functions =
-      fmt::format("{}#define TILE {}\nconstexpr bool by_center = {};\n{}", exact_product_text(), tile,
-                  run.node().int_attribute("center_point_box", 0) != 0, functions_text);
-  constexpr std::string_view parameters =
-      "i64 tile, const float* boxes, const u64* keys, u8* is_dropped, i64* selected, i64* counts, i64* earlier_counts";
+      fmt::format("{}#define TILE {}\n#define WORDS {}\nconstexpr bool by_center = {};\n{}", exact_product_text(), tile,
+                  words_of_tile, run.node().int_attribute("center_point_box", 0) != 0, functions_text);
   const std::vector<int64_t> numbers{count, classes, most, bits(overlap), tiles};
-  const CudaBlocks choose(run, parameters, functions, choose_text, numbers, grid_of(items)),
-      drop(run, parameters, functions, drop_text, numbers, grid_of(items * tiles));
+  const CudaBlocks choose(run,
+                          "i64 tile, const u64* keys, const u8* is_dropped, const u32* overlaps, i64* selected, "
+                          "i64* counts, i64* earlier_counts",
+                          functions, choose_text, numbers, grid_of(items));
+  CudaBlocks compare(run,
+                     "i64 tile, i64 parts, const float* boxes, const u64* keys, u8* is_dropped, u32* overlaps, "
+                     "const i64* selected, const i64* counts, const i64* earlier_counts",
+                     functions, compare_text, numbers, grid_of(items));
   for (int64_t i = 0; i < tiles; ++i) {
-    const std::initializer_list<const void*> addresses{boxes.raw(),    keys.get(),   is_dropped.get(),
-                                                       selected.get(), counts.get(), earlier_counts.get()};
-    choose.run(run, {&i}, addresses);
-    if (i + 1 < tiles) drop.run(run, {&i}, addresses);
+    const int64_t compared = items * (tiles - i),
+                  parts = std::clamp<int64_t>(enough_blocks / compared, 1, words_of_tile);
+    compare.set_blocks(compared * parts);
+    compare.run(run, {&i, &parts},
+                {boxes.raw(), keys.get(), is_dropped.get(), overlaps.get(), selected.get(), counts.get(),
+                 earlier_counts.get()});
+    choose.run(run, {&i},
+               {keys.get(), is_dropped.get(), overlaps.get(), selected.get(), counts.get(), earlier_counts.get()});
   }
   // Where the boxes of each item begin, and how many there are.
   const CudaLoop add_up(run, 1, "i64* counts",

@@ -316,6 +316,65 @@ TEST(Cuda, RunsTheBodyOfALoop) {
   EXPECT_EQ(numbers(y), (std::vector<float>{4, 8}));
 }
 
+// y = -x, and below it `times` times -exp(x).
+Session loop_of_rows(int64_t times) {
+  ModelBuilder b;
+  b.input("x", ElementType::float32, SymbolicShape{Dim(1), Dim(3)});
+  b.initializer("times", Tensor::scalar(times));
+  auto body = std::make_unique<ir::Graph>();
+  const auto input = [&](const char* name, ElementType type, std::optional<SymbolicShape> shape) -> ir::Value& {
+    ir::Value& value = body->add_value(name);
+    value.type = ir::Type::tensor(type, std::move(shape));
+    body->add_input(value);
+    return value;
+  };
+  input("i", ElementType::int64, SymbolicShape{});
+  ir::Value &go = input("go", ElementType::boolean, SymbolicShape{}),
+            &state = input("state", ElementType::float32, std::nullopt);
+  const auto node = [&](const char* op, std::initializer_list<ir::Value*> inputs) -> ir::Node& {
+    ir::Node& made = body->add_node(op);
+    for (ir::Value* value : inputs) made.add_input(value);
+    made.add_output(&body->add_value(op));
+    return made;
+  };
+  ir::Value& more = *node("Exp", {&b.value("x")}).output(0);
+  ir::Node& next = node("Concat", {&state, &more});
+  next.set_attribute({"axis", int64_t{0}});
+  body->add_output(go);
+  body->add_output(*next.output(0));
+  b.node("Loop", {"times", "", "x"}, {"rows"}).set_attribute({"body", std::move(body)});
+  b.node("Neg", {"rows"}, {"y"});
+  b.output("y");
+  SessionOptions options = on_cuda();
+  options.level = OptimizationLevel::none;
+  return b.session(options);
+}
+
+TEST(Cuda, KeepsWhatComesBackToABody) {
+  const auto gpu = cuda::Gpu::open();
+  const Tensor x(Shape{1, 3}, {0.0f, 1.0f, -1.0f});
+  cuda::CallCounts costs[2];
+  for (const int64_t times : {1, 5}) {
+    const Session session = loop_of_rows(times);
+    for (int run = 0; run < 3; ++run) {
+      const cuda::CallCounts before = gpu->counts();
+      const NamedValues results = session.run({{"x", x}});
+      const std::vector<float> y = numbers(results.at("y"));
+      ASSERT_EQ(y.size(), static_cast<size_t>(3 * (times + 1)));
+      for (size_t i = 0; i < y.size(); ++i) {
+        const float number = x.data<float>()[i % 3];
+        EXPECT_FLOAT_EQ(y[i], i < 3 ? -number : -std::exp(number)) << times << " times, element " << i;
+      }
+      const cuda::CallCounts after = gpu->counts();
+      costs[times > 1].uploads = after.uploads - before.uploads;
+      costs[times > 1].downloads = after.downloads - before.downloads;
+    }
+  }
+  EXPECT_EQ(costs[0].uploads, costs[1].uploads);
+  EXPECT_EQ(costs[0].downloads, costs[1].downloads);
+  EXPECT_EQ(costs[1].downloads, 1);
+}
+
 TEST(Cuda, IsMissedWithEveryPathThatWasTried) {
   cuda::Libraries none;
   none.reports[0] = {
