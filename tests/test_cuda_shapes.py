@@ -250,6 +250,16 @@ CASES = {
     "planes_side_by_side": ("Transpose", [[2, 3, 8, 10]], {"perm": [0, 2, 3, 1]}, F16),
     "planes_of_floats": ("Transpose", [[5, 12]], {"perm": [1, 0]}),
 }
+# Convolutions in full precision as products of patches, also in several parts of an image or a batch. The stand-in has no other way.
+CASES |= {
+    "patches": ("Conv", [[3, 5, 13, 14], [7, 5, 3, 3]], {"pads": [1, 0, 2, 1], "strides": [2, 1], "dilations": [1, 2]}),
+    "patches_plain": ("Conv", [[2, 24, 7, 9], [20, 24, 1, 1], [20]], {}),
+    "patches_of_one_pixel_in_four": ("Conv", [[2, 24, 7, 9], [20, 24, 1, 1]], {"strides": [2, 2]}),
+    "patches_of_lines": ("Conv", [[2, 6, 50], [9, 6, 5]], {"pads": [2, 2], "strides": [3]}),
+    "patches_of_volumes": ("Conv", [[2, 3, 6, 7, 8], [4, 3, 3, 2, 3]], {"pads": [1, 0, 1, 0, 1, 1], "strides": [1, 2, 1]}),
+    "patches_in_parts": ("Conv", [[2, 64, 105, 106], [3, 64, 3, 3]], {"pads": [1, 1, 1, 1]}),
+    "patches_of_some_images": ("Conv", [[5, 64, 70, 66], [2, 64, 3, 3]], {"pads": [1, 1, 1, 1]}),
+}
 # Operators of Tenon's own.
 OWN = {"FusedMatMul", "ChannelsLastConv", "ChannelsLastMaxPool", "ChannelsLastAveragePool"}
 
@@ -294,6 +304,7 @@ KERNELS = {
     **{f"first_conv{name}_by_groups": "group_plain_64xNx16<T" for name in ("", "_small_window", "_wide", "_one_channel")},
     "depthwise": "DYNAMIC_SHARED(box",
     "depthwise_uneven": "Some taps[",
+    **{name: "float* patches" for name in CASES if name.startswith("patches") and name != "patches_plain"},
     **{name: "store_matrix_x2_transposed(pairs" for name in CASES if name.startswith("boxes")},
     "boxes_of_many_tiles": "#define SHARES_WINDOWS 0\n#define WEIGHTS_STAY 1\n",
     "boxes_of_many_channels": "#define SHARES_WINDOWS 1\n#define WEIGHTS_STAY 0\n",

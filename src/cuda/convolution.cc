@@ -225,15 +225,14 @@ class Operations {
   Descriptor graph_;
 };
 
-std::string key_of(const ConvolutionShape& s, int64_t alignment) {
-  return fmt::format("convolution {} {} {} {} {} {} {} {} {} {} {}{}{} {}{}{}", alignment, name_of(s.type),
-                     fmt::join(s.x, ","), fmt::join(s.w, ","), fmt::join(s.y, ","), fmt::join(s.strides, ","),
-                     fmt::join(s.dilations, ","), fmt::join(s.pads_begin, ","), fmt::join(s.pads_end, ","), s.groups,
-                     s.channels_last, s.transposed, s.allow_tf32, s.epilogue.residual, s.epilogue.bias,
-                     s.epilogue.relu);
-}
-
 }  // namespace
+
+std::string ConvolutionShape::text() const {
+  return fmt::format("convolution {} {} {} {} {} {} {} {} {} {}{}{} {}{}{}", name_of(type), fmt::join(x, ","),
+                     fmt::join(w, ","), fmt::join(y, ","), fmt::join(strides, ","), fmt::join(dilations, ","),
+                     fmt::join(pads_begin, ","), fmt::join(pads_end, ","), groups, channels_last, transposed,
+                     allow_tf32, epilogue.residual, epilogue.bias, epilogue.relu);
+}
 
 struct Convolution::Plan {
   Descriptor plan;
@@ -311,7 +310,7 @@ std::vector<Convolution> Convolution::ways(GpuQueue& queue, const ConvolutionSha
 
 std::optional<Convolution> Convolution::untried(GpuQueue& queue, const ConvolutionShape& shape, int64_t alignment) {
   Gpu& gpu = queue.gpu();
-  const std::string key = key_of(shape, alignment) + " untried";
+  const std::string key = fmt::format("{} {} untried", shape.text(), alignment);
   if (auto known = gpu.choice(key)) return Convolution(std::static_pointer_cast<const Plan>(known));
   const std::vector<Convolution> list = ways(queue, shape, alignment, 1);
   if (list.empty()) return std::nullopt;
@@ -323,7 +322,7 @@ std::optional<Convolution> Convolution::plan(GpuQueue& queue, Uses uses, const C
                                              const ConvolutionData& data) {
   Gpu& gpu = queue.gpu();
   const int64_t alignment = alignment_of(data);
-  const std::string key = key_of(shape, alignment);
+  const std::string key = fmt::format("{} {}", shape.text(), alignment);
   if (auto known = gpu.choice(key)) return Convolution(std::static_pointer_cast<const Plan>(known));
   if (!is_worth_a_trial(gpu, key, uses)) return untried(queue, shape, alignment);
   const std::vector<Convolution> list = ways(queue, shape, alignment, most_tried);

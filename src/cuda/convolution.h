@@ -18,6 +18,8 @@ struct ConvolutionShape {
   bool transposed = false;         // y is convolved to x: w is [C, M / groups, kernel]
   bool allow_tf32 = false;
   Epilogue epilogue;  // a residual lies as y does, a bias is [M]
+
+  std::string text() const;  // by which equal ones are known
 };
 
 // The memory that a convolution works on.

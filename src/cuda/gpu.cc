@@ -557,6 +557,11 @@ void* GpuQueue::workspace() {
   return workspace_.get();
 }
 
+void* GpuQueue::patches() {
+  std::call_once(patches_once_, [&] { patches_ = gpu_->allocate(patches_bytes); });
+  return patches_.get();
+}
+
 void GpuQueue::begin_recording() {
   gpu_->use();
   gpu_->check(gpu_->api().cuStreamCreate(&recording_stream, non_blocking_stream), "cuStreamCreate");

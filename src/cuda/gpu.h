@@ -183,6 +183,9 @@ class GpuQueue final : public Queue {
   // Memory for the work given next, and for no longer than that.
   static constexpr int64_t workspace_bytes = 32 << 20;
   void* workspace();
+  // The same for patches of images, beside that. They stay in the second cache.
+  static constexpr int64_t patches_bytes = 24 << 20;
+  void* patches();
 
   Gpu& gpu() const { return *gpu_; }
   const std::shared_ptr<Gpu>& shared_gpu() const { return gpu_; }
@@ -198,8 +201,8 @@ class GpuQueue final : public Queue {
   Handle stream_ = nullptr;
   bool owns_stream_ = false;
   std::shared_ptr<Gpu::Pool> pool_;
-  std::once_flag workspace_once_;
-  std::shared_ptr<void> workspace_;
+  std::once_flag workspace_once_, patches_once_;
+  std::shared_ptr<void> workspace_, patches_;
   std::once_flag upload_once_, download_once_;
   Handle upload_stream_ = nullptr, download_stream_ = nullptr;
 

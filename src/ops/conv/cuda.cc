@@ -5,6 +5,7 @@
 #include "cuda/convolution.h"
 #include "ops/cuda_support/epilogue.h"
 #include "ops/cuda_support/loop.h"
+#include "ops/cuda_support/patch_conv.h"
 #include "ops/window.h"
 
 namespace tenon::ops {
@@ -75,6 +76,7 @@ class Conv final : public Kernel {
     const auto& plan = run.per_plan<Plan>([&] { return prepare(run, x, w, y); });
     if (plan.is_empty) queue_of(run).fill(y.mutable_raw(), 0, y.bytes());
     if (plan.by_cudnn) plan.by_cudnn->run(queue_of(run), {x.raw(), w.raw(), y.mutable_raw()});
+    if (plan.by_patches) plan.by_patches->run(run, {x.raw(), w.raw(), y.mutable_raw()});
     if (plan.direct) plan.direct->run(run, {x.raw(), w.raw(), y.raw()});
     if (plan.epilogue) epilogue_.run(run, *plan.epilogue, y);
   }
@@ -83,10 +85,11 @@ class Conv final : public Kernel {
   struct Plan {
     bool is_empty = false;
     std::optional<cuda::Convolution> by_cudnn;
+    std::optional<CudaPatchConv> by_patches;
     std::optional<CudaLoop> direct, epilogue;
   };
 
-  Plan prepare(KernelRun& run, const Tensor& x, const Tensor& w, const Tensor& y) const {
+  Plan prepare(KernelRun& run, const Tensor& x, const Tensor& w, Tensor& y) const {
     Plan plan;
     plan.is_empty = x.elements() == 0 || w.elements() == 0;
     if (!plan.is_empty) {
@@ -115,12 +118,29 @@ class Conv final : public Kernel {
         }
       }
       plan.by_cudnn = plan_with_cudnn(run, shape);
-      if (!plan.by_cudnn) plan.direct.emplace(direct(run, shape));
+      if (CudaPatchConv::takes(shape)) choose_patches(run, shape, {x.raw(), w.raw(), y.mutable_raw()}, plan);
+      if (!plan.by_cudnn && !plan.by_patches) plan.direct.emplace(direct(run, shape));
     }
     int64_t pixels = 1;
     for (int d = 2; d < y.rank(); ++d) pixels *= y.dim(d);
     plan.epilogue = epilogue_.prepare(run, y, pixels, y.dim(1));
     return plan;
+  }
+
+  // Between patches and cuDNN's way, if it has one.
+  static void choose_patches(KernelRun& run, const cuda::ConvolutionShape& shape, const cuda::ConvolutionData& data,
+                             Plan& plan) {
+    CudaPatchConv patches(run, shape, data);
+    const auto chosen = cuda::fastest(queue_of(run), "patches or " + shape.text(), uses_of(run),
+                                      1 + plan.by_cudnn.has_value(), [&](size_t way) {
+                                        if (way == 0)
+                                          patches.run(run, data);
+                                        else
+                                          plan.by_cudnn->run(queue_of(run), data);
+                                      });
+    if (*chosen > 0) return;
+    plan.by_patches.emplace(std::move(patches));
+    plan.by_cudnn.reset();
   }
 
   // cuDNN takes two or three spatial axes, and no negative padding.
