@@ -185,32 +185,82 @@ struct MathArrays {
     if (S::any(~(S::abs(doubt) < 0x1p64f))) apply<M::reciprocal>(x, y, reciprocal_block);
   }
 
-  // The same for functions that `Function` computes of small angles only, and `Exact` of all.
-  template <F (*Function)(F), float (*Exact)(float)>
+  // What takes angles that are too large for floats.
+  struct Sines {
+    template <class A>
+    using OfDoubles = typename DoubleFunctions<A>::Sin;
+  };
+  struct Cosines {
+    template <class A>
+    using OfDoubles = typename DoubleFunctions<A>::Cos;
+  };
+  struct Tangents {
+    template <class A>
+    using OfDoubles = typename DoubleFunctions<A>::Tan;
+  };
+
+  // The same for functions of angles: `Function` is for small ones, `Large` for larger ones, `Exact` for all. Each
+  // element's result is its own, whatever else is in its block.
+  template <F (*Function)(F), class Large, float (*Exact)(float)>
   static void apply_to_angles(const float* x, float* y, int64_t n) {
     constexpr int64_t block = 256;
     float angles[block];
     for (int64_t begin = 0; begin < n; begin += block, x += block, y += block) {
       const int64_t size = n - begin < block ? n - begin : block;
-      if (are_small(x, size)) {
+      if (are_within(M::largest_reduced_angle, x, size)) {
         apply<Function>(x, y, size);
         continue;
       }
       std::memcpy(angles, x, static_cast<size_t>(size) * sizeof(float));
-      for (int64_t i = 0; i < size; ++i) {
-        if (std::fabs(angles[i]) <= M::largest_reduced_angle)
-          apply<Function>(angles + i, y + i, 1);
-        else
-          y[i] = Exact(angles[i]);
+      apply<Function>(angles, y, size);
+      const bool by_doubles = replace_large<Large>(angles, y, size);
+      const float known = by_doubles ? static_cast<float>(largest_by_doubles) : M::largest_reduced_angle;
+      const bool all_known = are_within(known, angles, size);
+      for (int64_t i = 0; i < size && !all_known; ++i) {
+        if (!(std::fabs(angles[i]) <= known)) y[i] = Exact(angles[i]);
       }
     }
   }
 
-  static bool are_small(const float* x, int64_t n) {
+  static constexpr double largest_by_doubles = 0x1p40;
+
+  // Computes results again, by doubles, where angles are too large for floats. Says whether there are vectors of them.
+  template <class Large>
+  static bool replace_large(const float* x, float* y, int64_t n) {
+    if constexpr (requires { typename Arch::D; }) {
+      using D = typename Arch::D;
+      using L = typename Arch::L;
+      constexpr int64_t width = sizeof(D) / sizeof(double);
+      using Half [[gnu::vector_size(sizeof(D) / 2)]] = float;
+      const auto replace = [](const float* from, float* to) {
+        Half angles, results;
+        std::memcpy(&angles, from, sizeof angles);
+        std::memcpy(&results, to, sizeof results);
+        const D angle = __builtin_convertvector(angles, D), result = __builtin_convertvector(results, D);
+        const L is_large = (D)((L)angle & INT64_MAX) > M::largest_reduced_angle;
+        const D larger = Large::template OfDoubles<Arch>::vector(angle);
+        results = __builtin_convertvector((D)((is_large & (L)larger) | (~is_large & (L)result)), Half);
+        std::memcpy(to, &results, sizeof results);
+      };
+      int64_t i = 0;
+      for (; i + width <= n; i += width) replace(x + i, y + i);
+      if (i == n) return true;
+      float angles[width] = {}, results[width] = {};
+      const size_t bytes = static_cast<size_t>(n - i) * sizeof(float);
+      std::memcpy(angles, x + i, bytes);
+      std::memcpy(results, y + i, bytes);
+      replace(angles, results);
+      std::memcpy(y + i, results, bytes);
+      return true;
+    }
+    return false;
+  }
+
+  static bool are_within(float limit, const float* x, int64_t n) {
     typename S::I beyond = {};
     int64_t i = 0;
-    for (; i + S::width <= n; i += S::width) beyond |= ~(S::abs(S::load(x + i)) <= M::largest_reduced_angle);
-    if (i < n) beyond |= ~(S::abs(S::load_part(x + i, n - i)) <= M::largest_reduced_angle);
+    for (; i + S::width <= n; i += S::width) beyond |= ~(S::abs(S::load(x + i)) <= limit);
+    if (i < n) beyond |= ~(S::abs(S::load_part(x + i, n - i)) <= limit);
     return !S::any(beyond);
   }
 
@@ -247,9 +297,9 @@ struct MathArrays {
             apply<M::silu>,
             apply<M::hard_swish>,
             apply<M::softplus>,
-            apply_to_angles<M::sin, M::exact_sin>,
-            apply_to_angles<M::cos, M::exact_cos>,
-            apply_to_angles<M::tan, M::exact_tan>,
+            apply_to_angles<M::sin, Sines, M::exact_sin>,
+            apply_to_angles<M::cos, Cosines, M::exact_cos>,
+            apply_to_angles<M::tan, Tangents, M::exact_tan>,
             apply<M::asin>,
             apply_together<M::template acos<at_once>, M::template acos<1>>,
             apply<M::atan>,

@@ -100,6 +100,10 @@ struct DoubleFunctions {
       return sine(x, (shifted - shift) - 0.5, shifted);
     }
   };
+
+  struct Tan {
+    static D vector(D x) { return Sin::vector(x) / Cos::vector(x); }
+  };
 };
 
 }  // namespace tenon::kernels
