@@ -120,8 +120,8 @@ void Frame::copy(size_t index, std::span<const Tensor> destinations) {
   Value& to = at(values_, step.outputs[0]);
   if (!item.is_placed) {
     const bool stays = to_device || stays_on_device(step.outputs[0], destinations);
-    // Alone in memory of the device, it can be the copy as well.
-    if (stays && device_of(source) == program_.device()) {
+    // In a body it is the copy as well: what such steps make is not written to again.
+    if (iterates_ && stays && device_of(source) == program_.device()) {
       to = source;
       return;
     }
