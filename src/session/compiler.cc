@@ -36,7 +36,7 @@ class CopyList {
     placement_.copies.push_back(
         {to_device ? node.input(0) : node.output(0), to_device ? host : device, to_device ? device : host});
   }
-  // The value is not copied in all runs but the first of a body.
+  // What stays on the device is not copied after all.
   void drop_copy(const ir::Value& value) {
     std::erase_if(placement_.copies, [&](const auto& copy) { return copy.value == &value; });
   }
@@ -163,8 +163,9 @@ struct Program::Compiler {
   // Whether what a copy to the device reads is there already, whatever a node's bodies do.
   static bool is_kept(const ir::Value& value, const std::vector<Step>& steps) {
     const ir::Node* maker = value.producer();
+    if (!maker || !ir::has_subgraphs(*maker)) return false;
     const auto step = std::ranges::find(steps, maker, &Step::node);
-    if (!maker || step == steps.end() || step->subgraphs.empty()) return false;
+    if (step == steps.end()) return false;  // of an outer graph
     const size_t output = std::ranges::find(maker->outputs(), &value) - maker->outputs().begin();
     const size_t of_body = output + (is_control_flow(*maker, "Loop") ? 1 : 0);
     return std::ranges::all_of(step->subgraphs, [&](const auto& body) { return body->keeps_on_device(of_body); });
