@@ -1,5 +1,7 @@
 #include "ops/cuda_support/patch_conv.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <functional>
 #include <numeric>
