@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/rounding.h"
+#include "kernels/gemm/driver.h"
 #include "kernels/gemm/pack.h"
 #include "kernels/gemm/tile.h"
 #include "kernels/scratch.h"
@@ -57,8 +58,28 @@ void multiply(const GemmKernels& kernels, int64_t m, int64_t n, int64_t k, const
   }
 }
 
-// Scores and results are transposed, a column for each query: then the softmax needs no sums across lanes, and its
-// weights are multiplied where they are. As many columns at a time as leave their scores in the first cache.
+// c = a * b, or c += that, where the left side is transposed and read where it is, and panels of the right side follow
+// each other.
+void multiply_steps(const GemmKernels& kernels, int64_t m, int64_t n, int64_t k, const GemmPanel& a, const float* b,
+                    float* c, int64_t ldc, bool accumulate) {
+  const int width = kernels.tile_columns, height = kernels.tile_rows;
+  GemmTile tile{};
+  tile.ldc = ldc;
+  tile.alpha = 1;
+  tile.accumulate = accumulate;
+  for (int64_t j = 0; j < n; j += width) {
+    tile.columns = static_cast<int>(std::min<int64_t>(width, n - j));
+    tile.ahead = reinterpret_cast<const std::byte*>(b + j * k);
+    for (int64_t i = 0; i < m; i += height) {
+      tile.c = c + i * ldc + j;
+      const auto rows = std::min<int64_t>(height, m - i);
+      kernels.steps_in_place[rows](k, {a.data + i, a.stride}, {b + j * k, width}, tile);
+    }
+  }
+}
+
+// Scores are transposed, a column for each query: then the softmax needs no sums across lanes, and its weights are
+// multiplied where they are. As many columns at a time as leave their scores in the first cache.
 class HeadAttention {
  public:
   explicit HeadAttention(const AttentionHead& head)
@@ -69,31 +90,34 @@ class HeadAttention {
                                            packed_columns_)),
         step_(row_step(columns_)),
         most_keys_(std::min(keys_at_once, head.key_count)),
-        scratch_(static_cast<size_t>(packed_columns_ * h_.k_size + columns_at_once_ * most_keys_ +
-                                     step_ * (h_.v_size + 4) + most_keys_ * (h_.k_size + h_.v_size)) *
+        packed_v_size_(makes_rows_ ? divide_up(h_.v_size, gemm_.tile_columns) * gemm_.tile_columns : h_.v_size),
+        scratch_(static_cast<size_t>(packed_columns_ * h_.k_size + columns_at_once_ * most_keys_ + 4 * columns_ +
+                                     (makes_rows_ ? 0 : step_ * h_.v_size) +
+                                     most_keys_ * (h_.k_size + packed_v_size_)) *
                  sizeof(float)),
         queries_(scratch_.as<float>()),
         scores_(queries_ + packed_columns_ * h_.k_size),
-        results_(scores_ + columns_at_once_ * most_keys_),
-        highest_(results_ + step_ * h_.v_size),
+        highest_(scores_ + columns_at_once_ * most_keys_),
         sums_(highest_ + columns_),
         factors_(sums_ + columns_),
         factor_sums_(factors_ + columns_),
         keys_(factor_sums_ + columns_),
-        values_(keys_ + most_keys_ * h_.k_size) {}
+        values_(keys_ + most_keys_ * h_.k_size),
+        results_(values_ + most_keys_ * packed_v_size_) {}
 
   void run() {
-    pack_panels(h_.queries.data, h_.queries.step, false, h_.query_count, h_.k_size, gemm_.tile_columns, true, queries_);
+    const int64_t panels = divide_up(h_.query_count, gemm_.tile_columns);
+    const MatrixPanels queries(gemm_, GemmSide::right, h_.queries.data, h_.queries.step, false, h_.query_count, false);
+    queries.pack(0, h_.k_size, 0, panels, queries_);
     // The last columns of a vector may begin a panel that has no query.
-    const int64_t packed = divide_up(h_.query_count, gemm_.tile_columns) * gemm_.tile_columns;
-    std::fill(queries_ + packed * h_.k_size, queries_ + packed_columns_ * h_.k_size, 0.0f);
+    std::fill(queries_ + panels * gemm_.tile_columns * h_.k_size, queries_ + packed_columns_ * h_.k_size, 0.0f);
     std::fill_n(highest_, columns_, -std::numeric_limits<float>::infinity());
     std::fill_n(sums_, columns_, 0.0f);
     for (int64_t first = 0; first == 0 || first < h_.key_count; first += keys_at_once)
       add_keys(first, std::min(first + keys_at_once, h_.key_count));
     for (int64_t i = 0; i < columns_; ++i) factors_[i] = sums_[i] == 0 ? 0 : 1 / sums_[i];
     scale_results(0, columns_);
-    transpose_matrix(results_, step_, h_.v_size, h_.query_count, h_.out, h_.out_step);
+    if (!makes_rows_) transpose_matrix(results_, step_, h_.v_size, h_.query_count, h_.out, h_.out_step);
   }
 
  private:
@@ -102,7 +126,8 @@ class HeadAttention {
     const float* from = h_.keys.data + first * step;
     const int64_t in_place = reads_in_place(gemm_, step) ? count / height * height : 0;
     pack_panels(from + in_place * step, step, false, count - in_place, h_.k_size, gemm_.tile_rows, false, keys_);
-    pack_panels(h_.values.data + first * h_.values.step, h_.values.step, true, h_.v_size, count, gemm_.tile_rows, false,
+    const int width = makes_rows_ ? gemm_.tile_columns : gemm_.tile_rows;
+    pack_panels(h_.values.data + first * h_.values.step, h_.values.step, true, h_.v_size, count, width, makes_rows_,
                 values_);
     for (int64_t column = 0; column < columns_; column += columns_at_once_)
       add_columns(first, last, {{from, step}, in_place, keys_}, column, std::min(column + columns_at_once_, columns_));
@@ -113,13 +138,18 @@ class HeadAttention {
     const int64_t count = last - first, columns = end - begin, width = gemm_.tile_columns;
     multiply(gemm_, count, columns, h_.k_size, keys, {queries_ + begin * h_.k_size, width * h_.k_size, width}, scores_,
              columns_at_once_, h_.scale, false);
-    h_.change({first, last, begin, std::min(end, h_.query_count), scores_, columns_at_once_});
+    const int64_t last_query = std::min(end, h_.query_count);
+    h_.change({first, last, begin, last_query, scores_, columns_at_once_});
     std::copy(highest_ + begin, highest_ + end, factors_ + begin);
     softmax_.find_highest(scores_, count, columns_at_once_, columns, highest_ + begin);
     if (first > 0) lower_what_is_there(begin, end);
     softmax_.to_weights(scores_, count, columns_at_once_, columns, highest_ + begin, sums_ + begin);
-    multiply(gemm_, h_.v_size, columns, count, {{}, 0, values_}, {scores_, width, columns_at_once_}, results_ + begin,
-             step_, 1, first > 0);
+    if (makes_rows_)
+      multiply_steps(gemm_, last_query - begin, h_.v_size, count, {scores_, columns_at_once_}, values_,
+                     h_.out + begin * h_.out_step, h_.out_step, first > 0);
+    else
+      multiply(gemm_, h_.v_size, columns, count, {{}, 0, values_}, {scores_, width, columns_at_once_}, results_ + begin,
+               step_, 1, first > 0);
   }
 
   // Sums and results so far, which are relative to other highest scores, those in factors_.
@@ -130,8 +160,14 @@ class HeadAttention {
     scale_results(begin, end);
   }
 
+  // Those of queries [begin, end).
   void scale_results(int64_t begin, int64_t end) {
-    for (int64_t v = 0; v < h_.v_size; ++v) {
+    for (int64_t i = begin; makes_rows_ && i < std::min(end, h_.query_count); ++i) {
+      float* row = h_.out + i * h_.out_step;
+      const float factor = factors_[i];
+      for (int64_t v = 0; v < h_.v_size; ++v) row[v] *= factor;
+    }
+    for (int64_t v = 0; !makes_rows_ && v < h_.v_size; ++v) {
       float* row = results_ + v * step_;
       for (int64_t i = begin; i < end; ++i) row[i] *= factors_[i];
     }
@@ -140,13 +176,16 @@ class HeadAttention {
   const AttentionHead& h_;
   const GemmKernels& gemm_ = gemm_kernels();
   const AttentionKernels& softmax_ = attention_kernels();
-  const int64_t columns_, packed_columns_, columns_at_once_, step_, most_keys_;
+  // Whether weights are the left side of a product, where they are, so that results are rows of `out`. Else they are
+  // the right side, and results are transposed.
+  const bool makes_rows_ = h_.key_count <= gemm_.most_steps_in_place;
+  const int64_t columns_, packed_columns_, columns_at_once_, step_, most_keys_, packed_v_size_;
   const Scratch scratch_;
-  float* const queries_;                                                      // in panels
-  float* const scores_;                                                       // [keys][columns]; then their weights
-  float* const results_;                                                      // [v_size][step]
+  float* const queries_;  // in panels
+  float* const scores_;   // [keys][columns_at_once_]; then their weights
   float *const highest_, *const sums_, *const factors_, *const factor_sums_;  // of each column
   float *const keys_, *const values_;                                         // in panels
+  float* const results_;                                                      // [v_size][step], if transposed
 };
 
 }  // namespace

@@ -100,7 +100,7 @@ TEST_P(Attention, MatchesReference) {
   const auto nothing = [](int64_t, int64_t) { return 0.0; };
   for (const Sizes& n :
        {Sizes{1, 1, 1, 1}, Sizes{5, 7, 3, 2}, Sizes{13, 255, 8, 5}, Sizes{33, 256, 64, 64}, Sizes{12, 257, 16, 80},
-        Sizes{70, 600, 20, 17}, Sizes{150, 270, 8, 5}, Sizes{5, 40, 1021, 3}}) {
+        Sizes{70, 600, 20, 17}, Sizes{150, 270, 8, 5}, Sizes{5, 40, 1021, 3}, Sizes{79, 480, 40, 49}}) {
     expect_attention(n, 0, nothing);
     expect_attention(n, 3, nothing);
   }
@@ -109,9 +109,11 @@ TEST_P(Attention, MatchesReference) {
 // The first query sees nothing, others the keys up to theirs, and of those beyond the first part only some.
 TEST_P(Attention, HiddenKeysCountNothing) {
   const ScopedIsa forced(GetParam());
-  expect_attention({70, 600, 16, 9}, 0, [](int64_t query, int64_t key) {
-    return key >= query * 10 || (key > 300 && key % 3 == 0) ? double{hidden} : 0.1 * static_cast<double>(key % 5);
-  });
+  for (int64_t keys : {400, 600}) {
+    expect_attention({70, keys, 16, 9}, 0, [](int64_t query, int64_t key) {
+      return key >= query * 10 || (key > 300 && key % 3 == 0) ? double{hidden} : 0.1 * static_cast<double>(key % 5);
+    });
+  }
 }
 
 TEST_P(Attention, AQueryDoesNotDependOnTheOthers) {

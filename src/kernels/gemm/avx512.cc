@@ -50,9 +50,22 @@ struct RowsToPack : RowsInPlace<R> {
   }
 };
 
+// R rows of each step, which lies where it is.
+template <int R>
+struct StepsInPlace {
+  static constexpr bool products_read(int row) { return PackedRows<R>::products_read(row); }
+  const float* from;
+  int64_t stride;
+  explicit StepsInPlace(const GemmPanel& a) : from(a.data), stride(a.stride) {}
+  const float* at(int row, int) const { return from + row; }
+  void end_step() { from = plain_address(from + stride); }
+  void go_on(int) {}
+};
+
 struct Tile : BroadcastTile<Avx512, 14, 2> {
   static constexpr bool multiplies_rows_in_place = true, reads_many_columns_in_place = true;
   static constexpr bool packs_rows_meanwhile = true;
+  static constexpr int64_t most_steps_in_place = 512;
 
   template <int R, int V, class B, class F>
   [[gnu::always_inline]] static void multiply_and_fetch(int64_t k, const float* a, B b, const GemmTile& t,
@@ -73,14 +86,36 @@ struct Tile : BroadcastTile<Avx512, 14, 2> {
     multiply_rows<R, V>(k, RowsToPack<R>(a), b, t, acc);
   }
 
-  // Sixteen steps at a time: pairs of rows, then pairs of pairs, and so on.
+  template <int R, int V, class B, class F>
+  [[gnu::always_inline]] static void multiply_and_fetch(int64_t k, const GemmSteps& a, B b, const GemmTile& t,
+                                                        F (&acc)[R][V]) {
+    multiply_rows<R, V>(k, StepsInPlace<R>(a.steps), b, t, acc);
+  }
+
   static void pack_rows(const float* a, int64_t ld, int64_t k, float* out) {
-    constexpr __mmask16 lanes = (1 << rows) - 1;
+    transpose_rows<rows, rows>(a, ld, k, out);
+  }
+  static void pack_transposed_columns(const float* b, int64_t ld, int64_t k, float* out) {
+    constexpr int columns = vectors * S::width;
+#pragma GCC unroll 2
+    for (int j = 0; j < columns; j += S::width) transpose_rows<S::width, columns>(b + j * ld, ld, k, out + j);
+  }
+
+ private:
+  using F = Avx512::F;
+  static constexpr int steps_at_once = 4;
+  static constexpr int64_t columns_beside = 48;  // from a tile's columns to those that are fetched meanwhile
+
+  // out[p * Step + i] = from[i * ld + p] for i < Count, p < k. Sixteen steps at a time: pairs of rows, then pairs of
+  // pairs, and so on.
+  template <int Count, int Step>
+  static void transpose_rows(const float* from, int64_t ld, int64_t k, float* out) {
+    constexpr auto lanes = static_cast<__mmask16>((1 << Count) - 1);
     int64_t p = 0;
-    for (; p + 16 <= k; p += 16, out += 16 * rows) {
+    for (; p + 16 <= k; p += 16, out += 16 * Step) {
       __m512 row[16], pair[16];
 #pragma GCC unroll 16
-      for (int i = 0; i < 16; ++i) row[i] = i < rows ? _mm512_loadu_ps(a + i * ld + p) : _mm512_setzero_ps();
+      for (int i = 0; i < 16; ++i) row[i] = i < Count ? _mm512_loadu_ps(from + i * ld + p) : _mm512_setzero_ps();
 #pragma GCC unroll 8
       for (int i = 0; i < 16; i += 2) {
         pair[i] = _mm512_unpacklo_ps(row[i], row[i + 1]);
@@ -103,20 +138,15 @@ struct Tile : BroadcastTile<Avx512, 14, 2> {
                      a13 = _mm512_shuffle_f32x4(four[0][j], four[1][j], 0xdd),
                      b02 = _mm512_shuffle_f32x4(four[2][j], four[3][j], 0x88),
                      b13 = _mm512_shuffle_f32x4(four[2][j], four[3][j], 0xdd);
-        _mm512_mask_storeu_ps(out + j * rows, lanes, _mm512_shuffle_f32x4(a02, b02, 0x88));
-        _mm512_mask_storeu_ps(out + (j + 4) * rows, lanes, _mm512_shuffle_f32x4(a13, b13, 0x88));
-        _mm512_mask_storeu_ps(out + (j + 8) * rows, lanes, _mm512_shuffle_f32x4(a02, b02, 0xdd));
-        _mm512_mask_storeu_ps(out + (j + 12) * rows, lanes, _mm512_shuffle_f32x4(a13, b13, 0xdd));
+        _mm512_mask_storeu_ps(out + j * Step, lanes, _mm512_shuffle_f32x4(a02, b02, 0x88));
+        _mm512_mask_storeu_ps(out + (j + 4) * Step, lanes, _mm512_shuffle_f32x4(a13, b13, 0x88));
+        _mm512_mask_storeu_ps(out + (j + 8) * Step, lanes, _mm512_shuffle_f32x4(a02, b02, 0xdd));
+        _mm512_mask_storeu_ps(out + (j + 12) * Step, lanes, _mm512_shuffle_f32x4(a13, b13, 0xdd));
       }
     }
-    for (; p < k; ++p, out += rows)
-      for (int i = 0; i < rows; ++i) out[i] = a[i * ld + p];
+    for (; p < k; ++p, out += Step)
+      for (int i = 0; i < Count; ++i) out[i] = from[i * ld + p];
   }
-
- private:
-  using F = Avx512::F;
-  static constexpr int steps_at_once = 4;
-  static constexpr int64_t columns_beside = 48;  // from a tile's columns to those that are fetched meanwhile
 
   // Lines of C are fetched one by one before they are needed: all at once they would be more than a core can wait for
   // beside those that it reads, and early on they would not stay in the first cache.
@@ -198,6 +228,7 @@ struct Tile : BroadcastTile<Avx512, 14, 2> {
 #pragma GCC unroll 2
         for (int j = 0; j < V; ++j) multiply_add(acc[i][j], value, row[j]);
       }
+      if constexpr (requires { left.end_step(); }) left.end_step();
     }
     left.go_on(Steps);
   }

@@ -355,9 +355,10 @@ GemmPanel MatrixPanels::ready_panel(int64_t k_begin, int64_t, int64_t panel) con
 }
 
 void MatrixPanels::pack(int64_t k_begin, int64_t k, int64_t first, int64_t last, float* out) const {
-  if (side_ == GemmSide::left && !lanes_contiguous_ && kernels_.pack_rows) {
+  const auto pack_lanes = side_ == GemmSide::left ? kernels_.pack_rows : kernels_.pack_transposed_columns;
+  if (!lanes_contiguous_ && pack_lanes) {
     for (; first < std::min(last, lanes_ / width_); ++first, out += k * width_)
-      kernels_.pack_rows(data_ + first * width_ * ld_ + k_begin, ld_, k, out);
+      pack_lanes(data_ + first * width_ * ld_ + k_begin, ld_, k, out);
   }
   if (side_ == GemmSide::right && lanes_contiguous_) {
     const int64_t full = std::clamp(lanes_ / width_, first, last);

@@ -11,6 +11,7 @@ struct Tile {
   static constexpr int vectors = 3;
   static constexpr bool multiplies_rows_in_place = true, reads_many_columns_in_place = false;
   static constexpr bool packs_rows_meanwhile = false;
+  static constexpr int64_t most_steps_in_place = 0;
 
   // These statements stay in their order: loads between the multiplications, as far from each other as can be, are what
   // keeps all four pipes of a core busy.

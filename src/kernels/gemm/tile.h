@@ -40,7 +40,10 @@ using GemmTileKernel = void (*)(int64_t k, const float* a, const GemmPanel& b, c
 // The same with the rows of the left side where they are, as many as a tile has: row i is at a.data + i * a.stride.
 using GemmRowsKernel = void (*)(int64_t k, const GemmPanel& a, const GemmPanel& b, const GemmTile& tile);
 
-// The same, and packs these rows: tiles to the right read them so.
+// The same with a left side that is transposed, where it is: step p, all rows of the tile, is at a.data + p * a.stride.
+using GemmStepsKernel = void (*)(int64_t k, const GemmPanel& a, const GemmPanel& b, const GemmTile& tile);
+
+// The same as of rows, and packs these: tiles to the right read them so.
 using GemmRowsToPackKernel = void (*)(int64_t k, const GemmPanel& a, const GemmPanel& b, const GemmTile& tile,
                                       float* packed);
 
@@ -74,15 +77,19 @@ struct GemmKernels {
   int narrow_columns;
   // By the number of rows, 1..tile_rows; [0] is not used.
   GemmTileKernel by_rows[most_tile_rows + 1];
-  GemmRowsKernel rows_in_place;       // null where it would be slower
-  GemmRowsKernel halves_in_place[2];  // the same for half_rows and half_rows - 1 rows, or null
-  bool reads_many_columns_in_place;   // whether it is as fast as `by_rows` for any number of columns
-  GemmRowsToPackKernel rows_to_pack;  // null where it would be slower than packing them before
+  GemmRowsKernel rows_in_place;                        // null where it would be slower
+  GemmRowsKernel halves_in_place[2];                   // the same for half_rows and half_rows - 1 rows, or null
+  bool reads_many_columns_in_place;                    // whether it is as fast as `by_rows` for any number of columns
+  GemmRowsToPackKernel rows_to_pack;                   // null where it would be slower than packing them before
+  int64_t most_steps_in_place;                         // beyond which packing the left side is faster; may be 0
+  GemmStepsKernel steps_in_place[most_tile_rows + 1];  // by the number of rows; null where there are no such steps
   GemmTilesKernel tiles_by_rows[most_tile_rows + 1];
   GemmTilesKernel narrow_tiles_by_rows[most_tile_rows + 1];  // of narrow_columns each
   // Copies k steps of so many full B panels, whose columns lie side by side in rows that are ld floats apart.
   void (*pack_columns)(const float* b, int64_t ld, int64_t panels, int64_t k, float* out);
-  // Packs k steps of a full A panel whose rows are ld floats apart; null where it is no faster than portable code.
+  // The same of one panel whose columns are rows, ld floats apart; null where it is no faster than portable code.
+  void (*pack_transposed_columns)(const float* b, int64_t ld, int64_t k, float* out);
+  // Packs k steps of a full A panel whose rows are ld floats apart; null where that is no faster either.
   void (*pack_rows)(const float* a, int64_t ld, int64_t k, float* out);
   // y[2 * i] = a[i] and y[2 * i + 1] = b[i] for i < n.
   void (*interleave)(const float* a, const float* b, int64_t n, float* y);

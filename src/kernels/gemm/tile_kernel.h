@@ -39,9 +39,15 @@ struct GemmRowsToPack {
   float* packed;
 };
 
+// Steps of A where they are.
+struct GemmSteps {
+  GemmPanel steps;
+};
+
 // Tile is a struct of internal linkage: Arch, rows, vectors (columns in vectors) and multiply, which adds the product
 // of k steps to what `acc` holds and brings `ahead` near; where multiplies_rows_in_place, of rows that are GemmPanel
-// too. It may have multiply_unpacked, which sets `acc` to the product of sides that are not packed.
+// too, and where most_steps_in_place is not 0, of GemmSteps. It may have multiply_unpacked, which sets `acc` to the
+// product of sides that are not packed.
 template <class Tile>
 struct GemmTileKernels {
   using S = Simd<typename Tile::Arch>;
@@ -140,7 +146,7 @@ struct GemmTileKernels {
     finish_any<1, V>(acc, t);
   }
 
-  // A is a pointer to packed rows, GemmPanel or GemmRowsToPack.
+  // A is a pointer to packed rows, GemmPanel, GemmRowsToPack or GemmSteps.
   template <int R, int V, class A, class B>
   [[gnu::always_inline]] static void run_tile(int64_t k, A a, B b, const GemmTile& t) {
     F acc[R][V] = {};
@@ -203,6 +209,22 @@ struct GemmTileKernels {
     run_tile<rows, V>(k, GemmRowsToPack{a, packed}, EvenRows{b.data, b.stride}, t);
   }
 
+  template <int R, int V>
+  [[gnu::noinline]] static void run_steps(int64_t k, const GemmPanel& a, const GemmPanel& b, const GemmTile& t) {
+    if constexpr (V > 1) {
+      if (t.columns <= (V - 1) * S::width) return run_steps<R, V - 1>(k, a, b, t);
+    }
+    run_tile<R, V>(k, GemmSteps{a}, EvenRows{b.data, b.stride}, t);
+  }
+
+  template <int R>
+  static constexpr GemmStepsKernel steps_kernel() {
+    if constexpr (Tile::most_steps_in_place > 0)
+      return &run_steps<R, vectors>;
+    else
+      return nullptr;
+  }
+
   static constexpr GemmRowsToPackKernel packing_kernel() {
     if constexpr (Tile::packs_rows_meanwhile)
       return &run_and_pack<vectors>;
@@ -258,6 +280,13 @@ struct GemmTileKernels {
   static constexpr auto rows_packer() -> void (*)(const float*, int64_t, int64_t, float*) {
     if constexpr (requires { &Tile::pack_rows; })
       return &Tile::pack_rows;
+    else
+      return nullptr;
+  }
+
+  static constexpr auto transposed_columns_packer() -> void (*)(const float*, int64_t, int64_t, float*) {
+    if constexpr (requires { &Tile::pack_transposed_columns; })
+      return &Tile::pack_transposed_columns;
     else
       return nullptr;
   }
@@ -390,9 +419,12 @@ struct GemmTileKernels {
             {half_in_place_kernel<half_rows>(), half_in_place_kernel<half_rows - 1>()},
             Tile::reads_many_columns_in_place,
             packing_kernel(),
+            Tile::most_steps_in_place,
+            {nullptr, steps_kernel<R + 1>()...},
             {nullptr, &run_tiles<R + 1, vectors>...},
             {nullptr, &run_tiles<R + 1, narrow_vectors>...},
             &pack_columns,
+            transposed_columns_packer(),
             rows_packer(),
             &interleave,
             panels_at_once,
@@ -417,11 +449,19 @@ struct BroadcastTile {
   static constexpr int cache_line = 64;
   static constexpr bool multiplies_rows_in_place = false, reads_many_columns_in_place = false;
   static constexpr bool packs_rows_meanwhile = false;
+  static constexpr int64_t most_steps_in_place = 128;
 
   template <int R, int V, class B, class F>
   [[gnu::always_inline]] static void multiply(int64_t k, const float* a, B b, const std::byte* ahead,
                                               int64_t ahead_step, F (&acc)[R][V]) {
-    for (int64_t p = 0; p < k; ++p, a += R, ahead += ahead_step) {
+    multiply(k, GemmSteps{{a, R}}, b, ahead, ahead_step, acc);
+  }
+
+  template <int R, int V, class B, class F>
+  [[gnu::always_inline]] static void multiply(int64_t k, const GemmSteps& left, B b, const std::byte* ahead,
+                                              int64_t ahead_step, F (&acc)[R][V]) {
+    const float* a = left.steps.data;
+    for (int64_t p = 0; p < k; ++p, a += left.steps.stride, ahead += ahead_step) {
       const float* b_row = b.take();
       if constexpr (B::has_ahead) __builtin_prefetch(ahead, 0, 2);
       if constexpr (B::has_ahead && R < 4 && V * sizeof(F) > cache_line) __builtin_prefetch(ahead + cache_line, 0, 2);
