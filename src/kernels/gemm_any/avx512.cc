@@ -11,8 +11,9 @@ using LongWords [[gnu::vector_size(64)]] = uint64_t;
 
 }  // namespace
 
-constexpr GemmAnyKernels gemm_any_kernels_avx512 = {Isa::avx512, AnyTileKernel<Avx512, double, Doubles, 12, 2>::tile(),
-                                                    AnyTileKernel<Avx512, uint32_t, Words, 12, 2>::tile(),
-                                                    AnyTileKernel<Avx512, uint64_t, LongWords, 12, 2>::tile()};
+constexpr GemmAnyKernels gemm_any_kernels_avx512 = {
+    Isa::avx512, AnyTileKernel<Avx512, double, Doubles, 12, 2>::tile(/*reads_in_place=*/true),
+    AnyTileKernel<Avx512, uint32_t, Words, 12, 2>::tile(/*reads_in_place=*/true),
+    AnyTileKernel<Avx512, uint64_t, LongWords, 12, 2>::tile(/*reads_in_place=*/true)};
 
 }  // namespace tenon::kernels

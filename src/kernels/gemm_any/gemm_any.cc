@@ -30,15 +30,17 @@ struct Product {
   void multiply_block(int64_t first_row, int64_t row_tiles, int64_t first_column, int64_t column_tiles) const {
     row_tiles = std::min(row_tiles, divide_up(rows.count - first_row, tile.rows));
     column_tiles = std::min(column_tiles, divide_up(columns.count - first_column, tile.columns));
-    const int64_t left_size = std::min(k, most_steps) * tile.rows, right_size = std::min(k, most_steps) * tile.columns;
+    const int64_t at_once = std::min(k, most_steps);
+    const int64_t left_size = at_once * tile.rows, right_size = at_once * tile.columns;
+    const int64_t ready = reads_rows_in_place() ? std::min(row_tiles, (rows.count - first_row) / tile.rows) : 0;
     const Scratch scratch(static_cast<size_t>(row_tiles * left_size + right_size + tile.rows * tile.columns) *
                           sizeof(T));
     T* const right = scratch.as<T>();
     T* const left = right + right_size;
     T* const edge = left + row_tiles * left_size;
-    for (int64_t step = 0; step < k; step += most_steps) {
-      const int64_t steps = std::min(most_steps, k - step);
-      for (int64_t i = 0; i < row_tiles; ++i)
+    for (int64_t step = 0; step < k; step += at_once) {
+      const int64_t steps = std::min(at_once, k - step);
+      for (int64_t i = ready; i < row_tiles; ++i)
         tile.pack_rows(rows, first_row + i * tile.rows, step, steps, left + i * left_size);
       for (int64_t j = 0; j < column_tiles; ++j) {
         const int64_t column = first_column + j * tile.columns;
@@ -47,24 +49,38 @@ struct Product {
         if (!in_place) tile.pack_columns(columns, column, step, steps, right);
         const T* const b = in_place ? columns.data + column + step * columns.step : right;
         const int64_t ldb = in_place ? columns.step : tile.columns;
-        for (int64_t i = 0; i < row_tiles; ++i)
-          multiply_tile(first_row + i * tile.rows, column, steps, left + i * left_size, b, ldb, step > 0, edge);
+        for (int64_t i = 0; i < row_tiles; ++i) {
+          const int64_t row = first_row + i * tile.rows;
+          const bool is_ready = i < ready;
+          const T* const a = is_ready ? rows.data + row * rows.stride + step : left + i * left_size;
+          multiply_tile(row, column, steps, a, is_ready, b, ldb, step > 0, edge);
+        }
       }
     }
   }
 
+  // Whether full tiles read their rows where they are. Rows that lie whole pages apart are in each other's way in the
+  // first cache.
+  bool reads_rows_in_place() const {
+    constexpr int64_t page = 4096 / sizeof(T);
+    return tile.multiply_in_place && rows.step == 1 && rows.stride % page != 0;
+  }
+
   // At the ends of C, `edge` is multiplied instead.
-  void multiply_tile(int64_t row, int64_t column, int64_t steps, const T* a, const T* b, int64_t ldb, bool adds,
-                     T* edge) const {
+  void multiply_tile(int64_t row, int64_t column, int64_t steps, const T* a, bool a_in_place, const T* b, int64_t ldb,
+                     bool adds, T* edge) const {
     const int64_t row_count = std::min<int64_t>(tile.rows, rows.count - row);
     const int64_t column_count = std::min<int64_t>(tile.columns, columns.count - column);
     T* const to = c + row * ldc + column;
-    if (row_count == tile.rows && column_count == tile.columns)
-      return tile.multiply(row_count, steps, a, b, ldb, adds, to, ldc);
+    const auto multiply = [&](T* result, int64_t step) {
+      if (a_in_place) return tile.multiply_in_place(steps, a, rows.stride, b, ldb, adds, result, step);
+      tile.multiply(row_count, steps, a, b, ldb, adds, result, step);
+    };
+    if (row_count == tile.rows && column_count == tile.columns) return multiply(to, ldc);
     if (adds) {
       for (int64_t i = 0; i < row_count; ++i) std::copy_n(to + i * ldc, column_count, edge + i * tile.columns);
     }
-    tile.multiply(row_count, steps, a, b, ldb, adds, edge, tile.columns);
+    multiply(edge, tile.columns);
     for (int64_t i = 0; i < row_count; ++i) std::copy_n(edge + i * tile.columns, column_count, to + i * ldc);
   }
 

@@ -25,6 +25,9 @@ struct AnyTile {
   // c[i * ldc + j] = the sum over p < k of a[p * rows + i] * b[p * ldb + j], added to what is there if `adds`. Only the
   // first `count` rows need be computed; others may be.
   void (*multiply)(int64_t count, int64_t k, const T* a, const T* b, int64_t ldb, bool adds, T* c, int64_t ldc);
+  // The same for all rows of the left side where they are: number p of row i is a[i * lda + p]. Null where that would
+  // be slower than packing them.
+  void (*multiply_in_place)(int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, bool adds, T* c, int64_t ldc);
 };
 
 struct GemmAnyKernels {

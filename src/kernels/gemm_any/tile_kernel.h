@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "kernels/gemm_any/tile.h"
+#include "kernels/simd/plain_address.h"
 
 namespace tenon::kernels {
 
@@ -41,20 +42,42 @@ struct AnyTileKernel {
       return a * b + c;
   }
 
-  template <int Count>
-  static void multiply_rows(int64_t k, const T* a, const T* b, int64_t ldb, bool adds, T* c, int64_t ldc) {
+  // Rows of a packed panel, and rows where they are: of these the compiler would keep a pointer each, for which there
+  // are too few registers.
+  struct PackedRows {
+    const T* from;
+    T take(int row) const { return from[row]; }
+    void end_step() { from += Rows; }
+  };
+  struct RowsInPlace {
+    static constexpr int groups = (Rows + 2) / 3;
+    const T* from[groups];
+    int64_t lda;
+    RowsInPlace(const T* a, int64_t step) : lda(step) {
+      for (int i = 0; i < groups; ++i) from[i] = a + 3 * i * step;
+    }
+    T take(int row) const { return from[row / 3][row % 3 * lda]; }
+    void end_step() {
+#pragma GCC unroll 4
+      for (const T*& row : from) row = plain_address(row + 1);
+    }
+  };
+
+  template <int Count, class Left>
+  [[gnu::always_inline]] static void multiply_rows(int64_t k, Left a, const T* b, int64_t ldb, bool adds, T* c,
+                                                   int64_t ldc) {
     V sums[Count][Vectors];
 #pragma GCC unroll 12
     for (int i = 0; i < Count; ++i)
 #pragma GCC unroll 4
       for (int j = 0; j < Vectors; ++j) sums[i][j] = adds ? load(c + i * ldc + j * lanes) : V{};
-    for (; k > 0; --k, a += Rows, b += ldb) {
+    for (; k > 0; --k, a.end_step(), b += ldb) {
       V right[Vectors];
 #pragma GCC unroll 4
       for (int j = 0; j < Vectors; ++j) right[j] = load(b + j * lanes);
 #pragma GCC unroll 12
       for (int i = 0; i < Count; ++i) {
-        const V left = a[i] - V{};  // adding zero would change -0
+        const V left = a.take(i) - V{};  // adding zero would change -0
 #pragma GCC unroll 4
         for (int j = 0; j < Vectors; ++j) sums[i][j] = multiply_add(left, right[j], sums[i][j]);
       }
@@ -65,16 +88,24 @@ struct AnyTileKernel {
       for (int j = 0; j < Vectors; ++j) std::memcpy(c + i * ldc + j * lanes, &sums[i][j], sizeof(V));
   }
 
-  // With the fewest rows that are enough, of all, a half, a quarter, …
+  // With the fewest rows that are enough, of all, two thirds, two thirds of these, …
   template <int Count>
   static void multiply(int64_t count, int64_t k, const T* a, const T* b, int64_t ldb, bool adds, T* c, int64_t ldc) {
     if constexpr (Count > 1) {
-      if (count <= Count / 2) return multiply<Count / 2>(count, k, a, b, ldb, adds, c, ldc);
+      constexpr int fewer = Count * 2 / 3;
+      if (count <= fewer) return multiply<fewer>(count, k, a, b, ldb, adds, c, ldc);
     }
-    multiply_rows<Count>(k, a, b, ldb, adds, c, ldc);
+    multiply_rows<Count>(k, PackedRows{a}, b, ldb, adds, c, ldc);
   }
 
-  static constexpr AnyTile<T> tile() { return {Rows, columns, pack<Rows>, pack<columns>, multiply<Rows>}; }
+  static void multiply_in_place(int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, bool adds, T* c,
+                                int64_t ldc) {
+    multiply_rows<Rows>(k, RowsInPlace(a, lda), b, ldb, adds, c, ldc);
+  }
+
+  static constexpr AnyTile<T> tile(bool reads_in_place = false) {
+    return {Rows, columns, pack<Rows>, pack<columns>, multiply<Rows>, reads_in_place ? multiply_in_place : nullptr};
+  }
 };
 
 }  // namespace tenon::kernels
