@@ -69,26 +69,38 @@ struct GemmTileKernels {
     }
   }
 
-  // A tile of all columns, whose addend has columns side by side or one for all.
-  template <int R, int V>
-  [[gnu::always_inline]] static void finish(Accumulators<R, V>& acc, const GemmTile& t) {
+  // What is loaded and stored of the vector of column j: all of it, or what a tile of fewer columns has.
+  struct AllColumns {
+    static F load(const float* p, int) { return S::load(p); }
+    static void store(float* p, int, F v) { S::store(p, v); }
+  };
+  struct FirstColumns {
+    int64_t columns;
+    F load(const float* p, int j) const { return columns >= j + S::width ? S::load(p) : S::load_part(p, rest(j)); }
+    void store(float* p, int j, F v) const { columns >= j + S::width ? S::store(p, v) : S::store_part(p, v, rest(j)); }
+    int64_t rest(int j) const { return columns > j ? columns - j : 0; }
+  };
+
+  // A tile whose addend has columns side by side or one for all.
+  template <int R, int V, class Columns>
+  [[gnu::always_inline]] static void finish(Accumulators<R, V>& acc, const GemmTile& t, Columns columns) {
     if (t.alpha != 1.0f) each<R, V>(acc, [&](F& v, int, int) { v *= t.alpha; });
     if (t.accumulate) {
-      each<R, V>(acc, [&](F& v, int i, int j) { v += S::load(t.c + i * t.ldc + j); });
+      each<R, V>(acc, [&](F& v, int i, int j) { v += columns.load(t.c + i * t.ldc + j, j); });
     } else if (t.addend && t.addend_column_stride) {
-      each<R, V>(acc, [beta = S::set(t.beta), &t](F& v, int i, int j) {
-        v = S::fma(beta, S::load(t.addend + i * t.addend_row_stride + j), v);
+      each<R, V>(acc, [beta = S::set(t.beta), &t, columns](F& v, int i, int j) {
+        v = S::fma(beta, columns.load(t.addend + i * t.addend_row_stride + j, j), v);
       });
     } else if (t.addend) {
       each<R, V>(acc, [beta = S::set(t.beta), &t](F& v, int i, int) {
         v = S::fma(beta, S::set(t.addend[i * t.addend_row_stride]), v);
       });
     }
-    if (t.residual) each<R, V>(acc, [&](F& v, int i, int j) { v += S::load(t.residual + i * t.ldc + j); });
+    if (t.residual) each<R, V>(acc, [&](F& v, int i, int j) { v += columns.load(t.residual + i * t.ldc + j, j); });
     if (t.clamp) {
       each<R, V>(acc, [lo = S::set(t.lo), hi = S::set(t.hi)](F& v, int, int) { v = S::clamp(v, lo, hi); });
     }
-    each<R, V>(acc, [&](F& v, int i, int j) { S::store(t.c + i * t.ldc + j, v); });
+    each<R, V>(acc, [&](F& v, int i, int j) { columns.store(t.c + i * t.ldc + j, j, v); });
   }
 
   // to[i][j] = from[i * row_stride + j * column_stride] for j < count, zero after them.
@@ -100,34 +112,29 @@ struct GemmTileKernels {
     }
   }
 
-  // Any tile, by way of copies that have all columns.
+  // Any tile. Addends that are not side by side are copied.
   template <int R, int V>
   [[gnu::noinline]] static void finish_part(Accumulators<R, V>& acc, const GemmTile& t) {
-    constexpr int columns = V * S::width;
-    float c[R][columns], addend[R][columns], residual[R][columns];
-    GemmTile whole = t;
-    whole.c = c[0];
-    whole.ldc = columns;
-    if (t.accumulate) {
-      take(t.c, t.ldc, 1, t.columns, c);
-    } else if (t.addend) {
-      take(t.addend, t.addend_row_stride, t.addend_column_stride, t.columns, addend);
-      whole.addend = addend[0];
-      whole.addend_row_stride = columns;
-      whole.addend_column_stride = 1;
-    }
-    if (t.residual) {
-      take(t.residual, t.ldc, 1, t.columns, residual);
-      whole.residual = residual[0];
-    }
-    finish<R, V>(acc, whole);
-    for (int i = 0; i < R; ++i) std::memcpy(t.c + i * t.ldc, c[i], static_cast<size_t>(t.columns) * sizeof(float));
+    const FirstColumns columns{t.columns};
+    if (t.addend_column_stride <= 1 || t.accumulate) return finish<R, V>(acc, t, columns);
+    constexpr int all = V * S::width;
+    float addend[R][all];
+    take(t.addend, t.addend_row_stride, t.addend_column_stride, t.columns, addend);
+    GemmTile tile = t;
+    tile.addend = addend[0];
+    tile.addend_row_stride = all;
+    tile.addend_column_stride = 1;
+    finish<R, V>(acc, tile, columns);
   }
 
   // What another function is given is a copy, so that sums stay in registers.
   template <int R, int V>
   [[gnu::always_inline]] static void finish_any(Accumulators<R, V>& acc, const GemmTile& t) {
-    if (t.columns == V * S::width && (t.addend_column_stride <= 1 || t.accumulate)) return finish<R, V>(acc, t);
+    if (t.columns == V * S::width && (t.addend_column_stride <= 1 || t.accumulate))
+      return finish<R, V>(acc, t, AllColumns{});
+    if constexpr (V == 1) {
+      if (t.addend_column_stride <= 1 || t.accumulate) return finish<R, V>(acc, t, FirstColumns{t.columns});
+    }
     F copy[R][V];
     each<R, V>(acc, [&](F& v, int i, int j) { copy[i][j / S::width] = v; });
     finish_part<R, V>(copy, t);

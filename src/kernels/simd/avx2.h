@@ -14,6 +14,11 @@ struct Avx2 {
   static constexpr VectorsAtOnce at_once{};
   using F [[gnu::vector_size(32)]] = float;
   using I [[gnu::vector_size(32)]] = int32_t;
+  static __m256i first(int64_t count) {
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(count)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+  }
+  static F load_part(const float* p, int64_t count) { return (F)_mm256_maskload_ps(p, first(count)); }
+  static void store_part(float* p, F v, int64_t count) { _mm256_maskstore_ps(p, first(count), (__m256)v); }
   static F fma(F a, F b, F c) { return (F)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c); }
   using D [[gnu::vector_size(32)]] = double;
   using L [[gnu::vector_size(32)]] = int64_t;

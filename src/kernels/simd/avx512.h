@@ -14,6 +14,9 @@ struct Avx512 {
   static constexpr VectorsAtOnce at_once{};
   using F [[gnu::vector_size(64)]] = float;
   using I [[gnu::vector_size(64)]] = int32_t;
+  static __mmask16 first(int64_t count) { return static_cast<__mmask16>((1u << count) - 1); }
+  static F load_part(const float* p, int64_t count) { return (F)_mm512_maskz_loadu_ps(first(count), p); }
+  static void store_part(float* p, F v, int64_t count) { _mm512_mask_storeu_ps(p, first(count), (__m512)v); }
   static F fma(F a, F b, F c) { return (F)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c); }
   using D [[gnu::vector_size(64)]] = double;
   using L [[gnu::vector_size(64)]] = int64_t;
