@@ -38,6 +38,7 @@ struct Product {
   int64_t ldc;
   const GemmEpilogue& epilogue;
   bool backwards;
+  ReadSoon* soon;
   bool has_halves = false;  // two tiles of half_rows, in place
 
   int tile_rows() const { return has_halves ? half_rows : kernels.tile_rows; }
@@ -175,10 +176,13 @@ void multiply_tiles(const Product& p, const Block& block, int64_t row_begin, int
                         : row_end < block.row_panel_end ? next_left_panels(p, block, row_end, tiles)
                                                         : Ahead(b.data);
     tile.ahead_step = ahead.step();
+    // A right side that was packed is near.
+    const bool fetches_soon = p.soon && j >= p.b.ready();
     GemmPanel a{};
     for (int64_t i = row_begin; i < row_end; ++i) {
       if (i == row_begin || i == rows_end) a = block.panel(p.a, block.packed_a, block.row_panel, i, rows);
       tile.ahead = ahead.part(i - row_begin);
+      if (fetches_soon) p.soon->fetch(block.k, tile);
       if (i < rows_end) {
         const auto multiply = !p.has_halves                 ? p.kernels.rows_in_place
                               : p.m - i * rows >= half_rows ? p.kernels.halves_in_place[0]
@@ -383,6 +387,26 @@ GemmPanel PackedPanels::ready_panel(int64_t k_begin, int64_t k, int64_t panel) c
   return {data_ + (k_begin * panels_ + (first_ + panel) * k) * width_, width_};
 }
 
+void ReadSoon::add(const float* data, int64_t floats) {
+  parts_[count_++] = {reinterpret_cast<const std::byte*>(data), static_cast<size_t>(floats) * sizeof(float)};
+}
+
+void ReadSoon::spread(int64_t steps) {
+  constexpr int64_t line = 64;
+  size_t bytes = 0;
+  for (size_t i = 0; i < count_; ++i) bytes += parts_[i].size();
+  bytes_of_step_ = std::min(line, divide_up(static_cast<int64_t>(bytes), std::max<int64_t>(1, steps)));
+}
+
+void ReadSoon::fetch(int64_t steps, GemmTile& tile) {
+  while (next_ < count_ && parts_[next_].empty()) ++next_;
+  tile.ahead_step = next_ < count_ ? bytes_of_step_ : 0;
+  if (next_ == count_) return;
+  std::span<const std::byte>& part = parts_[next_];
+  tile.ahead = part.data();
+  part = part.subspan(std::min(static_cast<size_t>(steps * bytes_of_step_), part.size()));
+}
+
 int64_t gemm_k_block(const GemmKernels& kernels, int64_t k) {
   // A panel of each side fits into the L1 cache. Where that is small, the wider one comes from the L2 cache in time,
   // and longer panels cost less than reading and writing tiles more often.
@@ -394,12 +418,15 @@ int64_t gemm_k_block(const GemmKernels& kernels, int64_t k) {
 }
 
 void gemm_blocked(ThreadPool* pool, const GemmKernels& kernels, int64_t m, int64_t n, int64_t k, const PanelSource& a,
-                  const PanelSource& b, float* c, int64_t ldc, const GemmEpilogue& epilogue, bool backwards) {
+                  const PanelSource& b, float* c, int64_t ldc, const GemmEpilogue& epilogue, bool backwards,
+                  ReadSoon* soon) {
   if (m <= 0 || n <= 0) return;
-  Product p{pool, kernels, m, n, k, a, b, c, ldc, epilogue, backwards};
+  Product p{pool, kernels, m, n, k, a, b, c, ldc, epilogue, backwards, soon};
   const int64_t k_block = gemm_k_block(kernels, k);
   const int64_t row_panels = divide_up(m, kernels.tile_rows), column_panels = divide_up(n, kernels.tile_columns);
   const bool alone = !p.is_shared();
+  if (!alone) p.soon = nullptr;
+  if (p.soon) p.soon->spread(row_panels * column_panels * k);
   const bool is_ready = alone && a.ready() == 1 && b.ready() >= column_panels;
   p.has_halves = is_ready && kernels.halves_in_place[0] && m > kernels.tile_rows && m <= 2 * half_rows && a.has_rows();
   if (p.has_halves || (is_ready && row_panels == 1)) {

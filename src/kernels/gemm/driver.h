@@ -1,7 +1,9 @@
 // The blocked loops around the micro-kernels, for anything that can fill panels: matrices, packed weights, images.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "base/thread_pool.h"
 #include "kernels/gemm/gemm.h"
@@ -88,9 +90,26 @@ inline GemmTile tile_of(const GemmEpilogue& e, int64_t ldc, bool last_k) {
 // The length of k blocks: the same for every product of depth k with these kernels.
 int64_t gemm_k_block(const GemmKernels& kernels, int64_t k);
 
-// c[m, n] = epilogue(a * b). With `pool` null it runs in the calling thread. `backwards`: see gemm.
+// What is read and written after a product: its tiles bring that near where they have nothing else to.
+class ReadSoon {
+ public:
+  void add(const float* data, int64_t floats);
+  // Over so many steps, each of which brings a line near at most.
+  void spread(int64_t steps);
+  // Has a tile of so many steps bring near what comes next.
+  void fetch(int64_t steps, GemmTile& tile);
+
+ private:
+  static constexpr size_t most_parts = 3;
+  std::span<const std::byte> parts_[most_parts];
+  size_t count_ = 0, next_ = 0;
+  int64_t bytes_of_step_ = 0;
+};
+
+// c[m, n] = epilogue(a * b). With `pool` null it runs in the calling thread. `backwards`: see gemm. `soon` may be null.
 void gemm_blocked(ThreadPool* pool, const GemmKernels& kernels, int64_t m, int64_t n, int64_t k, const PanelSource& a,
-                  const PanelSource& b, float* c, int64_t ldc, const GemmEpilogue& epilogue, bool backwards = false);
+                  const PanelSource& b, float* c, int64_t ldc, const GemmEpilogue& epilogue, bool backwards = false,
+                  ReadSoon* soon = nullptr);
 
 // The pool, or null where the work is too small to share.
 ThreadPool* pool_for_flops(ThreadPool& pool, double flops);

@@ -1,6 +1,7 @@
 #include "kernels/gemm/gemm.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "kernels/gemm/driver.h"
 #include "kernels/gemm/gemv.h"
@@ -84,7 +85,7 @@ class UnpackedProduct {
 };
 
 void run(ThreadPool* pool, const GemmKernels& kernels, int64_t m, int64_t n, int64_t k, GemmMatrix a, GemmMatrix b,
-         float* c, int64_t ldc, const GemmEpilogue& epilogue) {
+         float* c, int64_t ldc, const GemmEpilogue& epilogue, ReadSoon* soon = nullptr) {
   if (m <= 0 || n <= 0) return;
   if (multiplies_unpacked(kernels, m, n, k, a, b)) {
     constexpr int64_t tiles_per_task = 4;
@@ -112,7 +113,7 @@ void run(ThreadPool* pool, const GemmKernels& kernels, int64_t m, int64_t n, int
   const MatrixPanels left(kernels, GemmSide::left, a.data, a.ld, a.transposed, m,
                           reads_left_in_place(kernels, a, m, n));
   const MatrixPanels right(kernels, GemmSide::right, b.data, b.ld, !b.transposed, n, false);
-  gemm_blocked(pool, kernels, m, n, k, left, right, c, ldc, epilogue);
+  gemm_blocked(pool, kernels, m, n, k, left, right, c, ldc, epilogue, /*backwards=*/false, soon);
 }
 
 double flops(int64_t m, int64_t n, int64_t k) {
@@ -198,21 +199,32 @@ void gemm(ThreadPool& pool, int64_t n, const PackedMatrix& a, GemmMatrix b, floa
 void gemm_batch(ThreadPool& pool, int64_t count, int64_t m, int64_t n, int64_t k, GemmMatrix a, GemmMatrix b,
                 int64_t ldc, const GemmEpilogue& epilogue, FunctionRef<GemmBatchItem(int64_t)> item) {
   const GemmKernels& kernels = gemm_kernels();
-  const auto multiply = [&](ThreadPool* shared, int64_t i) {
+  // The operands of two products are to fit into the second cache together with what is packed of them.
+  const bool fetches_next = (m * k + k * n + m * n) * 4 <= cpu_features().l2_bytes / 4 && ldc == n &&
+                            a.ld == (a.transposed ? m : k) && b.ld == (b.transposed ? k : n);
+  const auto multiply = [&](ThreadPool* shared, int64_t i, bool has_next) {
     const GemmBatchItem pointers = item(i);
     GemmEpilogue own = epilogue;
     own.addend = pointers.addend;
+    std::optional<ReadSoon> soon;
+    if (has_next && fetches_next) {
+      const GemmBatchItem next = item(i + 1);
+      soon.emplace();
+      if (next.b != pointers.b) soon->add(next.b, k * n);
+      if (next.a != pointers.a) soon->add(next.a, m * k);
+      soon->add(next.c, m * n);
+    }
     run(shared, kernels, m, n, k, {pointers.a, a.ld, a.transposed}, {pointers.b, b.ld, b.transposed}, pointers.c, ldc,
-        own);
+        own, soon ? &*soon : nullptr);
   };
   ThreadPool* inside = pool_for(pool, m, n, k);
   if (inside && count < pool.size()) {
-    for (int64_t i = 0; i < count; ++i) multiply(inside, i);
+    for (int64_t i = 0; i < count; ++i) multiply(inside, i, false);
     return;
   }
   const auto grain = static_cast<int64_t>(1e6 / (flops(m, n, k) + 1e3)) + 1;
   pool.parallel_for(count, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) multiply(nullptr, i);
+    for (int64_t i = begin; i < end; ++i) multiply(nullptr, i, i + 1 < end);
   });
 }
 
