@@ -92,23 +92,25 @@ void pack_block(const Product& p, const Block& block, bool with_a, bool with_b) 
   });
 }
 
-// What is read after a right panel, which the tiles of that bring near: each a part.
+// What is read after a right panel, which the tiles of that bring near: each a part. Tiles are often too short for a
+// division.
 class Ahead {
  public:
   // Nothing: the same place again and again.
   explicit Ahead(const float* near) : next_(near) {}
-  // So many floats in parts, which the k steps of a tile bring near.
-  Ahead(const float* next, int64_t floats, int64_t parts, int64_t k)
-      : next_(next), parts_(parts), step_(floats * 4 / parts / std::max<int64_t>(1, k)), part_bytes_(k * step_) {}
+  // Of k steps of a tile each brings the place near that is `step` bytes after that of the one before. The parts follow
+  // each other and are so many, a power of two; tiles beyond them begin anew.
+  Ahead(const float* next, int64_t k, int64_t step, int64_t parts)
+      : next_(next), last_part_(parts - 1), step_(step), part_bytes_(k * step) {}
 
   const std::byte* part(int64_t tile) const {
-    return reinterpret_cast<const std::byte*>(next_) + tile % parts_ * part_bytes_;
+    return reinterpret_cast<const std::byte*>(next_) + (tile & last_part_) * part_bytes_;
   }
   int64_t step() const { return step_; }
 
  private:
   const float* next_;
-  int64_t parts_ = 1;
+  int64_t last_part_ = 0;
   int64_t step_ = 0;  // bytes
   int64_t part_bytes_ = 0;
 };
@@ -116,9 +118,8 @@ class Ahead {
 // The next right panel: a part for each tile where its rows follow each other, else all of it for each.
 Ahead next_right_panel(const GemmPanel& panel, int width, int64_t k, int64_t tiles) {
   const bool is_packed = panel.stride == width;
-  const auto parts =
-      is_packed ? static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::min<int64_t>(tiles, 16)))) : 1;
-  return {panel.data, panel.stride * k, parts, k};
+  const int doublings = is_packed ? std::bit_width(static_cast<uint64_t>(std::min<int64_t>(tiles, 16))) - 1 : 0;
+  return {panel.data, k, panel.stride * 4 >> doublings, int64_t{1} << doublings};
 }
 
 // The left panels from `index` on, one for each tile, unless their rows have much else between them.
@@ -129,7 +130,9 @@ Ahead next_left_panels(const Product& p, const Block& block, int64_t index, int6
                                            : block.panel(p.a, block.packed_a, block.row_panel, index, rows);
   const bool lies_in_rows = block.packs_rows || (p.a.has_rows() && index < p.a.ready());
   const int64_t row = lies_in_rows ? panel.stride : block.k;
-  return row * rows <= block.k * line ? Ahead(panel.data, row * rows * tiles, tiles, block.k) : Ahead(panel.data);
+  if (row * rows > block.k * line) return Ahead(panel.data);
+  const auto parts = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(tiles)));
+  return {panel.data, block.k, row * rows * 4 / std::max<int64_t>(1, block.k), parts};
 }
 
 // A left side of one row times some panels at a time, if they are packed. Returns the first panel that is left.
