@@ -1,3 +1,7 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+
 #include "base/cpu_features.h"
 #include "op_test.h"
 
@@ -80,6 +84,33 @@ TEST(GatherElements, Axes) {
                 .error()
                 .find("indices have size 3 on axis 1, data only 2"),
             std::string::npos);
+}
+
+// More indices than are worked on at once, and those that are wrong anywhere among them.
+TEST(GatherElements, LongRows) {
+  constexpr int64_t count = 1100, size = 9;
+  Tensor x(ElementType::float32, {size}), y(ElementType::float32, {count});
+  Tensor wide(ElementType::int64, {count}), narrow(ElementType::int32, {count});
+  for (size_t i = 0; i < size; ++i) x.mutable_data<float>()[i] = static_cast<float>(i);
+  for (size_t i = 0; i < count; ++i) {
+    const auto index = static_cast<int32_t>(i * 7 % (2 * size)) - int32_t{size};
+    wide.mutable_data<int64_t>()[i] = narrow.mutable_data<int32_t>()[i] = index;
+    y.mutable_data<float>()[i] = static_cast<float>((index + size) % size);
+  }
+  OpTest("GatherElements").input(x).input(wide).expect(y).run();
+  OpTest("GatherElements").input(x).input(narrow).expect(y).run();
+  for (const int64_t wrong : {size, -size - 1, INT64_MAX, INT64_MIN}) {
+    for (const size_t at : {size_t{0}, size_t{700}, size_t{count - 1}}) {
+      Tensor indices(ElementType::int64, {count});
+      std::ranges::copy(wide.data<int64_t>(), indices.mutable_data<int64_t>().begin());
+      indices.mutable_data<int64_t>()[at] = wrong;
+      EXPECT_EQ(
+          OpTest("GatherElements").input(x).input(indices).error(),
+          fmt::format("invalid-value in GatherElements 'tested' (node 0): index {} is out of range for size {} on "
+                      "axis 0",
+                      wrong, size));
+    }
+  }
 }
 
 TEST(GatherND, Depths) {
