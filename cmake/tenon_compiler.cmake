@@ -22,7 +22,7 @@ if(CCACHE)
   # Without the first two, ccache does not cache files that use a precompiled header. The others let a clone in another
   # folder, or a shell with another language, find what was compiled before.
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,locale
-      CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} ${CCACHE})
+      CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=true ${CCACHE})
   add_compile_options($<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
 endif()
 

@@ -11,5 +11,5 @@ file(GLOB_RECURSE kernel_tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/base/
      ${PROJECT_SOURCE_DIR}/src/kernels/*_test.cc)
 add_executable(test_base_and_kernels EXCLUDE_FROM_ALL ${base_sources} ${kernel_sources} ${kernel_tests})
 target_include_directories(test_base_and_kernels PRIVATE src include tests)
-target_compile_definitions(test_base_and_kernels PRIVATE TENON_VERSION="${PROJECT_VERSION}" TENON_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+target_compile_definitions(test_base_and_kernels PRIVATE TENON_VERSION="${PROJECT_VERSION}")
 target_link_libraries(test_base_and_kernels PRIVATE tenon_headers Threads::Threads gtest_main)
