@@ -68,6 +68,7 @@ std::vector<GemmEpilogue> epilogues(const Problem& p) {
       {1, 1, p.addend.data(), 0, 0, -infinity, infinity},           // scalar
       {1, 1, p.addend.data(), 0, 1, -0.2f, infinity, p.residual.data()},
       {1, 1, nullptr, 0, 0, -infinity, 0.9f, p.residual.data(), square},
+      {2, 1, nullptr, 3, 5, 0, infinity},  // no addend, whatever its strides
   };
 }
 

@@ -81,7 +81,10 @@ struct GemmTileKernels {
     int64_t rest(int j) const { return columns > j ? columns - j : 0; }
   };
 
-  // A tile whose addend has columns side by side or one for all.
+  // Whether there is no addend, or one that has columns side by side or one for all.
+  static bool has_plain_addend(const GemmTile& t) { return t.addend_column_stride <= 1 || t.accumulate || !t.addend; }
+
+  // A tile with such an addend.
   template <int R, int V, class Columns>
   [[gnu::always_inline]] static void finish(Accumulators<R, V>& acc, const GemmTile& t, Columns columns) {
     if (t.alpha != 1.0f) each<R, V>(acc, [&](F& v, int, int) { v *= t.alpha; });
@@ -116,7 +119,7 @@ struct GemmTileKernels {
   template <int R, int V>
   [[gnu::noinline]] static void finish_part(Accumulators<R, V>& acc, const GemmTile& t) {
     const FirstColumns columns{t.columns};
-    if (t.addend_column_stride <= 1 || t.accumulate) return finish<R, V>(acc, t, columns);
+    if (has_plain_addend(t)) return finish<R, V>(acc, t, columns);
     constexpr int all = V * S::width;
     float addend[R][all];
     take(t.addend, t.addend_row_stride, t.addend_column_stride, t.columns, addend);
@@ -130,10 +133,9 @@ struct GemmTileKernels {
   // What another function is given is a copy, so that sums stay in registers.
   template <int R, int V>
   [[gnu::always_inline]] static void finish_any(Accumulators<R, V>& acc, const GemmTile& t) {
-    if (t.columns == V * S::width && (t.addend_column_stride <= 1 || t.accumulate))
-      return finish<R, V>(acc, t, AllColumns{});
+    if (t.columns == V * S::width && has_plain_addend(t)) return finish<R, V>(acc, t, AllColumns{});
     if constexpr (V == 1) {
-      if (t.addend_column_stride <= 1 || t.accumulate) return finish<R, V>(acc, t, FirstColumns{t.columns});
+      if (has_plain_addend(t)) return finish<R, V>(acc, t, FirstColumns{t.columns});
     }
     F copy[R][V];
     each<R, V>(acc, [&](F& v, int i, int j) { copy[i][j / S::width] = v; });
