@@ -24,11 +24,12 @@ bool reads_in_place(const GemmKernels& kernels, int64_t step) {
   return kernels.reads_many_columns_in_place && step % floats_of_page != 0;
 }
 
-// The left side of a product: so many rows where they are, then panels.
-struct LeftRows {
-  GemmPanel in_place;
-  int64_t count;
+// The left side of a product: so many rows where they are, then panels; or all steps where they are.
+struct LeftSide {
+  GemmPanel rows;
+  int64_t row_count;
   const float* panels;
+  GemmPanel steps;
 };
 
 // The right side: panel i starts i * panel_step floats from the first one.
@@ -37,8 +38,8 @@ struct RightPanels {
   int64_t panel_step, row_step;
 };
 
-// c = alpha * a * b, or c += that, where n is a multiple of a vector.
-void multiply(const GemmKernels& kernels, int64_t m, int64_t n, int64_t k, const LeftRows& a, const RightPanels& b,
+// c = alpha * a * b, or c += that.
+void multiply(const GemmKernels& kernels, int64_t m, int64_t n, int64_t k, const LeftSide& a, const RightPanels& b,
               float* c, int64_t ldc, float alpha, bool accumulate) {
   GemmTile tile{};
   tile.ldc = ldc;
@@ -49,31 +50,14 @@ void multiply(const GemmKernels& kernels, int64_t m, int64_t n, int64_t k, const
     tile.columns = static_cast<int>(std::min<int64_t>(kernels.tile_columns, n - j * kernels.tile_columns));
     tile.ahead = reinterpret_cast<const std::byte*>(panel.data);
     for (int64_t i = 0; i < m; i += kernels.tile_rows) {
+      const auto rows = std::min<int64_t>(kernels.tile_rows, m - i);
       tile.c = c + i * ldc + j * kernels.tile_columns;
-      if (i < a.count)
-        kernels.rows_in_place(k, {a.in_place.data + i * a.in_place.stride, a.in_place.stride}, panel, tile);
+      if (a.steps.data)
+        kernels.steps_in_place[rows](k, {a.steps.data + i, a.steps.stride}, panel, tile);
+      else if (i < a.row_count)
+        kernels.rows_in_place(k, {a.rows.data + i * a.rows.stride, a.rows.stride}, panel, tile);
       else
-        kernels.by_rows[std::min<int64_t>(kernels.tile_rows, m - i)](k, a.panels + (i - a.count) * k, panel, tile);
-    }
-  }
-}
-
-// c = a * b, or c += that, where the left side is transposed and read where it is, and panels of the right side follow
-// each other.
-void multiply_steps(const GemmKernels& kernels, int64_t m, int64_t n, int64_t k, const GemmPanel& a, const float* b,
-                    float* c, int64_t ldc, bool accumulate) {
-  const int width = kernels.tile_columns, height = kernels.tile_rows;
-  GemmTile tile{};
-  tile.ldc = ldc;
-  tile.alpha = 1;
-  tile.accumulate = accumulate;
-  for (int64_t j = 0; j < n; j += width) {
-    tile.columns = static_cast<int>(std::min<int64_t>(width, n - j));
-    tile.ahead = reinterpret_cast<const std::byte*>(b + j * k);
-    for (int64_t i = 0; i < m; i += height) {
-      tile.c = c + i * ldc + j;
-      const auto rows = std::min<int64_t>(height, m - i);
-      kernels.steps_in_place[rows](k, {a.data + i, a.stride}, {b + j * k, width}, tile);
+        kernels.by_rows[rows](k, a.panels + (i - a.row_count) * k, panel, tile);
     }
   }
 }
@@ -130,11 +114,12 @@ class HeadAttention {
     pack_panels(h_.values.data + first * h_.values.step, h_.values.step, true, h_.v_size, count, width, makes_rows_,
                 values_);
     for (int64_t column = 0; column < columns_; column += columns_at_once_)
-      add_columns(first, last, {{from, step}, in_place, keys_}, column, std::min(column + columns_at_once_, columns_));
+      add_columns(first, last, {{from, step}, in_place, keys_, {}}, column,
+                  std::min(column + columns_at_once_, columns_));
   }
 
   // Keys [first, last) for queries [begin, end); the last ones of these need not be there.
-  void add_columns(int64_t first, int64_t last, const LeftRows& keys, int64_t begin, int64_t end) {
+  void add_columns(int64_t first, int64_t last, const LeftSide& keys, int64_t begin, int64_t end) {
     const int64_t count = last - first, columns = end - begin, width = gemm_.tile_columns;
     multiply(gemm_, count, columns, h_.k_size, keys, {queries_ + begin * h_.k_size, width * h_.k_size, width}, scores_,
              columns_at_once_, h_.scale, false);
@@ -145,11 +130,11 @@ class HeadAttention {
     if (first > 0) lower_what_is_there(begin, end);
     softmax_.to_weights(scores_, count, columns_at_once_, columns, highest_ + begin, sums_ + begin);
     if (makes_rows_)
-      multiply_steps(gemm_, last_query - begin, h_.v_size, count, {scores_, columns_at_once_}, values_,
-                     h_.out + begin * h_.out_step, h_.out_step, first > 0);
+      multiply(gemm_, last_query - begin, h_.v_size, count, {{}, 0, nullptr, {scores_, columns_at_once_}},
+               {values_, width * count, width}, h_.out + begin * h_.out_step, h_.out_step, 1, first > 0);
     else
-      multiply(gemm_, h_.v_size, columns, count, {{}, 0, values_}, {scores_, width, columns_at_once_}, results_ + begin,
-               step_, 1, first > 0);
+      multiply(gemm_, h_.v_size, columns, count, {{}, 0, values_, {}}, {scores_, width, columns_at_once_},
+               results_ + begin, step_, 1, first > 0);
   }
 
   // Sums and results so far, which are relative to other highest scores, those in factors_.
@@ -162,14 +147,17 @@ class HeadAttention {
 
   // Those of queries [begin, end).
   void scale_results(int64_t begin, int64_t end) {
-    for (int64_t i = begin; makes_rows_ && i < std::min(end, h_.query_count); ++i) {
+    if (!makes_rows_) {
+      for (int64_t v = 0; v < h_.v_size; ++v) {
+        float* row = results_ + v * step_;
+        for (int64_t i = begin; i < end; ++i) row[i] *= factors_[i];
+      }
+      return;
+    }
+    for (int64_t i = begin; i < std::min(end, h_.query_count); ++i) {
       float* row = h_.out + i * h_.out_step;
       const float factor = factors_[i];
       for (int64_t v = 0; v < h_.v_size; ++v) row[v] *= factor;
-    }
-    for (int64_t v = 0; !makes_rows_ && v < h_.v_size; ++v) {
-      float* row = results_ + v * step_;
-      for (int64_t i = begin; i < end; ++i) row[i] *= factors_[i];
     }
   }
 

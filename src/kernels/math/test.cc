@@ -221,7 +221,7 @@ TEST_P(Math, DoublesAreAccurate) {
   }
 }
 
-// Which of several vectors is divided depends on where it is.
+// Some are computed as floats, others by vectors of doubles, the largest one by one.
 TEST_P(Math, AnglesDoNotDependOnTheirNeighbours) {
   const ScopedIsa forced(GetParam());
   std::vector<float> x;
@@ -241,6 +241,7 @@ TEST_P(Math, AnglesDoNotDependOnTheirNeighbours) {
   }
 }
 
+// Which of several vectors is divided depends on where it is.
 TEST_P(Math, ReciprocalsAreThoseOfDivision) {
   const ScopedIsa forced(GetParam());
   std::vector<float> x;
