@@ -53,11 +53,16 @@ def halves(*shape):
     return (numbers(*shape) / 8).astype(np.float16)
 
 
+def of_kind(kind, *shape):
+    """Small numbers, as constants for tensor cores."""
+    if kind == TF32:
+        return numbers(*shape) / 8
+    return bfloat16(halves(*shape)) if kind == BF16 else halves(*shape)
+
+
 def pixels(shape, outputs, residual=False, kind=F16, **attributes):
     """A 1x1 convolution of an image whose channels come last."""
-    weights, bias = [halves(outputs, 1, 1, shape[-1]), halves(outputs)]
-    if kind == BF16:
-        weights, bias = [bfloat16(values) for values in (weights, bias)]
+    weights, bias = [of_kind(kind, outputs, 1, 1, shape[-1]), of_kind(kind, outputs)]
     inputs = [shape, weights, bias] + ([[*shape[:-1], outputs]] if residual else [])
     return "ChannelsLastConv", inputs, attributes, kind
 
@@ -74,9 +79,9 @@ def depthwise(shape, kernel, stride=1, pads=None, kind=F16, **attributes):
     return "ChannelsLastConv", [shape, weights, bias], {"group": channels, "strides": [stride] * 2, "pads": pads, **attributes}, kind
 
 
-def first_conv(shape, outputs, kernel, pads, strides=(2, 2), **attributes):
-    inputs = [shape, halves(outputs, *kernel, shape[-1]), halves(outputs)]
-    return "ChannelsLastConv", inputs, {"strides": list(strides), "pads": pads, **attributes}, F16
+def first_conv(shape, outputs, kernel, pads, strides=(2, 2), kind=F16, **attributes):
+    inputs = [shape, of_kind(kind, outputs, *kernel, shape[-1]), of_kind(kind, outputs)]
+    return "ChannelsLastConv", inputs, {"strides": list(strides), "pads": pads, **attributes}, kind
 
 
 def windows(shape, outputs, kernel, pads, kind=F16, residual=None, **attributes):
@@ -89,9 +94,7 @@ def windows(shape, outputs, kernel, pads, kind=F16, residual=None, **attributes)
 
 def product(rows, depth, columns, kind=F16, transposed=False, residual=False, **attributes):
     """A product with a bias and what follows, by groups of warps."""
-    weights, bias = halves(*((columns, depth) if transposed else (depth, columns))), halves(columns)
-    if kind == BF16:
-        weights, bias = [bfloat16(values) for values in (weights, bias)]
+    weights, bias = of_kind(kind, *((columns, depth) if transposed else (depth, columns))), of_kind(kind, columns)
     inputs = [[*rows, depth], weights, bias] + ([[*rows, columns]] if residual else [])
     return "FusedMatMul", inputs, {"transB": int(transposed), **attributes}, kind
 
@@ -198,6 +201,11 @@ CASES = {
     "pixels_of_many_large_tiles": pixels([1, 91, 90, 16], 16, residual=True, kind=BF16),
     "pixels_of_wide_tiles": pixels([1, 24, 32, 112], 168, activation="HardSwish"),
     "pixels_of_many_parts": pixels([2, 20, 21, 112], 264, residual=True, activation="Relu"),
+    "pixels_tf32": pixels([2, 9, 11, 24], 72, kind=TF32, activation="HardSwish"),
+    "pixels_tf32_residual": pixels([1, 91, 90, 20], 16, residual=True, kind=TF32, activation="Relu"),
+    "pixels_tf32_of_many_channels": pixels([1, 13, 13, 200], 40, residual=True, kind=TF32),
+    "pixels_tf32_of_wide_tiles": pixels([1, 24, 32, 112], 168, kind=TF32, activation="HardSwish"),
+    "pixels_tf32_of_many_parts": pixels([2, 20, 21, 132], 264, residual=True, kind=TF32),
     "product_gelu": product([300], 72, 264, activation="Gelu"),
     "product_transposed": product([2, 190], 136, 200, kind=BF16, transposed=True, residual=True, activation="Swish"),
     "product_of_many_tiles": product([600], 72, 264, residual=True, activation="Gelu"),
@@ -221,6 +229,10 @@ CASES = {
     "first_conv_small_window_by_groups": first_conv([3, 13, 32, 3], 16, (3, 3), [1, 1, 1, 1], activation="HardSwish"),
     "first_conv_wide_by_groups": first_conv([1, 9, 296, 4], 64, (2, 8), [0, 5, 1, 2], strides=(1, 2)),
     "first_conv_one_channel_by_groups": first_conv([2, 17, 24, 1], 8, (5, 4), [0, 0, 0, 0]),
+    "first_conv_tf32": first_conv([2, 30, 36, 3], 24, (7, 7), [3, 3, 3, 3], kind=TF32, activation="Relu"),
+    "first_conv_tf32_small_window": first_conv([3, 13, 20, 3], 16, (3, 3), [1, 1, 1, 1], kind=TF32, activation="HardSwish"),
+    "first_conv_tf32_wide": first_conv([1, 9, 292, 4], 64, (2, 8), [0, 5, 1, 2], strides=(1, 2), kind=TF32),
+    "first_conv_tf32_one_channel": first_conv([2, 17, 28, 1], 8, (5, 4), [0, 0, 0, 0], kind=TF32),
     "first_conv_one_channel": first_conv([2, 16, 16, 1], 8, (5, 4), [0, 0, 0, 0]),
     "windows": windows([2, 14, 15, 64], 64, (3, 3), [1, 1, 1, 1], residual=[2, 14, 15, 64], activation="Relu"),
     "windows_of_many_tiles": windows([3, 21, 22, 16], 80, (3, 3), [1, 1, 1, 1], residual=[3, 21, 22, 80]),
@@ -297,11 +309,12 @@ KERNELS = {
     "fused_tf32_values_replace_keys": "#define VALUES_REPLACE_KEYS 1",
     "pixels": "weights_are_there",
     "pixels_of_many_channels": "STAGES > 1) fetch(step",
+    **{name: "#define IS_TF32 1" for name in CASES if name.startswith("pixels_tf32")},
     "pixels_of_many_large_tiles": "#define BM 128\n#define BN 16\n",
     "pixels_of_wide_tiles": "#define BM 64\n#define BN 168\n",
     "pixels_of_many_parts": "#define BM 64\n#define BN 136\n",
     "first_conv": "X_WIDTH",
-    **{f"first_conv{name}_by_groups": "group_plain_64xNx16<T" for name in ("", "_small_window", "_wide", "_one_channel")},
+    **{f"first_conv{name}": "group_plain_64xNx16<T" for form in ("", "_small_window", "_wide", "_one_channel") for name in (f"{form}_by_groups", f"_tf32{form}")},
     "depthwise": "DYNAMIC_SHARED(box",
     "depthwise_uneven": "Some taps[",
     **{name: "float* patches" for name in CASES if name.startswith("patches") and name != "patches_plain"},

@@ -418,13 +418,18 @@ void group_plain_64xNx16(float (&d)[N / 8][4], const unsigned char* a, const uns
   emulated::require_aligned(a);
   emulated::require_aligned(b);
   const unsigned lane = threadIdx.x % emulated::warp, first = threadIdx.x / emulated::warp % 4 * 16 + lane / 4;
+  constexpr unsigned lanes = 16 / sizeof(T);
   auto element = [](const unsigned char* from, unsigned row, unsigned step, unsigned k) {
-    return widen(*reinterpret_cast<const T*>(from + row * 16 + k / 8 * step + k % 8 * 2));
+    const T x = *reinterpret_cast<const T*>(from + row * 16 + k / lanes * step + k % lanes * sizeof(T));
+    if constexpr (sizeof x == 4)
+      return emulated::tf32_of_bits(std::bit_cast<unsigned>(x));
+    else
+      return widen(x);
   };
   for (unsigned j = 0; j < N / 8; ++j)
     for (unsigned x = 0; x < 4; ++x) {
       float sum = adds ? d[j][x] : 0;
-      for (unsigned k = 0; k < 16; ++k)
+      for (unsigned k = 0; k < 2 * lanes; ++k)
         sum += element(a, first + x / 2 * 8, AStep, k) * element(b, j * 8 + lane % 4 * 2 + x % 2, BStep, k);
       d[j][x] = sum;
     }

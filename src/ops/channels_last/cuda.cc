@@ -169,7 +169,7 @@ class Conv final : public Kernel {
     plan.rest = epilogue_.prepare(run, y, 1, shape.y[1], plan.done);
     if (plan.gemm) choose_product(run, shape, plan);
     if (plan.is_empty || is_product(shape)) return plan;
-    if (CudaFirstConvolution::takes(run, shape))
+    if (CudaFirstConvolution::takes(run, shape) || CudaGroupFirstConvolution::takes(run, shape))
       choose_first(run, shape, plan);
     else if (CudaGroupConvolution::takes(run, shape))
       choose_by_groups(run, shape, plan);
@@ -188,8 +188,13 @@ class Conv final : public Kernel {
   }
 
   void choose_product(KernelRun& run, const cuda::ConvolutionShape& s, Plan& plan) const {
-    const MatMulShape shape{s.type, s.y[0] * product(s.y, 2), s.y[1],
-                            s.x[1], /*transpose_b=*/true,     s.has_fixed_weights};
+    const MatMulShape shape{.type = s.type,
+                            .rows = s.y[0] * product(s.y, 2),
+                            .columns = s.y[1],
+                            .depth = s.x[1],
+                            .transpose_b = true,
+                            .has_fixed_b = s.has_fixed_weights,
+                            .allow_tf32 = s.allow_tf32};
     std::vector<CudaOwnProduct> ways = own_products_of_pixels(run, shape, epilogue_, plan.rest.has_value());
     if (ways.empty()) return;
     const size_t chosen = choose(run, s, plan, ways.size(), [&](size_t way) { ways[way].run(run); });
@@ -197,17 +202,23 @@ class Conv final : public Kernel {
   }
 
   void choose_first(KernelRun& run, const cuda::ConvolutionShape& s, Plan& plan) const {
-    CudaFirstConvolution own(run, s, epilogue_);
+    std::optional<CudaFirstConvolution> by_warps;
     std::optional<CudaGroupFirstConvolution> by_groups;
+    if (CudaFirstConvolution::takes(run, s)) by_warps.emplace(run, s, epilogue_);
     if (CudaGroupFirstConvolution::takes(run, s)) by_groups.emplace(run, s, epilogue_);
-    const size_t chosen = choose(run, s, plan, by_groups ? 2 : 1, [&](size_t way) {
-      if (way == 0)
-        own.run(run, false);
-      else
+    const size_t count = (by_warps ? 1 : 0) + (by_groups ? 1 : 0);
+    const auto is_by_groups = [&](size_t way) { return by_groups && way + 1 == count; };
+    const size_t chosen = choose(run, s, plan, count, [&](size_t way) {
+      if (is_by_groups(way))
         by_groups->run(run, false);
+      else
+        by_warps->run(run, false);
     });
-    if (chosen == 1) plan.first = std::move(own);
-    if (chosen == 2) plan.first_by_groups = std::move(by_groups);
+    if (chosen == 0) return;
+    if (is_by_groups(chosen - 1))
+      plan.first_by_groups = std::move(by_groups);
+    else
+      plan.first = std::move(by_warps);
   }
 
   void choose_by_groups(KernelRun& run, const cuda::ConvolutionShape& s, Plan& plan) const {

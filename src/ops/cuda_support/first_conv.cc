@@ -125,15 +125,19 @@ int64_t warps_for(int64_t pairs) {
 
 }  // namespace
 
-bool CudaFirstConvolution::takes(KernelRun& run, const cuda::ConvolutionShape& s) {
+bool is_first_convolution(KernelRun& run, const cuda::ConvolutionShape& s) {
   constexpr int64_t most_tiles = int64_t{1} << 31;
   if (s.strides.size() != 2) return false;
   const int64_t alignment = alignment_of(
       {static_cast<const void*>(run.output(0).raw()), CudaEpilogue::bias_of(run), CudaEpilogue::residual_of(run)});
-  return (s.type == ElementType::float16 || s.type == ElementType::bfloat16) && queue_of(run).gpu().major() >= 8 &&
-         s.groups == 1 && s.x[1] <= 4 && s.y[1] <= 64 && s.y[1] % 8 == 0 && s.w[2] <= 8 && s.w[3] <= 8 &&
+  return s.groups == 1 && s.x[1] <= 4 && s.y[1] <= 64 && s.y[1] % 8 == 0 && s.w[2] <= 8 && s.w[3] <= 8 &&
          s.strides[0] <= 2 && s.strides[1] == 2 && s.dilations[0] == 1 && s.dilations[1] == 1 && alignment == 16 &&
          s.y[0] * s.y[2] * s.y[3] < most_tiles;
+}
+
+bool CudaFirstConvolution::takes(KernelRun& run, const cuda::ConvolutionShape& s) {
+  return is_first_convolution(run, s) && (s.type == ElementType::float16 || s.type == ElementType::bfloat16) &&
+         queue_of(run).gpu().major() >= 8;
 }
 
 CudaFirstConvolution::CudaFirstConvolution(KernelRun& run, const cuda::ConvolutionShape& s,

@@ -8,7 +8,10 @@
 
 namespace tenon::ops {
 
-// Up to four channels, every other column, windows of up to eight columns, up to 64 outputs; float16 and bfloat16.
+// Up to four channels, every other column, windows of up to eight rows and columns, up to 64 outputs.
+bool is_first_convolution(KernelRun& run, const cuda::ConvolutionShape& shape);
+
+// A first convolution of float16 and bfloat16.
 class CudaFirstConvolution {
  public:
   static bool takes(KernelRun& run, const cuda::ConvolutionShape& shape);

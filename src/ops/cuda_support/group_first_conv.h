@@ -9,7 +9,8 @@
 
 namespace tenon::ops {
 
-// What CudaFirstConvolution takes, for lines of whole 16 bytes and without a residual.
+// A first convolution of lines of whole 16 bytes, without a residual; float16, bfloat16, and float that may be rounded
+// to TF32.
 class CudaGroupFirstConvolution {
  public:
   static bool takes(KernelRun& run, const cuda::ConvolutionShape& shape);

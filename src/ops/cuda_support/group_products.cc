@@ -121,4 +121,6 @@ std::string tf32_group_products_text(std::initializer_list<int64_t> columns, std
   return text + std::string(end);
 }
 
+int64_t held_row(int64_t columns, int64_t bytes) { return bytes == 2 && columns / 8 % 2 != 0 ? columns : columns + 8; }
+
 }  // namespace tenon::ops

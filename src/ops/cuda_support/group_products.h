@@ -1,6 +1,7 @@
 // The text of products by four warps together, on GPUs of compute capability 9.0.
 #pragma once
 
+#include <cstdint>
 #include <initializer_list>
 #include <string>
 
@@ -22,8 +23,13 @@ std::string group_products_text(std::initializer_list<int64_t> columns, std::ini
                                 std::initializer_list<int64_t> slabs = {});
 
 // The same of float, of which products take the 19 highest bits: round before (tf32_of).
-//   group_64xNx16<float, N, ROW>: for a of 64x8, b of 8xN elements, as many bytes of rows as of others.
+//   group_64xNx16<float, N, ROW>, group_plain_64xNx16<float, …>: for a of 64x8, b of 8xN elements, as many bytes of
+//     rows as of others.
 //   group_by_rows_64xNx8<N, ROW>(d, a, b, adds): for b as of that. a[r] of a lane: as of mma_16x8x8_tf32.
 std::string tf32_group_products_text(std::initializer_list<int64_t> columns, std::initializer_list<int64_t> rows);
+
+// Elements, of so many bytes, from row to row of `columns` results that a warp keeps in shared memory: eight rows lie
+// in other banks.
+int64_t held_row(int64_t columns, int64_t bytes);
 
 }  // namespace tenon::ops

@@ -11,6 +11,7 @@ struct MatMulShape {
   int64_t rows = 0, columns = 0, depth = 0;
   bool transpose_b = false;
   bool has_fixed_b = false;  // b is constant: no kernel writes it
+  bool allow_tf32 = false;
 };
 
 }  // namespace tenon::ops

@@ -9,7 +9,8 @@ namespace tenon::ops {
 
 class CudaStreamedProduct {
  public:
-  // float16 and bfloat16, weights by rows of all channels of an output. Inputs are those of a ChannelsLastConv.
+  // float16, bfloat16, and float that may be rounded to TF32; weights by rows of all channels of an output. Inputs are
+  // those of a ChannelsLastConv.
   static bool takes(KernelRun& run, const MatMulShape& shape);
 
   CudaStreamedProduct(KernelRun& run, const MatMulShape& shape, const CudaEpilogue& epilogue);

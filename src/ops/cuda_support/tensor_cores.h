@@ -33,6 +33,8 @@ namespace tenon::ops {
 //     group_sees_copies when what it copied is there, and then the block waits for all; group_begin before,
 //     group_commit after several products. group_wait<N> waits for all but the last N of these; then group_done for
 //     every d before that is read.
+//   rounded_to_multiply(x): x as it is multiplied: a float is rounded to TF32, others stay.
+//   store_pair(to, two): two floats as elements side by side.
 // DYNAMIC_SHARED(name, bytes) declares the shared memory that a grid asks for by its shared_bytes.
 inline constexpr std::string_view tensor_core_functions = R"cuda(
 #ifdef TENON_EMULATED
@@ -199,6 +201,10 @@ template <int BYTES> inline void copy_async_if(void* to, const void* from, bool 
 inline void copy_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <int N> inline void copy_async_wait() { asm volatile("cp.async.wait_group %0;" :: "n"(N) : "memory"); }
 #endif
+template <typename T> inline T rounded_to_multiply(T x) { return x; }
+inline float rounded_to_multiply(float x) { return float_of(tf32_of(x)); }
+template <typename T> inline void store_pair(T* to, const float (&two)[2]) { *(u32*)to = pair_of<T>(two[0], two[1]); }
+inline void store_pair(float* to, const float (&two)[2]) { *(Pack<float, 2>*)to = {two[0], two[1]}; }
 )cuda";
 
 }  // namespace tenon::ops
