@@ -65,6 +65,7 @@ const std::set<std::string> function_operators{
 
 // Those that ONNX defines by other means, or not at all; all of com.microsoft are.
 const std::set<std::string> others = {"BlockedConv",
+                                      "BlockedConvMaxPool",
                                       "BlockedConvTranspose",
                                       "ChannelAffine",
                                       "ChannelsLastAveragePool",

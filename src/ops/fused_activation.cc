@@ -25,11 +25,12 @@ FusedActivation fused_activation(const ir::Node& node) {
   return kind;
 }
 
-Operator& with_residual_and_activation(Operator& op) {
-  return op.optional_input("residual", "T")
-      .attribute("activation", ir::AttributeKind::string)
+Operator& with_activation(Operator& op) {
+  return op.attribute("activation", ir::AttributeKind::string)
       .attribute("activation_params", ir::AttributeKind::floats);
 }
+
+Operator& with_residual_and_activation(Operator& op) { return with_activation(op.optional_input("residual", "T")); }
 
 void check_residual_and_activation(Inference& inference, size_t i, const std::optional<SymbolicShape>& output) {
   fused_activation(inference.node());
@@ -37,6 +38,31 @@ void check_residual_and_activation(Inference& inference, size_t i, const std::op
   inference.require_rank(i, static_cast<int>(output->size()));
   for (size_t axis = 0; axis < output->size(); ++axis)
     inference.equal(inference.shape(i)[axis], (*output)[axis], "the sizes of residual and output");
+}
+
+Term activated(Decomposition& d, Term y) {
+  const std::vector<float> parameters = d.node().floats_attribute("activation_params");
+  switch (fused_activation(d.node())) {
+    case FusedActivation::none:
+      return y;
+    case FusedActivation::relu:
+      return d.add("Relu", {y});
+    case FusedActivation::clip:
+      return d.add("Clip", {y, y.number(parameters[0]), y.number(parameters[1])});
+    case FusedActivation::sigmoid:
+      return sigmoid(y);
+    case FusedActivation::tanh:
+      return tanh(y);
+    case FusedActivation::swish:
+      return y * sigmoid(y);
+    case FusedActivation::hard_swish:
+      return d.add("HardSwish", {y});
+    case FusedActivation::gelu:
+      return d.add("Gelu", {y});
+    case FusedActivation::tanh_gelu:
+      return d.add("Gelu", {y}, {{"approximate", std::string("tanh")}});
+  }
+  return y;
 }
 
 void output_with_residual_and_activation(Decomposition& d, Term y, size_t i) {
@@ -47,36 +73,7 @@ void output_with_residual_and_activation(Decomposition& d, Term y, size_t i) {
     Term residual = known ? d.input(i) : reshape(d.input(i), shape_of(y));
     y = y + residual;
   }
-  const std::vector<float> parameters = d.node().floats_attribute("activation_params");
-  switch (fused_activation(d.node())) {
-    case FusedActivation::none:
-      break;
-    case FusedActivation::relu:
-      y = d.add("Relu", {y});
-      break;
-    case FusedActivation::clip:
-      y = d.add("Clip", {y, y.number(parameters[0]), y.number(parameters[1])});
-      break;
-    case FusedActivation::sigmoid:
-      y = sigmoid(y);
-      break;
-    case FusedActivation::tanh:
-      y = tanh(y);
-      break;
-    case FusedActivation::swish:
-      y = y * sigmoid(y);
-      break;
-    case FusedActivation::hard_swish:
-      y = d.add("HardSwish", {y});
-      break;
-    case FusedActivation::gelu:
-      y = d.add("Gelu", {y});
-      break;
-    case FusedActivation::tanh_gelu:
-      y = d.add("Gelu", {y}, {{"approximate", std::string("tanh")}});
-      break;
-  }
-  d.output(0, y);
+  d.output(0, activated(d, y));
 }
 
 }  // namespace tenon::ops

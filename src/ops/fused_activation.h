@@ -14,10 +14,13 @@ enum class FusedActivation : unsigned char { none, relu, clip, sigmoid, tanh, sw
 // Throws invalid_attribute for a name that is none of them, or for wrong parameters.
 FusedActivation fused_activation(const ir::Node& node);
 
-// Adds the residual as an optional input and the attributes.
+// Adds the attributes; with the residual as an optional input before.
+Operator& with_activation(Operator& op);
 Operator& with_residual_and_activation(Operator& op);
 // Checks the attributes, and that input i, the residual, has the shape that was inferred for the output.
 void check_residual_and_activation(Inference& inference, size_t i, const std::optional<SymbolicShape>& output);
+// y activated.
+Term activated(Decomposition& d, Term y);
 // The output: y, plus input i if there is one, activated.
 void output_with_residual_and_activation(Decomposition& d, Term y, size_t i);
 

@@ -60,14 +60,15 @@ int64_t WindowAxis::transposed_pad(int64_t input, int64_t outputs, bool outputs_
   return auto_pad == AutoPad::same_upper ? total / 2 : total - total / 2;
 }
 
-WindowAttributes::WindowAttributes(const ir::Node& node)
-    : kernel(read(node, "kernel_shape", 1)),
-      strides(read(node, "strides", 1)),
-      dilations(read(node, "dilations", 1)),
-      pads(read(node, "pads", 0)),
-      output_padding(read(node, "output_padding", 0)),
-      ceil_mode(node.int_attribute("ceil_mode", 0) != 0) {
-  std::string mode = node.string_attribute("auto_pad", "NOTSET");
+WindowAttributes::WindowAttributes(const ir::Node& node, std::string_view prefix) {
+  const auto name = [&](std::string_view own) { return fmt::format("{}{}", prefix, own); };
+  kernel = read(node, name("kernel_shape"), 1);
+  strides = read(node, name("strides"), 1);
+  dilations = read(node, name("dilations"), 1);
+  pads = read(node, name("pads"), 0);
+  output_padding = read(node, name("output_padding"), 0);
+  ceil_mode = node.int_attribute(name("ceil_mode"), 0) != 0;
+  const std::string mode = node.string_attribute(name("auto_pad"), "NOTSET");
   if (mode == "SAME_UPPER")
     auto_pad = AutoPad::same_upper;
   else if (mode == "SAME_LOWER")

@@ -1,6 +1,7 @@
 // The attributes of operators that slide a window over an image: kernel_shape, strides, dilations, pads, auto_pad.
 #pragma once
 
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -33,8 +34,8 @@ struct WindowAttributes {
   AutoPad auto_pad = AutoPad::explicit_pads;
   bool ceil_mode = false;
 
-  // Throws ErrorCode::invalid_attribute on negative or senseless values.
-  explicit WindowAttributes(const ir::Node& node);
+  // Throws ErrorCode::invalid_attribute on negative or senseless values. Names of attributes may begin with a prefix.
+  explicit WindowAttributes(const ir::Node& node, std::string_view prefix = "");
   // Throws unless the lists have `spatial` entries (pads two for each) or are absent; a kernel only where one is given.
   void check(int spatial) const;
   // Axis `d` of `spatial`; `weights_kernel` when kernel_shape is absent.

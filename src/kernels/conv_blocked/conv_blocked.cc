@@ -36,6 +36,9 @@ constexpr int64_t band_bytes = 1 << 20;
 constexpr int64_t least_copied_bytes = 4096;
 // Fewer pixels side by side than this would read all weights for too little.
 constexpr int64_t least_columns_apart = 4;
+// Outputs of two blocks of channels whose maxima are looked for at once, and the parts of an image that each of several
+// threads then has at least: where they begin, what two windows cover is computed twice.
+constexpr int64_t pooled_pixels = 1024, pooled_parts_per_thread = 4;
 // With more threads, to copy the pixels of a larger step first takes longer than it saves.
 constexpr int most_threads_that_pick = 2;
 
@@ -137,6 +140,22 @@ class DenseBlockedConv {
     }
   }
 
+  // The maxima of windows of the outputs.
+  void run_and_pool(const Number* x, const PoolShape& windows, Number* y) const {
+    const int64_t rows = windows.output[0];
+    if (!needs_copy(1) && !needs_copy(2)) return pool_rows(x, s_.input[1], s_.input[2], 0, windows, 0, rows, y);
+    const OutputRange all_columns{0, s_.output[2], 0, s_.kernel[2]};
+    const int64_t width = extent(2, all_columns), at_once = divide_up(rows_at_once(width), windows.stride[0]);
+    for (int64_t row = 0; row < rows; row += at_once) {
+      const int64_t end = std::min(row + at_once, rows);
+      const OutputRange band = rows_of(windows, row, end);
+      const int64_t height = extent(1, band);
+      const Scratch scratch(static_cast<size_t>(s_.in_channels * height * width * size));
+      pad(x, start(1, band), height, width, scratch.as<Number>());
+      pool_rows(scratch.as<Number>(), height, width, band.begin, windows, row, end, y);
+    }
+  }
+
  private:
   static constexpr int64_t size = sizeof(Number), blocks_at_once = BlockedConvKernels<Number>::blocks_at_once;
 
@@ -172,10 +191,7 @@ class DenseBlockedConv {
   // Rows in bands, from padded copies.
   void run_rows(const Number* x, const OutputRange& rows, const OutputRange& columns, const Number* residual,
                 Number* y) const {
-    const int64_t width = extent(2, columns);
-    const int64_t least = divide_up(most_group_pixels * pool_.size(), s_.output[2]);
-    const int64_t at_once =
-        std::max(least, band_bytes / std::max<int64_t>(1, s_.in_channels * width * s_.stride[1] * size));
+    const int64_t width = extent(2, columns), at_once = rows_at_once(width);
     for (int64_t row = rows.begin; row < rows.end; row += at_once) {
       const OutputRange band{row, std::min(row + at_once, rows.end), rows.tap, rows.tap_end};
       const int64_t height = extent(1, band);
@@ -183,6 +199,70 @@ class DenseBlockedConv {
       pad(x, start(1, band), height, width, scratch.as<Number>());
       run_area(scratch.as<Number>(), height, width, band, columns, residual, y);
     }
+  }
+
+  // Rows of outputs that are computed from one padded copy of so many columns.
+  int64_t rows_at_once(int64_t width) const {
+    const int64_t least = divide_up(most_group_pixels * pool_.size(), s_.output[2]);
+    return std::max(least, band_bytes / std::max<int64_t>(1, s_.in_channels * width * s_.stride[1] * size));
+  }
+
+  // The rows of outputs that rows of windows cover.
+  OutputRange rows_of(const PoolShape& windows, int64_t begin, int64_t end) const {
+    const int64_t reach = (windows.kernel[0] - 1) * windows.dilation[0] + 1;
+    const int64_t first = std::clamp<int64_t>(begin * windows.stride[0] - windows.pad_begin[0], 0, s_.output[1]);
+    const int64_t last = (end - 1) * windows.stride[0] - windows.pad_begin[0] + reach;
+    return {first, std::clamp(last, first, s_.output[1]), 0, s_.kernel[1]};
+  }
+
+  // The maxima of rows [begin, end) of windows, from an image that begins where row `first_row` of outputs reads.
+  void pool_rows(const Number* x, int64_t height, int64_t width, int64_t first_row, const PoolShape& windows,
+                 int64_t begin, int64_t end, Number* y) const {
+    const OutputRange all_columns{0, s_.output[2], 0, s_.kernel[2]};
+    const Work work = work_of(height, width, {0, s_.output[1], 0, s_.kernel[1]}, all_columns);
+    const int64_t line = s_.output[2], turns = divide_up(out_blocks_, at_once_), rows = end - begin;
+    const int64_t overlap = std::max<int64_t>(0, windows.kernel[0] - windows.stride[0]);
+    int64_t at_once = std::max<int64_t>(1, (pooled_pixels / line - overlap) / windows.stride[0]);
+    if (pool_.size() > 1)
+      at_once = std::clamp<int64_t>(rows * turns / (pooled_parts_per_thread * pool_.size()), 1, at_once);
+    const int64_t parts = divide_up(rows, at_once);
+    const int64_t most_rows =
+        std::min(s_.output[1], (at_once - 1) * windows.stride[0] + (windows.kernel[0] - 1) * windows.dilation[0] + 1);
+    const int64_t plane = most_rows * line * block_;
+    pool_.parallel_for(turns * parts, 1, [&](int64_t first_part, int64_t last_part) {
+      const Scratch scratch(static_cast<size_t>(at_once_ * plane * size));
+      auto* outputs = scratch.as<Number>();
+      std::vector<int64_t> offsets(static_cast<size_t>(most_rows * line));
+      OutputRange held{};
+      for (int64_t i = first_part; i < last_part; ++i) {
+        const int64_t turn = i / parts, top = begin + i % parts * at_once, bottom = std::min(top + at_once, end);
+        const int64_t out = turn * at_once_, blocks = std::min(at_once_, out_blocks_ - out);
+        const OutputRange band = rows_of(windows, top, bottom);
+        // What the windows above covered too.
+        const bool goes_on = i > first_part && i % parts > 0;
+        const int64_t kept = goes_on ? std::max<int64_t>(0, held.end - band.begin) : 0;
+        for (int64_t b = 0; b < blocks && kept > 0 && band.begin > held.begin; ++b)
+          std::copy_n(outputs + b * plane + (band.begin - held.begin) * line * block_, kept * line * block_,
+                      outputs + b * plane);
+        held = band;
+        int64_t count = 0;
+        for (int64_t row = band.begin + kept; row < band.end; ++row)
+          for (int64_t column = 0; column < line; ++column)
+            offsets[static_cast<size_t>(count++)] =
+                ((row - first_row) * s_.stride[1] * width + column * s_.stride[2]) * lanes_;
+        if (count > 0)
+          run_group(x, {offsets.data(), 0, count, line}, work, out, blocks, nullptr, nullptr,
+                    outputs + kept * line * block_, plane);
+        PoolShape own = windows;
+        own.planes = 1;
+        own.input[0] = band.end - band.begin;
+        own.output[0] = bottom - top;
+        own.pad_begin[0] = band.begin - (top * windows.stride[0] - windows.pad_begin[0]);
+        for (int64_t b = 0; b < blocks; ++b)
+          max_pool(pool_, own, outputs + b * plane,
+                   y + ((out + b) * windows.output[0] + top) * windows.output[1] * block_);
+      }
+    });
   }
 
   // Of output channels.
@@ -323,7 +403,7 @@ class DenseBlockedConv {
         const int64_t blocks = std::min(at_once, of_group - first_block);
         const int64_t at = (out * s_.output[1] * s_.output[2] + place) * block_;
         run_group(x + turn / turns_of_group * group_step, {offsets, from, count, line}, work, out, blocks,
-                  residual ? residual + at : nullptr, sums, y + at);
+                  residual ? residual + at : nullptr, sums, y + at, s_.output[1] * s_.output[2] * block_);
       }
     });
   }
@@ -352,13 +432,13 @@ class DenseBlockedConv {
     }
   }
 
-  // One or two blocks of output channels of some pixels.
+  // One or two blocks of output channels of some pixels, the second one `y_step` after the first.
   void run_group(const Number* x, const Pixels& pixels, const Work& work, int64_t out, int64_t blocks,
-                 const Number* residual, float* sums, Number* y) const {
+                 const Number* residual, float* sums, Number* y, int64_t y_step) const {
     const auto* one = lanes_ == 1 ? k_.plain : k_.blocked;
     const auto* two = lanes_ == 1 ? k_.two_plain : k_.two_blocked;
     const auto* kernels = blocks == 1 ? one : two;
-    const int64_t y_step = s_.output[1] * s_.output[2] * block_, weights_of_step = lanes_ * block_;
+    const int64_t weights_of_step = lanes_ * block_;
     const int64_t weights_of_block = in_blocks_ * s_.kernel_size() * weights_of_step;
     const Number* bias = epilogue_.bias ? epilogue_.bias + out * block_ : zeros_.data();
     for (size_t i = 0; i == 0 || i < work.turns.size(); ++i) {
@@ -430,12 +510,17 @@ template class ConvWeightsInBlocks<uint16_t>;
 namespace {
 
 template <class Number>
+EpilogueOf<Number> without_nan_bounds(EpilogueOf<Number> epilogue) {
+  if (std::isnan(epilogue.lo)) epilogue.lo = -infinity;
+  if (std::isnan(epilogue.hi)) epilogue.hi = infinity;
+  return epilogue;
+}
+
+template <class Number>
 void run_conv(ThreadPool& pool, const ConvShape& shape, const Number* x, const ConvWeightsInBlocks<Number>& weights,
               Number* y, const EpilogueOf<Number>& given) {
   if (shape.batch <= 0 || shape.output_size() <= 0 || shape.out_channels <= 0) return;
-  EpilogueOf<Number> epilogue = given;
-  if (std::isnan(given.lo)) epilogue.lo = -infinity;
-  if (std::isnan(given.hi)) epilogue.hi = infinity;
+  const EpilogueOf<Number> epilogue = without_nan_bounds<Number>(given);
   if (is_depthwise(shape)) return conv_blocked_depthwise(pool, shape, x, weights, y, epilogue);
   const bool picks = picks_pixels(shape) && pool.size() <= most_threads_that_pick;
   ConvShape picked = shape;
@@ -462,6 +547,16 @@ Isa conv_blocked_isa() { return conv_blocked_kernels().isa; }
 void conv_blocked(ThreadPool& pool, const ConvShape& shape, const float* x, const BlockedConvWeights& weights, float* y,
                   const ConvEpilogue& epilogue) {
   run_conv(pool, shape, x, weights, y, epilogue);
+}
+
+void conv_blocked_max_pool(ThreadPool& pool, const ConvShape& shape, const PoolShape& windows, const float* x,
+                           const BlockedConvWeights& weights, float* y, const ConvEpilogue& epilogue) {
+  if (shape.batch <= 0 || shape.output_size() <= 0 || shape.out_channels <= 0) return;
+  const ConvEpilogue bounded = without_nan_bounds<float>(epilogue);
+  const DenseBlockedConv<float> conv(pool, shape, weights, bounded);
+  for (int64_t n = 0; n < shape.batch; ++n)
+    conv.run_and_pool(x + n * shape.in_channels * shape.input_size(), windows,
+                      y + n * shape.out_channels / windows.input[2] * windows.output_size());
 }
 
 void conv_blocked(ThreadPool& pool, const ConvShape& shape, const uint16_t* x, const HalfBlockedConvWeights& weights,

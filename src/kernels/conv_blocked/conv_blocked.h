@@ -7,6 +7,7 @@
 #include "base/thread_pool.h"
 #include "kernels/conv/conv.h"
 #include "kernels/conv_blocked/tile.h"
+#include "kernels/pool/pool.h"
 #include "kernels/scratch.h"
 
 namespace tenon::kernels {
@@ -47,6 +48,10 @@ Isa conv_blocked_isa();
 // spatial dimensions: the first of the three is 1.
 void conv_blocked(ThreadPool& pool, const ConvShape& shape, const float* x, const BlockedConvWeights& weights, float* y,
                   const ConvEpilogue& epilogue = {});
+// The maximum of each window of what conv_blocked gives, for one group and a kernel without dilation. What it gives
+// stays in a cache. `windows` are those of a block of channels: height, width, block.
+void conv_blocked_max_pool(ThreadPool& pool, const ConvShape& shape, const PoolShape& windows, const float* x,
+                           const BlockedConvWeights& weights, float* y, const ConvEpilogue& epilogue = {});
 // In half precision up to 64 products are summed up, and two such sums, which are then added to sums of floats.
 void conv_blocked(ThreadPool& pool, const ConvShape& shape, const uint16_t* x, const HalfBlockedConvWeights& weights,
                   uint16_t* y, const HalfConvEpilogue& epilogue = {});

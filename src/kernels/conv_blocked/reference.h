@@ -30,6 +30,26 @@ struct BlockedCase {
   }
 };
 
+// Square windows over what a convolution in blocked layout gives, of one block of channels.
+inline PoolShape pool_windows(const ConvShape& conv, int64_t kernel, int64_t stride, int64_t pad, int64_t block) {
+  PoolShape s;
+  s.input[2] = s.output[2] = block;
+  for (int d : {0, 1}) {
+    s.input[d] = conv.output[d + 1], s.kernel[d] = kernel, s.stride[d] = stride, s.pad_begin[d] = pad;
+    const int64_t room = s.input[d] + 2 * pad - kernel;
+    s.output[d] = room < 0 ? 0 : room / stride + 1;
+  }
+  return s;
+}
+
+// The maxima of these windows of images in blocked layout.
+inline std::vector<float> pooled(ThreadPool& pool, PoolShape windows, int64_t planes, const std::vector<float>& x) {
+  windows.planes = planes;
+  std::vector<float> y(static_cast<size_t>(planes * windows.output_size()));
+  max_pool(pool, windows, x.data(), y.data());
+  return y;
+}
+
 inline const BlockedCase blocked_cases[] = {
     {1, 1, 1, false, false, 5, 7, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}},
     {2, 3, 2, false, false, 14, 15, {3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}},

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <random>
 #include <string>
@@ -39,6 +40,35 @@ TEST_P(ConvBlocked, MatchesReference) {
         ASSERT_NEAR(y[i], expected[i], tolerance) << "case " << &c - blocked_cases << " at " << i;
       conv_blocked(three, s, x.data(), packed, same.data(), e);
       EXPECT_EQ(y, same) << "case " << &c - blocked_cases << " with three threads";
+    }
+  }
+}
+
+// The same bits as one after the other.
+TEST_P(ConvBlocked, PoolsWhatItGives) {
+  const ScopedIsa forced(GetParam());
+  ThreadPool one(1), five(5);
+  for (const BlockedCase& c : blocked_cases) {
+    const ConvShape s = c.shape();
+    if (s.groups > 1 || s.dilation[1] > 1 || s.dilation[2] > 1) continue;  // not for these
+    const auto x = random_floats(s.batch * s.in_channels * s.input_size(), 1);
+    const auto weights = random_floats(s.out_channels * s.in_channels * s.kernel_size(), 2);
+    const auto bias = random_floats(s.out_channels, 3);
+    const BlockedConvWeights packed(five, s, c.plain, weights.data());
+    for (const ConvEpilogue& e :
+         {ConvEpilogue{bias.data(), 0, 1.5f}, ConvEpilogue{bias.data(), -1, 1, nullptr, square}}) {
+      std::vector<float> convolved(static_cast<size_t>(s.batch * s.out_channels * s.output_size()));
+      conv_blocked(one, s, x.data(), packed, convolved.data(), e);
+      for (auto [kernel, stride, pad] : {std::array{3, 2, 1}, {2, 2, 0}, {3, 2, 0}, {1, 1, 0}, {4, 3, 2}, {2, 3, 1}}) {
+        const PoolShape windows = pool_windows(s, kernel, stride, pad, conv_block());
+        const auto expected = pooled(one, windows, s.batch * s.out_channels / conv_block(), convolved);
+        for (ThreadPool* pool : {&one, &five}) {
+          std::vector<float> y(expected.size(), 77.0f);
+          conv_blocked_max_pool(*pool, s, windows, x.data(), packed, y.data(), e);
+          EXPECT_EQ(y, expected) << "case " << &c - blocked_cases << ", windows of " << kernel << ", steps of "
+                                 << stride << ", " << pool->size() << " threads";
+        }
+      }
     }
   }
 }

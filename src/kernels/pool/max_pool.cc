@@ -353,35 +353,107 @@ void max_pool_sparse(ThreadPool& pool, const PoolShape& s, const T* x, T* y) {
   });
 }
 
+// Maxima of images with so many inner channels: of an output row, first of the rows that it covers, column by column,
+// then along the resulting row.
 template <int Channels>
-struct InnerMaxima {
-  static constexpr int width = vector_bytes / sizeof(float), count = Channels / width;
+class InnerRowMaxima {
+ public:
+  explicit InnerRowMaxima(const PoolShape& s)
+      : s_(s), memory_(static_cast<size_t>(s.input[1] * s.input[2]) * sizeof(float)) {}
+
+  // Row `depth` of the output of a plane.
+  void run(const float* plane, int64_t depth, float* y) {
+    const int64_t d0 = depth * s_.stride[0] - s_.pad_begin[0], row = s_.input[1] * Channels;
+    const IndexRange ds = taps_inside(d0, s_.kernel[0], s_.dilation[0], 0, s_.input[0]);
+    if (ds.size() == 0) return static_cast<void>(std::fill_n(y, s_.output[1] * Channels, lowest<float>()));
+    const float* first = plane + (d0 + ds.begin * s_.dilation[0]) * row;
+    fold_windows(highest_rows(first, ds.size(), s_.dilation[0] * row), y);
+  }
+
+ private:
+  static constexpr int width = vector_bytes / sizeof(float);
   using Vector = VectorOf<float>::Type;
 
-  void fold(const float* row) {
-    for (int j = 0; j < count; ++j) {
-      Vector value;
-      std::memcpy(&value, row + j * width, sizeof value);
-      best[j] = extreme_of<true, float>(best[j], value);
+  static Vector load(const float* p) {
+    Vector v;
+    std::memcpy(&v, p, sizeof v);
+    return v;
+  }
+  static Vector higher(Vector best, const float* p) { return extreme_of<true, float>(best, load(p)); }
+
+  const float* highest_rows(const float* first, int64_t count, int64_t step) {
+    if (count == 1) return first;
+    if (count == 2) return highest_of(first, std::integral_constant<int64_t, 2>{}, step);
+    if (count == 3) return highest_of(first, std::integral_constant<int64_t, 3>{}, step);
+    return highest_of(first, count, step);
+  }
+  template <class Count>
+  const float* highest_of(const float* first, Count count, int64_t step) {
+    float* to = memory_.as<float>();
+    for (int64_t i = 0; i < s_.input[1] * Channels; i += width) {
+      Vector best = load(first + i);
+      for (int64_t row = 1; row < count; ++row) best = higher(best, first + row * step + i);
+      std::memcpy(to + i, &best, sizeof best);
+    }
+    return to;
+  }
+
+  void fold_windows(const float* row, float* y) const {
+    const int64_t stride = s_.stride[1], reach = (s_.kernel[1] - 1) * s_.dilation[1];
+    const IndexRange inside = outputs_inside(s_.output[1], stride, -s_.pad_begin[1], s_.input[1] - reach);
+    const int64_t begin = std::min(inside.begin, s_.output[1]), end = std::max(begin, inside.end);
+    for (int64_t o = 0; o < begin; ++o) fold_edge(row, o, y);
+    fold_inside(row, begin, end, y);
+    for (int64_t o = end; o < s_.output[1]; ++o) fold_edge(row, o, y);
+  }
+  void fold_edge(const float* row, int64_t o, float* y) const {
+    const int64_t first = o * s_.stride[1] - s_.pad_begin[1];
+    const IndexRange taps = taps_inside(first, s_.kernel[1], s_.dilation[1], 0, s_.input[1]);
+    if (taps.size() == 0) return static_cast<void>(std::fill_n(y + o * Channels, Channels, lowest<float>()));
+    fold(row + (first + taps.begin * s_.dilation[1]) * Channels, taps.size(), y + o * Channels);
+  }
+  void fold_inside(const float* row, int64_t begin, int64_t end, float* y) const {
+    const auto fold_all = [&](auto taps) {
+      for (int64_t o = begin; o < end; ++o)
+        fold(row + (o * s_.stride[1] - s_.pad_begin[1]) * Channels, taps, y + o * Channels);
+    };
+    if (s_.kernel[1] == 2) return fold_all(std::integral_constant<int64_t, 2>{});
+    if (s_.kernel[1] == 3) return fold_all(std::integral_constant<int64_t, 3>{});
+    fold_all(s_.kernel[1]);
+  }
+  // Of some pixels.
+  template <class Taps>
+  [[gnu::always_inline]] void fold(const float* pixel, Taps taps, float* y) const {
+    const int64_t step = s_.dilation[1] * Channels;
+    for (int64_t c = 0; c < Channels; c += width) {
+      Vector best = load(pixel + c);
+      for (int64_t tap = 1; tap < taps; ++tap) best = higher(best, pixel + tap * step + c);
+      std::memcpy(y + c, &best, sizeof best);
     }
   }
-  void finish(float* out) const { std::memcpy(out, best, sizeof best); }
 
-  InnerMaxima() {
-    for (Vector& vector : best) vector = Vector{} + lowest<float>();
-  }
-  Vector best[count];
+  const PoolShape& s_;
+  Scratch memory_;  // a row
 };
+
+template <int Channels>
+void max_pool_inner(ThreadPool& pool, const PoolShape& s, const float* x, float* y) {
+  constexpr int64_t reads_per_task = 16 << 10;
+  const int64_t reads = 1 + s.output[1] * s.output[2] * std::min(s.kernel[0] * s.kernel[1], s.input[0] * s.input[1]);
+  pool.parallel_for(s.planes * s.output[0], 1 + reads_per_task / reads, [&](int64_t begin, int64_t end) {
+    InnerRowMaxima<Channels> maxima(s);
+    for (int64_t i = begin; i < end; ++i)
+      maxima.run(x + i / s.output[0] * s.input_size(), i % s.output[0], y + i * s.output[1] * s.output[2]);
+  });
+}
 
 }  // namespace
 
 template <class T>
 void max_pool(ThreadPool& pool, const PoolShape& s, const T* x, T* y) {
   if constexpr (std::is_same_v<T, float>) {
-    if (has_inner_channels(s, 8))
-      return each_inner_window(pool, s, x, y, [](int64_t, int64_t) { return InnerMaxima<8>(); });
-    if (has_inner_channels(s, 16))
-      return each_inner_window(pool, s, x, y, [](int64_t, int64_t) { return InnerMaxima<16>(); });
+    if (has_inner_channels(s, 8)) return max_pool_inner<8>(pool, s, x, y);
+    if (has_inner_channels(s, 16)) return max_pool_inner<16>(pool, s, x, y);
   }
   if (!RowMaxima<T>::suits(s)) return max_pool_sparse(pool, s, x, y);
   constexpr int64_t reads_per_task = 16 << 10;

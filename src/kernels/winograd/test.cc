@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -91,6 +92,44 @@ TEST_P(Winograd, MatchesReference) {
       }
     }
   }
+}
+
+// The same bits as one after the other.
+TEST_P(Winograd, PoolsWhatItGives) {
+  const ScopedIsa forced(GetParam());
+  const int64_t block = conv_block();
+  ThreadPool one(1), three(3);
+  for (int tile : {2, 4}) {
+    for (const Case& c : cases) {
+      const ConvShape s = c.shape();
+      const PoolShape windows = pool_windows(s, 2, 2, 0, block);
+      EXPECT_EQ(can_pool_winograd(s, windows), s.dilation[1] == 1 && s.dilation[2] == 1);
+      if (!can_pool_winograd(s, windows)) continue;
+      const auto x = random_floats(s.batch * s.in_channels * s.input_size(), 1);
+      const auto weights = random_floats(s.out_channels * s.in_channels / s.groups * 9, 2);
+      const auto bias = random_floats(s.out_channels, 3);
+      const WinogradWeights packed(three, s, tile, weights.data());
+      for (const ConvEpilogue& e : {ConvEpilogue{}, ConvEpilogue{bias.data(), -1, 1.5f, nullptr, square}}) {
+        std::vector<float> convolved(static_cast<size_t>(s.batch * s.out_channels * s.output_size()));
+        conv_winograd(one, s, x.data(), packed, convolved.data(), e);
+        const auto expected = pooled(one, windows, s.batch * s.out_channels / block, convolved);
+        for (ThreadPool* pool : {&one, &three}) {
+          std::vector<float> y(expected.size(), 77.0f);
+          conv_winograd_max_pool(*pool, s, windows, x.data(), packed, y.data(), e);
+          EXPECT_EQ(y, expected) << "case " << &c - cases << ", tile " << tile << ", " << pool->size() << " threads";
+        }
+      }
+    }
+  }
+}
+
+TEST_P(Winograd, PoolsOnlyPairs) {
+  const ConvShape s = cases[5].shape();
+  for (auto [kernel, stride, pad] : {std::array{3, 2, 0}, {2, 1, 0}, {2, 2, 1}, {3, 2, 1}})
+    EXPECT_FALSE(can_pool_winograd(s, pool_windows(s, kernel, stride, pad, 8)));
+  PoolShape past_the_end = pool_windows(s, 2, 2, 0, 8);  // where sizes are rounded up
+  ++past_the_end.output[0];
+  EXPECT_FALSE(can_pool_winograd(s, past_the_end));
 }
 
 TEST_P(Winograd, OnlyKernelsOfThreeByThree) {

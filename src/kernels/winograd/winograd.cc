@@ -1,9 +1,11 @@
 #include "kernels/winograd/winograd.h"
 
 #include <algorithm>
+#include <cstring>
 #include <vector>
 
 #include "base/rounding.h"
+#include "kernels/simd/extreme.h"
 
 namespace tenon::kernels {
 namespace {
@@ -111,9 +113,11 @@ WinogradWeights::WinogradWeights(ThreadPool& pool, const ConvShape& shape, int t
 
 class WinogradConv {
  public:
+  // `windows` of a pool, or null.
   WinogradConv(ThreadPool& pool, const ConvShape& shape, const WinogradWeights& weights, const float* x, float* y,
-               const ConvEpilogue& epilogue)
+               const ConvEpilogue& epilogue, const PoolShape* windows = nullptr)
       : pool_(pool),
+        windows_(windows),
         s_(shape),
         transforms_(*weights.transforms_),
         k_(*weights.kernels_),
@@ -278,31 +282,79 @@ class WinogradConv {
   }
 
   void transform_output(int64_t first, int64_t begin, int64_t end, int64_t c, const float* points) const {
+    if (windows_) return transform_and_pool(first, begin, end, c, points);
     Place place = place_of(first + begin);
     for (int64_t t = begin; t < end; ++t, go_on(place)) {
       const int64_t row = rows_[place.tile_row], column = columns_[place.tile_column];
       const int64_t at = (((place.image * out_blocks_ + c) * s_.output[1] + row) * s_.output[2] + column) * block_;
-      WinogradOutput tile;
-      tile.points = points + t * block_;
-      tile.point_step = out_step_;
-      tile.bias = epilogue_.bias ? epilogue_.bias + c * block_ : zeros_.data();
+      WinogradOutput tile = tile_at(place, c, points + t * block_);
       tile.residual = epilogue_.residual ? epilogue_.residual + at : nullptr;
       tile.y = y_ + at;
       tile.row_step = s_.dilation[1] * s_.output[2] * block_;
       tile.column_step = s_.dilation[2] * block_;
-      tile.rows = static_cast<int>(std::min<int64_t>(tile_, divide_up(s_.output[1] - row, s_.dilation[1])));
-      tile.columns = static_cast<int>(std::min<int64_t>(tile_, divide_up(s_.output[2] - column, s_.dilation[2])));
-      tile.lo = epilogue_.lo;
-      tile.hi = epilogue_.hi;
-      transforms_.output[tile_](tile);
-      if (!epilogue_.activation) continue;
-      for (int i = 0; i < tile.rows; ++i) activate(tile.y + i * tile.row_step, tile);
+      store(tile);
     }
+  }
+
+  // The maxima of a tile's windows, none of which reaches into another tile.
+  void transform_and_pool(int64_t first, int64_t begin, int64_t end, int64_t c, const float* points) const {
+    float pixels[most_points * 16];
+    Place place = place_of(first + begin);
+    for (int64_t t = begin; t < end; ++t, go_on(place)) {
+      WinogradOutput tile = tile_at(place, c, points + t * block_);
+      tile.residual = nullptr;
+      tile.y = pixels;
+      tile.row_step = tile_ * block_;
+      tile.column_step = block_;
+      store(tile);
+      const int64_t row = rows_[place.tile_row] / 2, column = columns_[place.tile_column] / 2;
+      const int64_t rows = windows_->output[0], columns = windows_->output[1];
+      float* to = y_ + (((place.image * out_blocks_ + c) * rows + row) * columns + column) * block_;
+      for (int64_t i = 0; i < std::min<int64_t>(tile.rows / 2, rows - row); ++i)
+        for (int64_t j = 0; j < std::min<int64_t>(tile.columns / 2, columns - column); ++j)
+          store_highest(pixels + 2 * i * tile.row_step + 2 * j * block_, tile.row_step,
+                        to + (i * columns + j) * block_);
+    }
+  }
+  // Of two by two pixels.
+  void store_highest(const float* pixel, int64_t row_step, float* y) const {
+    constexpr int64_t width = vector_bytes / sizeof(float);
+    using Vector = VectorOf<float>::Type;
+    for (int64_t lane = 0; lane < block_; lane += width) {
+      Vector best[2];
+      for (int64_t i : {0, 1}) {
+        Vector top, bottom;
+        std::memcpy(&top, pixel + i * block_ + lane, sizeof top);
+        std::memcpy(&bottom, pixel + row_step + i * block_ + lane, sizeof bottom);
+        best[i] = extreme_of<true, float>(top, bottom);
+      }
+      best[0] = extreme_of<true, float>(best[0], best[1]);
+      std::memcpy(y + lane, best, sizeof best[0]);
+    }
+  }
+
+  // What a tile of a block of channels becomes, without the place where it is stored.
+  WinogradOutput tile_at(const Place& place, int64_t c, const float* points) const {
+    const int64_t row = rows_[place.tile_row], column = columns_[place.tile_column];
+    WinogradOutput tile;
+    tile.points = points;
+    tile.point_step = out_step_;
+    tile.bias = epilogue_.bias ? epilogue_.bias + c * block_ : zeros_.data();
+    tile.rows = static_cast<int>(std::min<int64_t>(tile_, divide_up(s_.output[1] - row, s_.dilation[1])));
+    tile.columns = static_cast<int>(std::min<int64_t>(tile_, divide_up(s_.output[2] - column, s_.dilation[2])));
+    tile.lo = epilogue_.lo;
+    tile.hi = epilogue_.hi;
+    return tile;
+  }
+  void store(const WinogradOutput& tile) const {
+    transforms_.output[tile_](tile);
+    if (!epilogue_.activation) return;
+    for (int i = 0; i < tile.rows; ++i) activate(tile.y + i * tile.row_step, tile);
   }
 
   // A row of a tile.
   void activate(float* row, const WinogradOutput& tile) const {
-    const int at_once = s_.dilation[2] == 1 ? tile.columns : 1;
+    const int at_once = tile.column_step == block_ ? tile.columns : 1;
     for (int i = 0; i < tile.columns; i += at_once) {
       float* pixels = row + i * tile.column_step;
       epilogue_.activation(pixels, pixels, at_once * block_);
@@ -310,6 +362,7 @@ class WinogradConv {
   }
 
   ThreadPool& pool_;
+  const PoolShape* windows_;
   const ConvShape& s_;
   const WinogradKernels& transforms_;
   const ConvBlockedKernels& k_;
@@ -339,6 +392,21 @@ void conv_winograd(ThreadPool& pool, const ConvShape& shape, const float* x, con
                    const ConvEpilogue& epilogue) {
   if (shape.batch <= 0 || shape.output_size() <= 0 || shape.out_channels <= 0) return;
   WinogradConv(pool, shape, weights, x, y, epilogue).run();
+}
+
+bool can_pool_winograd(const ConvShape& s, const PoolShape& windows) {
+  for (int d : {0, 1}) {
+    if (s.dilation[d + 1] != 1 || windows.kernel[d] != 2 || windows.stride[d] != 2 || windows.dilation[d] != 1 ||
+        windows.pad_begin[d] != 0 || 2 * windows.output[d] > windows.input[d])
+      return false;
+  }
+  return true;
+}
+
+void conv_winograd_max_pool(ThreadPool& pool, const ConvShape& shape, const PoolShape& windows, const float* x,
+                            const WinogradWeights& weights, float* y, const ConvEpilogue& epilogue) {
+  if (shape.batch <= 0 || windows.output_size() <= 0 || shape.out_channels <= 0) return;
+  WinogradConv(pool, shape, weights, x, y, epilogue, &windows).run();
 }
 
 }  // namespace tenon::kernels

@@ -9,6 +9,7 @@
 #include "base/thread_pool.h"
 #include "kernels/conv/conv.h"
 #include "kernels/conv_blocked/tile.h"
+#include "kernels/pool/pool.h"
 #include "kernels/scratch.h"
 #include "kernels/winograd/transform.h"
 
@@ -38,5 +39,11 @@ bool can_use_winograd(const ConvShape& shape);
 // x, y and epilogue as of conv_blocked.
 void conv_winograd(ThreadPool& pool, const ConvShape& shape, const float* x, const WinogradWeights& weights, float* y,
                    const ConvEpilogue& epilogue = {});
+
+// Whether the maxima of windows of its result can be taken while it is stored: of two by two pixels side by side.
+// `windows` are those of a block of channels: height, width, block.
+bool can_pool_winograd(const ConvShape& shape, const PoolShape& windows);
+void conv_winograd_max_pool(ThreadPool& pool, const ConvShape& shape, const PoolShape& windows, const float* x,
+                            const WinogradWeights& weights, float* y, const ConvEpilogue& epilogue = {});
 
 }  // namespace tenon::kernels

@@ -53,7 +53,8 @@ void infer_from_blocked(Inference& i) {
   i.output(0, i.element(0), SymbolicShape{x[0], channels > 0 ? Dim(channels) : x[1] * block, x[2], x[3]});
 }
 
-void infer_blocked_conv(Inference& i) {
+// What a BlockedConv gives, if that is known.
+std::optional<SymbolicShape> convolved_shape(const Inference& i) {
   const int64_t block = block_of(i);
   const WindowAttributes window(i.node());
   window.check(2);
@@ -63,7 +64,7 @@ void infer_blocked_conv(Inference& i) {
   const int64_t tile = i.node().int_attribute("winograd", 0);
   if (tile != 0 && tile != 2 && tile != 4)
     i.fail_with(ErrorCode::invalid_attribute, fmt::format("winograd is {}; it must be 0, 2 or 4", tile));
-  if (!i.has_shape(0) || !i.has_shape(1)) return i.output(0, i.element(0), std::nullopt);
+  if (!i.has_shape(0) || !i.has_shape(1)) return std::nullopt;
   const SymbolicShape &x = i.shape(0), &w = i.shape(1);
   const Dim channels = w[1] * i.node().int_attribute("group", 1);
   if (i.node().int_attribute("plain_input", 0) != 0) {
@@ -84,7 +85,24 @@ void infer_blocked_conv(Inference& i) {
     result.push_back(std::move(size));
   }
   result.push_back(block);
-  check_residual_and_activation(i, 3, result);
+  return result;
+}
+
+void infer_blocked_conv(Inference& i) {
+  std::optional<SymbolicShape> result = convolved_shape(i);
+  if (result) check_residual_and_activation(i, 3, *result);
+  i.output(0, i.element(0), std::move(result));
+}
+
+void infer_blocked_conv_max_pool(Inference& i) {
+  const WindowAttributes windows(i.node(), pool_prefix);
+  windows.check(pool_axes);
+  std::optional<SymbolicShape> result = convolved_shape(i);
+  for (int d = 0; result && d < pool_axes; ++d) {
+    Dim& size = (*result)[static_cast<size_t>(d) + 2];
+    size = windows.axis(d, pool_axes).output(size);
+    if (size.is_known() && size.value() < 0) i.fail("the pool's window is larger than axis {} with its padding", d + 2);
+  }
   i.output(0, i.element(0), std::move(result));
 }
 
@@ -156,7 +174,7 @@ Term plain_conv(Decomposition& d, const char* op, int axis) {
   std::map<const ir::Value*, ir::Value*> none;
   for (const ir::Attribute& attribute : d.node().attributes) {
     if (attribute.name != "block" && attribute.name != "plain_input" && attribute.name != "winograd" &&
-        !attribute.name.starts_with("activation"))
+        !attribute.name.starts_with("activation") && !attribute.name.starts_with(pool_prefix))
       conv.attributes.push_back(ir::clone(attribute, none));
   }
   return {&d, d.add_output(conv), d.element(0)};
@@ -167,9 +185,47 @@ void decompose_blocked_conv(Decomposition& d) {
   output_with_residual_and_activation(d, to_blocked(plain_conv(d, "Conv", 1), block, d.known_size(1, 0)), 3);
 }
 
+void decompose_blocked_conv_max_pool(Decomposition& d) {
+  const int64_t block = d.node().int_attribute("block", 0);
+  Term y = activated(d, to_blocked(plain_conv(d, "Conv", 1), block, d.known_size(1, 0)));
+  ir::Node& pool = d.add_node("MaxPool", {y.value});
+  std::map<const ir::Value*, ir::Value*> none;
+  for (const ir::Attribute& attribute : d.node().attributes) {
+    if (!attribute.name.starts_with(pool_prefix)) continue;
+    pool.attributes.push_back(ir::clone(attribute, none));
+    pool.attributes.back().name.erase(0, pool_prefix.size());
+  }
+  d.output(0, {&d, d.add_output(pool), d.element(0)});
+}
+
 void decompose_blocked_conv_transpose(Decomposition& d) {
   const int64_t block = d.node().int_attribute("block", 0);
   d.output(0, to_blocked(plain_conv(d, "ConvTranspose", 0), block, d.known_size(1, 1)));
+}
+
+// Each output is the maximum of some.
+Dim multiply_adds_of_conv_max_pool(const ir::Node& node, std::span<const CostTensor> inputs) {
+  Dim result = multiply_adds::of_conv(node, inputs);
+  for (int64_t stride : node.ints_attribute("pool_strides")) result = result * stride;
+  return result;
+}
+
+Operator& blocked_conv(OperatorList& list, const char* name) {
+  return list.add(name, {1}, tenon_domain)
+      .input("X", "T")
+      .input("W", "T")
+      .optional_input("B", "T")
+      .output("Y", "T")
+      .types("T", {ElementType::float32, ElementType::float16})
+      .required_attribute("block", AttributeKind::int_)
+      .attribute("plain_input", AttributeKind::int_)
+      .attribute("auto_pad", AttributeKind::string)
+      .attribute("dilations", AttributeKind::ints)
+      .attribute("group", AttributeKind::int_)
+      .attribute("kernel_shape", AttributeKind::ints)
+      .attribute("pads", AttributeKind::ints)
+      .attribute("strides", AttributeKind::ints)
+      .attribute("winograd", AttributeKind::int_);
 }
 
 Operator& conversion(OperatorList& list, const char* name) {
@@ -202,25 +258,22 @@ void define_blocked(OperatorList& list) {
       .attribute("channels", AttributeKind::int_)
       .infer(infer_from_blocked)
       .decompose(decompose_from_blocked);
-  Operator& conv = list.add("BlockedConv", {1}, tenon_domain)
-                       .input("X", "T")
-                       .input("W", "T")
-                       .optional_input("B", "T")
-                       .output("Y", "T")
-                       .types("T", {ElementType::float32, ElementType::float16})
-                       .required_attribute("block", AttributeKind::int_)
-                       .attribute("plain_input", AttributeKind::int_)
-                       .attribute("auto_pad", AttributeKind::string)
-                       .attribute("dilations", AttributeKind::ints)
-                       .attribute("group", AttributeKind::int_)
-                       .attribute("kernel_shape", AttributeKind::ints)
-                       .attribute("pads", AttributeKind::ints)
-                       .attribute("strides", AttributeKind::ints)
-                       .attribute("winograd", AttributeKind::int_)
+  Operator& conv = blocked_conv(list, "BlockedConv")
                        .infer(infer_blocked_conv)
                        .decompose(decompose_blocked_conv)
                        .costs(multiply_adds::of_conv);
   with_residual_and_activation(conv);
+  Operator& pooled = blocked_conv(list, "BlockedConvMaxPool")
+                         .attribute("pool_auto_pad", AttributeKind::string)
+                         .attribute("pool_ceil_mode", AttributeKind::int_)
+                         .attribute("pool_dilations", AttributeKind::ints)
+                         .attribute("pool_kernel_shape", AttributeKind::ints)
+                         .attribute("pool_pads", AttributeKind::ints)
+                         .attribute("pool_strides", AttributeKind::ints)
+                         .infer(infer_blocked_conv_max_pool)
+                         .decompose(decompose_blocked_conv_max_pool)
+                         .costs(multiply_adds_of_conv_max_pool);
+  with_activation(pooled);
   list.add("BlockedConvTranspose", {1}, tenon_domain)
       .input("X", "T")
       .input("W", "T")

@@ -10,6 +10,7 @@
 #include "ops/blocked/blocked.h"
 #include "ops/cpu_support/conv_shape.h"
 #include "ops/cpu_support/fused_epilogue.h"
+#include "ops/cpu_support/pool_shape.h"
 #include "provider/cpu_kernels.h"
 
 namespace tenon::ops {
@@ -139,7 +140,7 @@ class BlockedBias {
   std::vector<Number> filled_;
 };
 
-// Number is float, or uint16_t for half precision.
+// BlockedConv, and of floats BlockedConvMaxPool. Number is float, or uint16_t for half precision.
 template <class Number>
 class BlockedConv final : public Kernel {
  public:
@@ -149,6 +150,7 @@ class BlockedConv final : public Kernel {
         block_(info.node().int_attribute("block", 0)),
         is_plain_(info.node().int_attribute("plain_input", 0) != 0),
         epilogue_(info.node()) {
+    if (info.node().op_type == "BlockedConvMaxPool") pool_.emplace(info.node(), pool_prefix);
     const Tensor* w = info.constant(1);
     if (!w || w->rank() != 4 || w->elements() == 0) return;
     if constexpr (is_float) {
@@ -169,7 +171,8 @@ class BlockedConv final : public Kernel {
     const Tensor &x = run.input(0), &w = run.input(1);
     Tensor& y = run.output(0);
     if (y.elements() == 0) return;
-    const Shape plain_y{y.dim(0), checked_mul(y.dim(1), block_), y.dim(2), y.dim(3)};
+    const Shape blocked_y = pool_ ? convolved_shape(x, w, y) : y.shape();
+    const Shape plain_y{blocked_y[0], checked_mul(blocked_y[1], block_), blocked_y[2], blocked_y[3]};
     const Shape plain_x = is_plain_ ? x.shape() : Shape{x.dim(0), checked_mul(x.dim(1), block_), x.dim(2), x.dim(3)};
     const ConvShape shape = conv_shape(window_, window_shape(w.shape()).groups, plain_x, w.shape(), plain_y);
     check_padded_image(run, shape);
@@ -179,6 +182,7 @@ class BlockedConv final : public Kernel {
     const auto* from = static_cast<const Number*>(x.raw());
     auto* to = static_cast<Number*>(y.mutable_raw());
     if constexpr (is_float) {
+      if (pool_) return pooled(run, shape, blocked_y, epilogue);
       if (winograd_) return kernels::conv_winograd(run.threads(), shape, from, *winograd_, to, epilogue);
     }
     if (packed_)
@@ -188,6 +192,30 @@ class BlockedConv final : public Kernel {
   }
 
  private:
+  // What the pool is of.
+  Shape convolved_shape(const Tensor& x, const Tensor& w, const Tensor& y) const {
+    Shape result{y.dim(0), y.dim(1)};
+    for (int d : {0, 1}) result.push_back(window_.axis(d, 2, w.dim(d + 2)).output(x.dim(d + 2)).value());
+    result.push_back(block_);
+    return result;
+  }
+
+  void pooled(KernelRun& run, const ConvShape& shape, const Shape& convolved, const kernels::ConvEpilogue& e) const {
+    const kernels::PoolShape windows = pool_shape(*pool_, convolved, run.output(0).shape());
+    ThreadPool& threads = run.threads();
+    const float* x = run.input(0).data<float>().data();
+    float* y = run.output(0).mutable_data<float>().data();
+    if (!winograd_) {
+      if (packed_) return kernels::conv_blocked_max_pool(threads, shape, windows, x, *packed_, y, e);
+      return kernels::conv_blocked_max_pool(threads, shape, windows, x, pack(threads, run.input(1)), y, e);
+    }
+    if (kernels::can_pool_winograd(shape, windows))
+      return kernels::conv_winograd_max_pool(threads, shape, windows, x, *winograd_, y, e);
+    const auto whole = run.scratch(convolved.elements() * static_cast<int64_t>(sizeof(float)));
+    kernels::conv_winograd(threads, shape, x, *winograd_, static_cast<float*>(whole.get()), e);
+    kernels::max_pool(threads, windows, static_cast<const float*>(whole.get()), y);
+  }
+
   using Weights = kernels::ConvWeightsInBlocks<Number>;
   static constexpr bool is_float = std::is_same_v<Number, float>;
 
@@ -248,6 +276,7 @@ class BlockedConv final : public Kernel {
   WindowAttributes window_;
   int64_t groups_, block_;
   bool is_plain_;
+  std::optional<WindowAttributes> pool_;
   FusedEpilogue epilogue_;
   std::shared_ptr<const Weights> packed_;
   std::shared_ptr<const WinogradWeights> winograd_;
@@ -332,6 +361,18 @@ std::string decline_conv(const ir::Node& node) {
                      groups);
 }
 
+std::string decline_conv_max_pool(const ir::Node& node) {
+  if (node.input(0) && node.input(0)->type.element != ElementType::float32) return "the kernel takes float";
+  if (std::string reason = decline_block(node); !reason.empty()) return reason;
+  if (node.int_attribute("group", 1) != 1) return "the kernel takes one group";
+  const auto is_one = [](int64_t i) { return i == 1; };
+  if (!std::ranges::all_of(node.ints_attribute("dilations"), is_one)) return "the kernel takes no dilation";
+  const WindowAxis inner = WindowAttributes(node, pool_prefix).axis(2, pool_axes);
+  if (!inner.kernel.is(1) || inner.stride != 1 || inner.pad_begin != 0 || inner.pad_end != 0)
+    return "the kernel takes pools over height and width";
+  return "";
+}
+
 // Parts of the kernel are weights each: more than the kernel holds where the padding is larger.
 std::string decline_conv_transpose(const ir::Node& node) {
   if (std::string reason = decline_block(node); !reason.empty()) return reason;
@@ -362,6 +403,9 @@ void cpu_blocked(CpuKernels& list) {
         return std::make_unique<BlockedConv<float>>(info);
       },
       decline_conv, tenon_domain);
+  list.add(
+      "BlockedConvMaxPool", [](const NodeInfo& info) { return std::make_unique<BlockedConv<float>>(info); },
+      decline_conv_max_pool, tenon_domain);
   list.add(
       "BlockedConvTranspose", [](const NodeInfo& info) { return std::make_unique<BlockedConvTranspose>(info); },
       decline_conv_transpose, tenon_domain);

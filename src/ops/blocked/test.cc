@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <array>
+#include <limits>
 
 #include "base/channel_block.h"
 #include "op_test.h"
@@ -166,6 +168,65 @@ TEST(Blocked, Conv) {
       .input(bias)
       .expect(blocked(convolved(x, taps, bias, nullptr, true)))
       .run();
+}
+
+// The maxima of square windows, of images with channels first.
+Tensor pooled(const Tensor& x, int64_t kernel, int64_t stride, int64_t pad, bool rounds_up = false) {
+  const int64_t height = x.dim(2), width = x.dim(3);
+  const auto outputs = [&](int64_t size) {
+    return (size + 2 * pad - kernel + (rounds_up ? stride - 1 : 0)) / stride + 1;
+  };
+  Tensor y(ElementType::float32, Shape{x.dim(0), x.dim(1), outputs(height), outputs(width)});
+  for (int64_t i = 0; i < y.elements(); ++i) {
+    const int64_t c = i % y.dim(3), r = i / y.dim(3) % y.dim(2), plane = i / y.dim(3) / y.dim(2);
+    float best = -std::numeric_limits<float>::infinity();
+    for (int64_t k = 0; k < kernel * kernel; ++k) {
+      const int64_t row = r * stride - pad + k / kernel, column = c * stride - pad + k % kernel;
+      if (row < 0 || row >= height || column < 0 || column >= width) continue;
+      best = std::max(best, x.data<float>()[static_cast<size_t>((plane * height + row) * width + column)]);
+    }
+    y.mutable_data<float>()[static_cast<size_t>(i)] = best;
+  }
+  return y;
+}
+
+TEST(Blocked, ConvMaxPool) {
+  const auto conv = [](int64_t kernel, int64_t stride, int64_t pad, bool rounds_up = false) {
+    OpTest test("BlockedConvMaxPool", 1, "tenon");
+    test.attribute("block", block)
+        .attribute("pads", {1, 1, 1, 1})
+        .attribute("activation", "Relu")
+        .tolerance(1e-5, 1e-4);
+    using Sizes = std::vector<int64_t>;
+    test.attribute("pool_kernel_shape", Sizes{kernel, kernel, 1}).attribute("pool_strides", Sizes{stride, stride, 1});
+    test.attribute("pool_pads", Sizes{pad, pad, 0, pad, pad, 0}).attribute("pool_ceil_mode", rounds_up ? 1 : 0);
+    return test;
+  };
+  const int64_t out = block + block / 2;
+  const Tensor image = floats({2, 3, 9, 11}, 5), first = floats({out, 3, 3, 3}, 7), bias = floats({out}, 3);
+  const Tensor convolved_image = convolved(image, first, bias, nullptr, true);
+  for (auto [kernel, stride, pad] : {std::array{3, 2, 1}, {2, 2, 0}, {3, 3, 0}}) {
+    conv(kernel, stride, pad)
+        .attribute("plain_input", 1)
+        .input(image)
+        .constant(first)
+        .constant(bias)
+        .expect(blocked(pooled(convolved_image, kernel, stride, pad)))
+        .run();
+  }
+  // By Winograd's algorithm, also where the last windows reach over the edge, or into other tiles.
+  const Tensor x = floats({1, 2 * block, 9, 7}, 5), w = floats({out, 2 * block, 3, 3}, 7);
+  const Tensor sum = convolved(x, w, bias, nullptr, true);
+  for (int winograd : {0, 2, 4}) {
+    for (bool rounds_up : {false, true}) {
+      for (int64_t kernel : {2, 3}) {
+        OpTest test = conv(kernel, 2, 0, rounds_up);
+        test.attribute("winograd", winograd).input(blocked(x)).constant(w).input(bias);
+        test.expect(blocked(pooled(sum, kernel, 2, 0, rounds_up))).run();
+      }
+    }
+  }
+  conv(2, 2, 0).input(blocked(x)).input(w).input(bias).expect(blocked(pooled(sum, 2, 2, 0))).run();
 }
 
 // Channels that do not fill blocks.

@@ -1,9 +1,9 @@
 #include <cmath>
 
-#include "base/checked.h"
 #include "kernels/pool/pool.h"
 #include "kernels/pool/window.h"
 #include "ops/cpu_support/compute_type.h"
+#include "ops/cpu_support/pool_shape.h"
 #include "ops/window.h"
 #include "provider/cpu_kernels.h"
 
@@ -11,27 +11,6 @@ namespace tenon::ops {
 namespace {
 
 using kernels::PoolShape;
-
-PoolShape pool_shape(const WindowAttributes& window, const Shape& x, const Shape& y) {
-  PoolShape s;
-  s.planes = checked_mul(x[0], x[1]);
-  int spatial = x.rank() - 2, first = most_spatial - spatial;
-  for (int d = 0; d < spatial; ++d) {
-    WindowAxis axis = window.axis(d, spatial);
-    auto [begin, end] = axis.pads(x[d + 2], y[d + 2]);
-    s.input[first + d] = x[d + 2];
-    s.output[first + d] = y[d + 2];
-    s.kernel[first + d] = axis.kernel.value();
-    s.stride[first + d] = axis.stride;
-    s.dilation[first + d] = axis.dilation;
-    s.pad_begin[first + d] = begin;
-    s.pad_end[first + d] = end;
-    // Taps beyond the padded image read nothing; without them the kernel's loops are as short as the image.
-    int64_t padded = checked_add(x[d + 2], checked_add(begin, end));
-    s.kernel[first + d] = std::min(s.kernel[first + d], padded / axis.dilation + 1);
-  }
-  return s;
-}
 
 class MaxPool final : public Kernel {
  public:

@@ -22,6 +22,7 @@ void fuse_group_norm(Editor& editor, ir::Node& node);
 void fuse_hard_swish(Editor& editor, ir::Node& node);
 void fuse_layer_norm(Editor& editor, ir::Node& node);
 void fuse_matmul_epilogue(Editor& editor, ir::Node& node);
+void fuse_max_pool(Editor& editor, ir::Node& node);
 void fuse_mish(Editor& editor, ir::Node& node);
 void fuse_rms_norm(Editor& editor, ir::Node& node);
 void fuse_rotary_embedding(Editor& editor, ir::Node& node);

@@ -57,7 +57,9 @@ struct Candidate {
 };
 
 std::optional<Candidate> candidate(Editor& editor, ir::Node& node) {
-  if (node.domain != ops::tenon_domain || node.op_type != "BlockedConv") return {};
+  if (node.domain != ops::tenon_domain) return {};
+  const bool is_chosen = node.int_attribute("winograd", 0) != 0;
+  if (node.op_type != "BlockedConv" && !(node.op_type == "BlockedConvMaxPool" && is_chosen)) return {};
   if (element_type(editor, node.input(0)) != ElementType::float32) return {};
   const Tensor* weights = Editor::constant(node.input(1));
   const SymbolicShape* y = editor.shape(node.output(0));
