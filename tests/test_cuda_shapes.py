@@ -54,8 +54,8 @@ def halves(*shape):
 
 
 def of_kind(kind, *shape):
-    """Small numbers, as constants for tensor cores."""
-    if kind == TF32:
+    """Small numbers, as constants."""
+    if kind in (F, TF32):
         return numbers(*shape) / 8
     return bfloat16(halves(*shape)) if kind == BF16 else halves(*shape)
 
@@ -73,9 +73,7 @@ def bfloat16(values):
 
 def depthwise(shape, kernel, stride=1, pads=None, kind=F16, **attributes):
     channels, pads = shape[-1], pads or [kernel // 2] * 4
-    weights, bias = halves(channels, kernel, kernel, 1), halves(channels)
-    if kind == BF16:
-        weights, bias = [bfloat16(values) for values in (weights, bias)]
+    weights, bias = of_kind(kind, channels, kernel, kernel, 1), of_kind(kind, channels)
     return "ChannelsLastConv", [shape, weights, bias], {"group": channels, "strides": [stride] * 2, "pads": pads, **attributes}, kind
 
 
@@ -221,6 +219,8 @@ CASES = {
     "depthwise_stride": depthwise([1, 14, 15, 16], 5, stride=2),
     "depthwise_many_channels": depthwise([2, 17, 40, 136], 5, activation="Relu"),
     "depthwise_bfloat16": depthwise([1, 9, 9, 64], 3, stride=2, pads=[1, 0, 0, 1], kind=BF16),
+    "depthwise_float": depthwise([2, 17, 40, 136], 5, kind=F, activation="HardSwish"),
+    "depthwise_float_stride": depthwise([1, 15, 30, 40], 3, stride=2, pads=[1, 0, 0, 1], kind=F),
     "depthwise_uneven": depthwise([1, 5, 6, 13], 5, pads=[0, 3, 4, 1]),
     "first_conv": first_conv([2, 30, 41, 3], 24, (7, 7), [3, 3, 3, 3], activation="Relu"),
     "first_conv_small_window": first_conv([1, 13, 14, 3], 16, (3, 3), [1, 1, 1, 1], activation="HardSwish"),
@@ -315,7 +315,7 @@ KERNELS = {
     "pixels_of_many_parts": "#define BM 64\n#define BN 136\n",
     "first_conv": "X_WIDTH",
     **{f"first_conv{name}": "group_plain_64xNx16<T" for form in ("", "_small_window", "_wide", "_one_channel") for name in (f"{form}_by_groups", f"_tf32{form}")},
-    "depthwise": "DYNAMIC_SHARED(box",
+    **{name: "DYNAMIC_SHARED(box" for name in ("depthwise", "depthwise_float", "depthwise_float_stride")},
     "depthwise_uneven": "Some taps[",
     **{name: "float* patches" for name in CASES if name.startswith("patches") and name != "patches_plain"},
     **{name: "store_matrix_x2_transposed(pairs" for name in CASES if name.startswith("boxes")},

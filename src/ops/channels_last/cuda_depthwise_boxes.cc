@@ -32,7 +32,8 @@ constexpr std::string_view convolution = R"cuda(
     barrier_make(&barrier, 1);
     barriers_made();
     barrier_expect(&barrier, (u32)v[10]);
-    copy_box(box, &x, &barrier, chunk * pairs * 2, first_column * STRIDE_X - (int)v[12],
+    // Channels count by 16 bits.
+    copy_box(box, &x, &barrier, chunk * pairs * (int)sizeof(T), first_column * STRIDE_X - (int)v[12],
              first_row * STRIDE_Y - (int)v[11], n);
   }
   const bool is_inside = channel < channels;
@@ -82,7 +83,7 @@ constexpr std::string_view convolution = R"cuda(
         EPILOGUE
         results[e] = r;
       }
-      *(u32*)(y + at) = pair_of<T>(results[0], results[1]);
+      store_pair(y + at, results);
     }
   }
 )cuda";
@@ -115,7 +116,7 @@ int64_t channels_of(int64_t channels) {
 struct Tiling {
   int64_t strip, channels, strips, rows;  // pixels of a strip; of a tile
   int64_t chunks, across, down;
-  std::vector<int64_t> box;
+  std::vector<int64_t> box;  // channels by 16 bits, of which a float is two
 
   Tiling(const cuda::ConvolutionShape& s, int64_t rows_of_tile)
       : strip(strip_of(s.y[3])), channels(channels_of(s.x[1])), rows(std::min(rows_of_tile, s.y[2])) {
@@ -125,7 +126,8 @@ struct Tiling {
     chunks = divide_up(s.x[1], channels);
     across = divide_up(all, strips);
     down = divide_up(s.y[2], rows);
-    box = {channels, (strips * strip - 1) * s.strides[1] + s.w[3], (rows - 1) * s.strides[0] + s.w[2], 1};
+    box = {channels * bits_of(s.type) / 16, (strips * strip - 1) * s.strides[1] + s.w[3],
+           (rows - 1) * s.strides[0] + s.w[2], 1};
   }
   int64_t bytes() const { return box[0] * box[1] * box[2] * 2; }
   // Of few sizes, as kernels differ by it.
@@ -167,8 +169,10 @@ bool CudaDepthwiseBoxes::takes(KernelRun& run, const cuda::ConvolutionShape& s) 
   const int64_t alignment = alignment_of({run.input(0).raw(), static_cast<const void*>(run.output(0).raw()),
                                           CudaEpilogue::bias_of(run), CudaEpilogue::residual_of(run)});
   const Tiling least(s, 1);
-  return (s.type == ElementType::float16 || s.type == ElementType::bfloat16) && queue_of(run).gpu().major() == 9 &&
-         s.x[1] % 8 == 0 && alignment == 16 && s.w[2] * s.w[3] <= most_taps && least.bytes() <= most_shared_bytes &&
+  const bool is_taken_type =
+      s.type == ElementType::float16 || s.type == ElementType::bfloat16 || s.type == ElementType::float32;
+  return is_taken_type && queue_of(run).gpu().major() == 9 && s.x[1] % 8 == 0 && alignment == 16 &&
+         s.w[2] * s.w[3] <= most_taps && least.bytes() <= most_shared_bytes &&
          std::ranges::max(least.box) <= most_in_box && least.blocks(s) < int64_t{1} << 31;
 }
 
@@ -188,7 +192,7 @@ std::vector<int64_t> CudaDepthwiseBoxes::rows(KernelRun& run, const cuda::Convol
 
 CudaDepthwiseBoxes::CudaDepthwiseBoxes(KernelRun& run, const cuda::ConvolutionShape& s, const CudaEpilogue& epilogue,
                                        int64_t rows)
-    : sizes_{s.x[1], s.x[3], s.x[2], s.x[0]},
+    : sizes_{s.x[1] * bits_of(s.type) / 16, s.x[3], s.x[2], s.x[0]},
       box_(Tiling(s, rows).box),
       blocks_(blocks_of(run, s, epilogue, Tiling(s, rows))) {}
 
