@@ -221,6 +221,8 @@ def mean_variance(case):
 # Activations of recurrent layers, with how many of alpha and beta they have.
 ACTIVATIONS = {"Relu": 0, "Tanh": 0, "Sigmoid": 0, "Softsign": 0, "Softplus": 0, "LeakyRelu": 1, "ThresholdedRelu": 1, "Elu": 1,
                "Affine": 2, "ScaledTanh": 2, "HardSigmoid": 2}
+# Of these, those without bounds: states grow from step to step, to numbers that cancel but for what was rounded. Clipped, they do not.
+WITHOUT_BOUNDS = {"Relu", "LeakyRelu", "ThresholdedRelu", "Softplus", "Elu", "Affine"}
 
 
 def activations(case, ways):
@@ -265,7 +267,8 @@ def recurrent(case):
             case.tensor("P", (ways, 3 * hidden))
         case.maybe("input_forget", d.integer(0, 1), 0.3)
     case.maybe("linear_before_reset", d.integer(0, 1))
-    case.maybe("clip", d.choice([0.5, 1.5]), 0.3)
+    grows = steps > 1 and bool(WITHOUT_BOUNDS & set(case.attributes.get("activations", [])))
+    case.maybe("clip", d.choice([0.5, 1.5]), 1.0 if grows else 0.3)
     case.outputs = 3 if case.schema.name == "LSTM" else 2
 
 

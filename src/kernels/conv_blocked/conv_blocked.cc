@@ -36,9 +36,12 @@ constexpr int64_t band_bytes = 1 << 20;
 constexpr int64_t least_copied_bytes = 4096;
 // Fewer pixels side by side than this would read all weights for too little.
 constexpr int64_t least_columns_apart = 4;
-// Outputs of two blocks of channels whose maxima are looked for at once, and the parts of an image that each of several
-// threads then has at least: where they begin, what two windows cover is computed twice.
-constexpr int64_t pooled_pixels = 1024, pooled_parts_per_thread = 4;
+// Outputs of two blocks of channels whose maxima are looked for at once.
+constexpr int64_t pooled_pixels = 1024;
+// Parts of an image that each of several threads has. Where one begins, what windows have in common is computed twice,
+// which with more threads takes longer than to look for maxima afterwards.
+constexpr int64_t pooled_parts_per_thread = 2;
+constexpr int most_threads_that_share_windows = 4;
 // With more threads, to copy the pixels of a larger step first takes longer than it saves.
 constexpr int most_threads_that_pick = 2;
 
@@ -79,6 +82,11 @@ void pick_pixels(ThreadPool& pool, const ConvShape& s, int64_t lanes, const Numb
 }
 
 }  // namespace
+
+// Rows that a window and the one below have in common.
+int64_t overlap_of(const PoolShape& windows) {
+  return std::max<int64_t>(0, (windows.kernel[0] - 1) * windows.dilation[0] + 1 - windows.stride[0]);
+}
 
 bool is_depthwise(const ConvShape& s) { return s.groups > 1 && s.in_channels == s.groups; }
 
@@ -143,7 +151,7 @@ class DenseBlockedConv {
   // The maxima of windows of the outputs.
   void run_and_pool(const Number* x, const PoolShape& windows, Number* y) const {
     const int64_t rows = windows.output[0];
-    if (!needs_copy(1) && !needs_copy(2)) return pool_rows(x, s_.input[1], s_.input[2], 0, windows, 0, rows, y);
+    if (!needs_copy(1) && !needs_copy(2)) return pool_rows({x, s_.input[1], s_.input[2], 0, windows, y}, 0, rows);
     const OutputRange all_columns{0, s_.output[2], 0, s_.kernel[2]};
     const int64_t width = extent(2, all_columns), at_once = divide_up(rows_at_once(width), windows.stride[0]);
     for (int64_t row = 0; row < rows; row += at_once) {
@@ -152,7 +160,7 @@ class DenseBlockedConv {
       const int64_t height = extent(1, band);
       const Scratch scratch(static_cast<size_t>(s_.in_channels * height * width * size));
       pad(x, start(1, band), height, width, scratch.as<Number>());
-      pool_rows(scratch.as<Number>(), height, width, band.begin, windows, row, end, y);
+      pool_rows({scratch.as<Number>(), height, width, band.begin, windows, y}, row, end);
     }
   }
 
@@ -213,56 +221,6 @@ class DenseBlockedConv {
     const int64_t first = std::clamp<int64_t>(begin * windows.stride[0] - windows.pad_begin[0], 0, s_.output[1]);
     const int64_t last = (end - 1) * windows.stride[0] - windows.pad_begin[0] + reach;
     return {first, std::clamp(last, first, s_.output[1]), 0, s_.kernel[1]};
-  }
-
-  // The maxima of rows [begin, end) of windows, from an image that begins where row `first_row` of outputs reads.
-  void pool_rows(const Number* x, int64_t height, int64_t width, int64_t first_row, const PoolShape& windows,
-                 int64_t begin, int64_t end, Number* y) const {
-    const OutputRange all_columns{0, s_.output[2], 0, s_.kernel[2]};
-    const Work work = work_of(height, width, {0, s_.output[1], 0, s_.kernel[1]}, all_columns);
-    const int64_t line = s_.output[2], turns = divide_up(out_blocks_, at_once_), rows = end - begin;
-    const int64_t overlap = std::max<int64_t>(0, windows.kernel[0] - windows.stride[0]);
-    int64_t at_once = std::max<int64_t>(1, (pooled_pixels / line - overlap) / windows.stride[0]);
-    if (pool_.size() > 1)
-      at_once = std::clamp<int64_t>(rows * turns / (pooled_parts_per_thread * pool_.size()), 1, at_once);
-    const int64_t parts = divide_up(rows, at_once);
-    const int64_t most_rows =
-        std::min(s_.output[1], (at_once - 1) * windows.stride[0] + (windows.kernel[0] - 1) * windows.dilation[0] + 1);
-    const int64_t plane = most_rows * line * block_;
-    pool_.parallel_for(turns * parts, 1, [&](int64_t first_part, int64_t last_part) {
-      const Scratch scratch(static_cast<size_t>(at_once_ * plane * size));
-      auto* outputs = scratch.as<Number>();
-      std::vector<int64_t> offsets(static_cast<size_t>(most_rows * line));
-      OutputRange held{};
-      for (int64_t i = first_part; i < last_part; ++i) {
-        const int64_t turn = i / parts, top = begin + i % parts * at_once, bottom = std::min(top + at_once, end);
-        const int64_t out = turn * at_once_, blocks = std::min(at_once_, out_blocks_ - out);
-        const OutputRange band = rows_of(windows, top, bottom);
-        // What the windows above covered too.
-        const bool goes_on = i > first_part && i % parts > 0;
-        const int64_t kept = goes_on ? std::max<int64_t>(0, held.end - band.begin) : 0;
-        for (int64_t b = 0; b < blocks && kept > 0 && band.begin > held.begin; ++b)
-          std::copy_n(outputs + b * plane + (band.begin - held.begin) * line * block_, kept * line * block_,
-                      outputs + b * plane);
-        held = band;
-        int64_t count = 0;
-        for (int64_t row = band.begin + kept; row < band.end; ++row)
-          for (int64_t column = 0; column < line; ++column)
-            offsets[static_cast<size_t>(count++)] =
-                ((row - first_row) * s_.stride[1] * width + column * s_.stride[2]) * lanes_;
-        if (count > 0)
-          run_group(x, {offsets.data(), 0, count, line}, work, out, blocks, nullptr, nullptr,
-                    outputs + kept * line * block_, plane);
-        PoolShape own = windows;
-        own.planes = 1;
-        own.input[0] = band.end - band.begin;
-        own.output[0] = bottom - top;
-        own.pad_begin[0] = band.begin - (top * windows.stride[0] - windows.pad_begin[0]);
-        for (int64_t b = 0; b < blocks; ++b)
-          max_pool(pool_, own, outputs + b * plane,
-                   y + ((out + b) * windows.output[0] + top) * windows.output[1] * block_);
-      }
-    });
   }
 
   // Of output channels.
@@ -478,6 +436,77 @@ class DenseBlockedConv {
     });
   }
 
+  // An image, or a padded part of it, and what becomes the maxima of its outputs.
+  struct PooledImage {
+    const Number* x;
+    int64_t height, width;
+    int64_t first_row;  // of outputs: where it begins
+    const PoolShape& windows;
+    Number* y;
+
+    // Rows of windows that are worked on at once.
+    int64_t rows_at_once() const {
+      return std::max<int64_t>(1, (pooled_pixels / windows.input[1] - overlap_of(windows)) / windows.stride[0]);
+    }
+    int64_t rows_of_outputs() const {
+      const int64_t reach = (windows.kernel[0] - 1) * windows.dilation[0] + 1;
+      return std::min(windows.input[0], (rows_at_once() - 1) * windows.stride[0] + reach);
+    }
+    int64_t pixels() const { return rows_of_outputs() * windows.input[1]; }
+  };
+
+  // Rows [begin, end) of windows, in parts for the threads.
+  void pool_rows(const PooledImage& image, int64_t begin, int64_t end) const {
+    const Work work =
+        work_of(image.height, image.width, {0, s_.output[1], 0, s_.kernel[1]}, {0, s_.output[2], 0, s_.kernel[2]});
+    const int64_t turns = divide_up(out_blocks_, at_once_), rows = end - begin;
+    const int64_t wanted = pool_.size() == 1 ? 1 : divide_up(pooled_parts_per_thread * pool_.size(), turns);
+    const int64_t part = divide_up(rows, std::min(rows, wanted)), parts = divide_up(rows, part);
+    pool_.parallel_for(turns * parts, 1, [&](int64_t first, int64_t last) {
+      const Scratch scratch(static_cast<size_t>(at_once_ * image.pixels() * block_ * size));
+      for (int64_t i = first; i < last; ++i) {
+        const int64_t top = begin + i % parts * part;
+        pool_part(image, work, i / parts * at_once_, top, std::min(top + part, end), scratch.as<Number>());
+      }
+    });
+  }
+
+  // The blocks from `out` on that are worked on together, some rows at a time. Those of the outputs that the windows
+  // above covered too are kept.
+  void pool_part(const PooledImage& image, const Work& work, int64_t out, int64_t top, int64_t bottom,
+                 Number* outputs) const {
+    const PoolShape& windows = image.windows;
+    const int64_t blocks = std::min(at_once_, out_blocks_ - out), line = s_.output[2];
+    const int64_t plane = image.pixels() * block_;
+    std::vector<int64_t> offsets(static_cast<size_t>(image.pixels()));
+    OutputRange held{};
+    for (int64_t row = top, next; row < bottom; row = next) {
+      next = std::min(row + image.rows_at_once(), bottom);
+      const OutputRange band = rows_of(windows, row, next);
+      const int64_t kept = row > top ? std::max<int64_t>(0, held.end - band.begin) : 0;
+      for (int64_t b = 0; b < blocks && kept > 0 && band.begin > held.begin; ++b) {
+        Number* own = outputs + b * plane;
+        std::copy_n(own + (band.begin - held.begin) * line * block_, kept * line * block_, own);
+      }
+      held = band;
+      int64_t count = 0;
+      for (int64_t r = band.begin + kept - image.first_row; r < band.end - image.first_row; ++r)
+        for (int64_t column = 0; column < line; ++column)
+          offsets[static_cast<size_t>(count++)] = (r * s_.stride[1] * image.width + column * s_.stride[2]) * lanes_;
+      if (count > 0)
+        run_group(image.x, {offsets.data(), 0, count, line}, work, out, blocks, nullptr, nullptr,
+                  outputs + kept * line * block_, plane);
+      PoolShape own = windows;
+      own.planes = 1;
+      own.input[0] = band.end - band.begin;
+      own.output[0] = next - row;
+      own.pad_begin[0] = band.begin - (row * windows.stride[0] - windows.pad_begin[0]);
+      for (int64_t b = 0; b < blocks; ++b)
+        max_pool(pool_, own, outputs + b * plane,
+                 image.y + ((out + b) * windows.output[0] + row) * windows.output[1] * block_);
+    }
+  }
+
   ThreadPool& pool_;
   const ConvShape& s_;
   const BlockedConvKernels<Number>& k_;
@@ -552,6 +581,14 @@ void conv_blocked(ThreadPool& pool, const ConvShape& shape, const float* x, cons
 void conv_blocked_max_pool(ThreadPool& pool, const ConvShape& shape, const PoolShape& windows, const float* x,
                            const BlockedConvWeights& weights, float* y, const ConvEpilogue& epilogue) {
   if (shape.batch <= 0 || shape.output_size() <= 0 || shape.out_channels <= 0) return;
+  if (pool.size() > most_threads_that_share_windows && overlap_of(windows) > 0) {
+    const Scratch convolved(static_cast<size_t>(shape.batch * shape.out_channels * shape.output_size()) *
+                            sizeof(float));
+    conv_blocked(pool, shape, x, weights, convolved.as<float>(), epilogue);
+    PoolShape all = windows;
+    all.planes = shape.batch * shape.out_channels / windows.input[2];
+    return max_pool(pool, all, convolved.as<float>(), y);
+  }
   const ConvEpilogue bounded = without_nan_bounds<float>(epilogue);
   const DenseBlockedConv<float> conv(pool, shape, weights, bounded);
   for (int64_t n = 0; n < shape.batch; ++n)

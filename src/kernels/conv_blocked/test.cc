@@ -47,7 +47,7 @@ TEST_P(ConvBlocked, MatchesReference) {
 // The same bits as one after the other.
 TEST_P(ConvBlocked, PoolsWhatItGives) {
   const ScopedIsa forced(GetParam());
-  ThreadPool one(1), five(5);
+  ThreadPool one(1), three(3), five(5);
   for (const BlockedCase& c : blocked_cases) {
     const ConvShape s = c.shape();
     if (s.groups > 1 || s.dilation[1] > 1 || s.dilation[2] > 1) continue;  // not for these
@@ -62,7 +62,7 @@ TEST_P(ConvBlocked, PoolsWhatItGives) {
       for (auto [kernel, stride, pad] : {std::array{3, 2, 1}, {2, 2, 0}, {3, 2, 0}, {1, 1, 0}, {4, 3, 2}, {2, 3, 1}}) {
         const PoolShape windows = pool_windows(s, kernel, stride, pad, conv_block());
         const auto expected = pooled(one, windows, s.batch * s.out_channels / conv_block(), convolved);
-        for (ThreadPool* pool : {&one, &five}) {
+        for (ThreadPool* pool : {&one, &three, &five}) {
           std::vector<float> y(expected.size(), 77.0f);
           conv_blocked_max_pool(*pool, s, windows, x.data(), packed, y.data(), e);
           EXPECT_EQ(y, expected) << "case " << &c - blocked_cases << ", windows of " << kernel << ", steps of "
