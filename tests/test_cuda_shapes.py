@@ -309,7 +309,7 @@ KERNELS = {
     "fused_tf32_values_replace_keys": "#define VALUES_REPLACE_KEYS 1",
     "pixels": "weights_are_there",
     "pixels_of_many_channels": "STAGES > 1) fetch(step",
-    **{name: "copy_box(stages + stage * STAGE, &a" for name in CASES if name.startswith("pixels_tf32")},
+    **{name: "#define IS_TF32 1" for name in CASES if name.startswith("pixels_tf32")},
     "pixels_of_many_large_tiles": "#define BM 128\n#define BN 16\n",
     "pixels_of_wide_tiles": "#define BM 64\n#define BN 168\n",
     "pixels_of_many_parts": "#define BM 64\n#define BN 136\n",
