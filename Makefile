@@ -139,12 +139,13 @@ test-ray: $(BUILD)/build.ninja venv | packages  ## tenon.ray on a local cluster 
 test-report: build venv | packages-all  ## pages of `tenon report` in headless Chromium; pictures of them in build/reports
 	TENON_ALL=1 $(PYTHON) -m pytest tests/test_report.py
 
-# As a user installs it: nothing but what pyproject.toml asks for, and the oldest NumPy that it allows.
+# As a user installs it: nothing but what pyproject.toml asks for, and the oldest NumPy that it allows. The compiler is
+# named as in other builds, so that ccache finds what these compiled.
 .PHONY: test-wheel
 test-wheel: | packages  ## `pip install .` into a clean environment, and the Python tests there
 	rm -rf $(BUILD)-clean
 	"$$(scripts/find_python)" -m venv $(BUILD)-clean
-	$(BUILD)-clean/bin/python -m pip install . --quiet --disable-pip-version-check --config-settings build-dir=$(BUILD)-wheel
+	CXX=c++ $(BUILD)-clean/bin/python -m pip install . --quiet --disable-pip-version-check --config-settings build-dir=$(BUILD)-wheel
 	$(BUILD)-clean/bin/python -m pip install --quiet --disable-pip-version-check numpy==1.26.4 $$(grep -E '^(onnx|pytest)==' requirements-test.txt)
 	$(BUILD)-clean/bin/python -m pytest tests/python
 
