@@ -8,6 +8,7 @@ namespace tenon::passes {
 // Each is called with every node of every graph, in order.
 void add_bias_to_matmul(Editor& editor, ir::Node& node);
 void add_to_bias(Editor& editor, ir::Node& node);
+void average_first(Editor& editor, ir::Node& node);
 void cancel_transposes(Editor& editor, ir::Node& node);
 void fold_batch_norm(Editor& editor, ir::Node& node);
 void fold_constants(Editor& editor, ir::Node& node);
