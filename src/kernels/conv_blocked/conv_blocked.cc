@@ -578,17 +578,13 @@ void conv_blocked(ThreadPool& pool, const ConvShape& shape, const float* x, cons
   run_conv(pool, shape, x, weights, y, epilogue);
 }
 
+bool pays_to_pool(const ThreadPool& pool, const ConvShape& s, const PoolShape& windows) {
+  return s.output_size() > 0 && (pool.size() <= most_threads_that_share_windows || overlap_of(windows) == 0);
+}
+
 void conv_blocked_max_pool(ThreadPool& pool, const ConvShape& shape, const PoolShape& windows, const float* x,
                            const BlockedConvWeights& weights, float* y, const ConvEpilogue& epilogue) {
   if (shape.batch <= 0 || shape.output_size() <= 0 || shape.out_channels <= 0) return;
-  if (pool.size() > most_threads_that_share_windows && overlap_of(windows) > 0) {
-    const Scratch convolved(static_cast<size_t>(shape.batch * shape.out_channels * shape.output_size()) *
-                            sizeof(float));
-    conv_blocked(pool, shape, x, weights, convolved.as<float>(), epilogue);
-    PoolShape all = windows;
-    all.planes = shape.batch * shape.out_channels / windows.input[2];
-    return max_pool(pool, all, convolved.as<float>(), y);
-  }
   const ConvEpilogue bounded = without_nan_bounds<float>(epilogue);
   const DenseBlockedConv<float> conv(pool, shape, weights, bounded);
   for (int64_t n = 0; n < shape.batch; ++n)

@@ -48,10 +48,12 @@ Isa conv_blocked_isa();
 // spatial dimensions: the first of the three is 1.
 void conv_blocked(ThreadPool& pool, const ConvShape& shape, const float* x, const BlockedConvWeights& weights, float* y,
                   const ConvEpilogue& epilogue = {});
-// The maximum of each window of what conv_blocked gives, for one group and a kernel without dilation. What it gives
-// stays in a cache. `windows` are those of a block of channels: height, width, block.
+// The maximum of each window of what conv_blocked gives, if that is anything, for one group and a kernel without
+// dilation. What it gives stays in a cache. `windows` are those of a block of channels: height, width, block.
 void conv_blocked_max_pool(ThreadPool& pool, const ConvShape& shape, const PoolShape& windows, const float* x,
                            const BlockedConvWeights& weights, float* y, const ConvEpilogue& epilogue = {});
+// Whether that is faster than max_pool afterwards.
+bool pays_to_pool(const ThreadPool& pool, const ConvShape& shape, const PoolShape& windows);
 // In half precision up to 64 products are summed up, and two such sums, which are then added to sums of floats.
 void conv_blocked(ThreadPool& pool, const ConvShape& shape, const uint16_t* x, const HalfBlockedConvWeights& weights,
                   uint16_t* y, const HalfConvEpilogue& epilogue = {});

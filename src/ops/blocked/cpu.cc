@@ -192,6 +192,9 @@ class BlockedConv final : public Kernel {
   }
 
  private:
+  using Weights = kernels::ConvWeightsInBlocks<Number>;
+  static constexpr bool is_float = std::is_same_v<Number, float>;
+
   // What the pool is of.
   Shape convolved_shape(const Tensor& x, const Tensor& w, const Tensor& y) const {
     Shape result{y.dim(0), y.dim(1)};
@@ -205,19 +208,23 @@ class BlockedConv final : public Kernel {
     ThreadPool& threads = run.threads();
     const float* x = run.input(0).data<float>().data();
     float* y = run.output(0).mutable_data<float>().data();
-    if (!winograd_) {
-      if (packed_) return kernels::conv_blocked_max_pool(threads, shape, windows, x, *packed_, y, e);
-      return kernels::conv_blocked_max_pool(threads, shape, windows, x, pack(threads, run.input(1)), y, e);
+    const bool fits =
+        winograd_ ? kernels::can_pool_winograd(shape, windows) : kernels::pays_to_pool(threads, shape, windows);
+    const std::shared_ptr<void> whole =
+        fits ? nullptr : run.scratch(checked_mul(convolved.elements(), int64_t{sizeof(float)}));
+    auto* convolved_to = static_cast<float*>(whole.get());
+    if (winograd_) {
+      if (fits) return kernels::conv_winograd_max_pool(threads, shape, windows, x, *winograd_, y, e);
+      kernels::conv_winograd(threads, shape, x, *winograd_, convolved_to, e);
+    } else {
+      const auto convolve = [&](const Weights& weights) {
+        if (fits) return kernels::conv_blocked_max_pool(threads, shape, windows, x, weights, y, e);
+        kernels::conv_blocked(threads, shape, x, weights, convolved_to, e);
+      };
+      packed_ ? convolve(*packed_) : convolve(pack(threads, run.input(1)));
     }
-    if (kernels::can_pool_winograd(shape, windows))
-      return kernels::conv_winograd_max_pool(threads, shape, windows, x, *winograd_, y, e);
-    const auto whole = run.scratch(convolved.elements() * static_cast<int64_t>(sizeof(float)));
-    kernels::conv_winograd(threads, shape, x, *winograd_, static_cast<float*>(whole.get()), e);
-    kernels::max_pool(threads, windows, static_cast<const float*>(whole.get()), y);
+    if (!fits) kernels::max_pool(threads, windows, convolved_to, y);
   }
-
-  using Weights = kernels::ConvWeightsInBlocks<Number>;
-  static constexpr bool is_float = std::is_same_v<Number, float>;
 
   auto activation() const {
     if constexpr (is_float)
