@@ -90,7 +90,7 @@ std::optional<SymbolicShape> convolved_shape(const Inference& i) {
 
 void infer_blocked_conv(Inference& i) {
   std::optional<SymbolicShape> result = convolved_shape(i);
-  if (result) check_residual_and_activation(i, 3, *result);
+  check_residual_and_activation(i, 3, result);
   i.output(0, i.element(0), std::move(result));
 }
 
