@@ -1,5 +1,5 @@
-// Depthwise convolutions of floats and of half precision on GPUs of compute capability 9.0, whose copy engine fetches the
-// part of an image that a block needs, with zeros around it.
+// Depthwise convolutions of floats and of half precision on GPUs of compute capability 9.0, whose copy engine fetches
+// the part of an image that a block needs, with zeros around it.
 #pragma once
 
 #include "cuda/convolution.h"
