@@ -11,6 +11,13 @@
 namespace tenon::kernels {
 namespace {
 
+template <class T>
+typename VectorOf<T>::Type load(const T* p) {
+  typename VectorOf<T>::Type v;
+  std::memcpy(&v, p, sizeof v);
+  return v;
+}
+
 // Maxima of whole output rows: first of the covered input rows, column by column, then along the resulting row, which
 // is padded so that no window leaves it.
 template <class T>
@@ -57,11 +64,6 @@ class RowMaxima {
 
   static int64_t extent(const PoolShape& s) {
     return (s.output[2] - 1) * s.stride[2] + (s.kernel[2] - 1) * s.dilation[2] + 1;
-  }
-  static Vector load(const T* p) {
-    Vector v;
-    std::memcpy(&v, p, sizeof v);
-    return v;
   }
   static void store(T* p, Vector v) { std::memcpy(p, &v, sizeof v); }
   template <bool HasNan>
@@ -374,11 +376,6 @@ class InnerRowMaxima {
   static constexpr int width = vector_bytes / sizeof(float);
   using Vector = VectorOf<float>::Type;
 
-  static Vector load(const float* p) {
-    Vector v;
-    std::memcpy(&v, p, sizeof v);
-    return v;
-  }
   static Vector higher(Vector best, const float* p) { return extreme_of<true, float>(best, load(p)); }
 
   const float* highest_rows(const float* first, int64_t count, int64_t step) {

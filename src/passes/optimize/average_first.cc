@@ -1,15 +1,10 @@
 #include <algorithm>
 
-#include "ops/window.h"
 #include "passes/optimize/fusion.h"
 #include "passes/optimize/passes.h"
 
 namespace tenon::passes {
 namespace {
-
-bool are_all(const std::vector<int64_t>& numbers, int64_t wanted) {
-  return std::ranges::all_of(numbers, [&](int64_t i) { return i == wanted; });
-}
 
 bool has_explicit_pads(const ir::Node& node) { return node.string_attribute("auto_pad", "NOTSET") == "NOTSET"; }
 

@@ -59,11 +59,10 @@ bool is_pool(const ir::Node& node) {
 constexpr int64_t least_of_group = 32;
 
 bool has_winograd_window(const ir::Node& conv, const Tensor& weights) {
-  const auto is_one = [](int64_t i) { return i == 1; };
   if (weights.rank() != 4 || weights.dim(2) != 3 || weights.dim(3) != 3) return false;
   const int64_t groups = conv.int_attribute("group", 1);
   const bool has_wide_groups = weights.dim(1) >= least_of_group && weights.dim(0) >= groups * least_of_group;
-  return (groups == 1 || has_wide_groups) && std::ranges::all_of(conv.ints_attribute("strides"), is_one);
+  return (groups == 1 || has_wide_groups) && are_all(conv.ints_attribute("strides"), 1);
 }
 
 // Whether it is an image whose channels fill blocks, or at least half of one.
@@ -127,10 +126,8 @@ std::optional<ops::BlockedGroups> BlockedNodes::groups_of(const ir::Node& conv) 
 bool BlockedNodes::can_conv_transpose_be_blocked(const ir::Node& node) {
   if (type_ != ElementType::float32 || !is_image(node.input(0)) || !is_image(node.output(0))) return false;
   const Tensor& w = *Editor::constant(node.input(1));
-  const auto is_one = [](int64_t i) { return i == 1; };
   if (w.elements() == 0 || node.int_attribute("group", 1) != 1 || !node.ints_attribute("output_shape").empty() ||
-      node.string_attribute("auto_pad", "NOTSET") != "NOTSET" ||
-      !std::ranges::all_of(node.ints_attribute("dilations"), is_one))
+      node.string_attribute("auto_pad", "NOTSET") != "NOTSET" || !are_all(node.ints_attribute("dilations"), 1))
     return false;
   const std::vector<int64_t> pads = node.ints_attribute("pads", {0, 0, 0, 0});
   const std::vector<int64_t> strides = node.ints_attribute("strides", {1, 1});

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <map>
 
 #include "ops/blocked/blocked.h"
@@ -12,10 +11,6 @@ namespace {
 // Weights of a block of outputs that the first cache keeps beside what they multiply, so that every row of the image
 // reads them there.
 constexpr int64_t most_products = 200;
-
-bool are_ones(const std::vector<int64_t>& numbers) {
-  return std::ranges::all_of(numbers, [](int64_t i) { return i == 1; });
-}
 
 // Whether windows are at most one larger than their steps: what two of them cover is computed once for each thread.
 bool is_small(const ops::WindowAttributes& pool) {
@@ -44,7 +39,7 @@ void fuse_max_pool(Editor& editor, ir::Node& node) {
   const Tensor* weights = Editor::constant(node.input(1));
   ir::Node* pool = sole_user(editor, node.output(0), "MaxPool");
   if (!weights || weights->rank() != 4 || weights->dim(0) == 0 || !pool) return;
-  if (pool->output_count() != 1 || !are_ones(node.ints_attribute("dilations"))) return;
+  if (pool->output_count() != 1 || !are_all(node.ints_attribute("dilations"), 1)) return;
   const ops::WindowAttributes window(*pool);
   if (window.kernel.size() != ops::pool_axes || !is_small(window)) return;
   const bool is_winograd = node.int_attribute("winograd", 0) != 0;

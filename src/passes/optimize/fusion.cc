@@ -1,6 +1,7 @@
 #include "passes/optimize/fusion.h"
 #include "ops/fused_types.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "passes/match.h"
@@ -29,6 +30,10 @@ ir::Node* sole_user(Editor& editor, const ir::Value* value, std::string_view op_
 
 ir::Value* other_input(const ir::Node& node, const ir::Value* value) {
   return node.input(0) == value ? node.input(1) : node.input(0);
+}
+
+bool are_all(const std::vector<int64_t>& numbers, int64_t wanted) {
+  return std::ranges::all_of(numbers, [&](int64_t number) { return number == wanted; });
 }
 
 bool is_number(const ir::Value* value) {

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <optional>
+#include <vector>
 
 #include "passes/editor.h"
 
@@ -18,6 +19,8 @@ ElementType element_type(Editor& editor, const ir::Value* value);
 ir::Node* sole_user(Editor& editor, const ir::Value* value, std::string_view op_type);
 // The other input of a node of two.
 ir::Value* other_input(const ir::Node& node, const ir::Value* value);
+// Whether each of them is that number: strides or dilations of 1, pads of 0.
+bool are_all(const std::vector<int64_t>& numbers, int64_t wanted);
 // Whether the constant is a single number.
 bool is_number(const ir::Value* value);
 // The limits of a Clip of float32 or float16, when they are constants and do not cross; infinite where there is none.
